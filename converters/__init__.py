@@ -1,0 +1,1 @@
+"""Raw benchmark files in, bundles out: one module per benchmark."""

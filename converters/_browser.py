@@ -1,0 +1,100 @@
+"""A Chromium to print with: the system's when there is one, else Playwright's, else Debian's package.
+
+`python -m converters._browser` finds or fetches one and says which; `make` calls it during set-up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import sync_playwright
+
+from schemas.errors import ServiceError, ToolkitError
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+_MAC = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+_QUIET = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-features=OptimizationHints,MediaRouter,Translate",
+)
+
+
+def find_browser() -> Path | None:
+    """Return a browser's executable, or None; `EXHIBIT_BROWSER` overrules the search."""
+    chosen = os.environ.get("EXHIBIT_BROWSER")
+    if chosen:
+        return Path(chosen)
+    for name in _NAMES:
+        path = shutil.which(name)
+        if path:
+            return Path(path)
+    return next((Path(p) for p in (*_MAC, _playwrights()) if p and Path(p).is_file()), None)
+
+
+def launch_arguments() -> list[str]:
+    """Return Chromium's flags: nothing leaves the machine by itself; no sandbox only for root, who has none."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return [*_QUIET, "--no-sandbox"] if root else list(_QUIET)
+
+
+def require_browser() -> Path:
+    """Return a browser's executable or say how to get one."""
+    found = find_browser()
+    if found is None:
+        raise ServiceError(
+            "no Chromium found to print documents with; run 'python -m converters._browser' to fetch one, "
+            "or set EXHIBIT_BROWSER to a browser's executable"
+        )
+    return found
+
+
+def fetch_browser() -> Path:
+    """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
+    attempts = [
+        [sys.executable, "-m", "playwright", "install", "chromium"],
+    ]
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        attempts.append(["apt-get", "update", "-qq"])
+        attempts.append(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium", "fonts-dejavu"])
+    for command in attempts:
+        if find_browser() is not None:
+            break
+        print("fetching a browser:", " ".join(command[-4:]), file=sys.stderr)
+        subprocess.run(command, check=False, stdout=sys.stderr)
+    return require_browser()
+
+
+def _playwrights() -> str | None:
+    try:
+        with sync_playwright() as playwright:
+            return playwright.chromium.executable_path
+    except PlaywrightError:
+        return None
+
+
+def main() -> int:
+    """Print the browser's path, fetching one when there is none."""
+    try:
+        print(fetch_browser())
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

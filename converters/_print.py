@@ -1,0 +1,57 @@
+"""HTML to PDF by Chromium: one browser, one page, used again for every document."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import TracebackType
+
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from converters._browser import launch_arguments, require_browser
+
+_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+_EPOCH = b"D:20000101000000+00'00'"
+
+
+class Printer:
+    """Prints HTML; the same HTML and browser give the same bytes, whenever it is printed."""
+
+    def __enter__(self) -> Printer:
+        self._playwright: Playwright = sync_playwright().start()
+        self._browser: Browser = self._playwright.chromium.launch(
+            executable_path=require_browser(), args=launch_arguments()
+        )
+        self._page: Page = self._browser.new_page()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+    def print_html(
+        self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm"
+    ) -> None:
+        """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
+        self._page.set_content(html, wait_until="load")
+        data = self._page.pdf(
+            print_background=True,
+            prefer_css_page_size=True,
+            display_header_footer=bool(header or footer),
+            header_template=header or "<span></span>",
+            footer_template=footer or "<span></span>",
+            margin={"top": margins, "bottom": margins, "left": margins, "right": margins},
+            tagged=False,  # tags carry the browser's own node numbers, which differ from print to print
+        )
+        partial = path.with_name(path.name + ".partial")
+        partial.write_bytes(_DATE.sub(_same_length, data))
+        partial.replace(path)
+
+
+def _same_length(match: re.Match[bytes]) -> bytes:
+    """Replace a date by a fixed one of the same length, so that the file's offsets stay true."""
+    name = match.group(1)
+    room = len(match.group()) - len(name) - 4
+    return b"/" + name + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"

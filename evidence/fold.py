@@ -1,0 +1,121 @@
+"""Folding: text reduced to what two renderings of the same words share, with the way back.
+
+A quote copied from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotes,
+dashes, ligatures and invisible marks. Folding removes all of that and keeps, for every folded character,
+the offset of the original one, so that what is found in the folded text is known in the original.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+# NFKD leaves these alone; a quote typed on another keyboard has the plain one.
+_ALIKE = {
+    **dict.fromkeys("‘’‚‛′‵ʹʻʼʽ`´ʹ", "'"),
+    **dict.fromkeys("“”„‟″‶«»〝〞＂", '"'),
+    **dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-"),
+    "\u037e": ";",  # the Greek question mark, drawn as a semicolon
+    "\u00b7": "·",
+    "⁄": "/",
+    "∕": "/",
+}
+# Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space.
+# U+FFFE is how PDFium reports a hyphen at a line's end; readers turn it into "-", but fold must not trip on it.
+_DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn"})
+
+
+@lru_cache(maxsize=65536)
+def _fold_character(character: str, loose: bool) -> str:
+    """Return the characters that one character folds to; often itself, sometimes none."""
+    if unicodedata.category(character) in _DROPPED:
+        return ""
+    folded = "".join(
+        _ALIKE.get(c, c)
+        for c in unicodedata.normalize("NFKD", _ALIKE.get(character, character))
+        if unicodedata.category(c) not in _DROPPED
+    )
+    if not loose:
+        return folded
+    # casefold can compose anew (İ) and lengthen (ß), so decompose once more
+    return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
+
+
+def _code_points(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Folded text and, for each of its characters, the offset of the original one."""
+
+    text: str
+    offsets: Ints
+
+    @staticmethod
+    def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> Fold:
+        """Fold a text; `loose` also ignores case and hyphens, `without` leaves ranges out."""
+        points = _code_points(text)
+        if not len(points):
+            return Fold("", np.zeros(0, dtype=np.int64))
+        # A document has few different characters: fold each once, then copy by table.
+        distinct, which = np.unique(points, return_inverse=True)
+        table = [_code_points(_fold_character(chr(p), loose)) for p in distinct]
+        widths = np.array([len(entry) for entry in table], dtype=np.int64)
+        width = widths[which]
+        for start, end in without:
+            width[start:end] = 0
+        offsets = np.repeat(np.arange(len(points), dtype=np.int64), width)
+        if not len(offsets):
+            return Fold("", offsets)
+        starts = np.cumsum(widths) - widths
+        # Position of each output character inside its own character's folding: 0 except for the few that expand.
+        within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
+        folded = np.concatenate(table)[starts[which[offsets]] + within]
+        _reorder_marks(folded, offsets)
+        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the original range of a non-empty folded range."""
+        return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
+
+    def cuts(self, start: int, end: int) -> bool:
+        """Return whether a folded range begins or ends inside one original character."""
+        before = start > 0 and self.offsets[start - 1] == self.offsets[start]
+        after = end < len(self.offsets) and self.offsets[end - 1] == self.offsets[end]
+        return bool(before or after)
+
+
+def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> None:
+    """Put runs of combining marks into canonical order, in place: the one part of NFKD that needs context."""
+    if not (folded > 0x2FF).any():
+        return
+    classes = np.zeros(len(folded), dtype=np.int16)
+    for position in np.flatnonzero(folded > 0x2FF):
+        classes[position] = unicodedata.combining(chr(folded[position]))
+    wrong = np.flatnonzero((classes[1:] > 0) & (classes[:-1] > classes[1:]))
+    done = -1
+    for position in wrong:
+        if position <= done:
+            continue
+        start = int(position)
+        while start > 0 and classes[start - 1] > 0:
+            start -= 1
+        end = int(position) + 1
+        while end < len(classes) and classes[end] > 0:
+            end += 1
+        order = start + np.argsort(classes[start:end], kind="stable")
+        folded[start:end] = folded[order]
+        done = end
+
+
+def fold(text: str, *, loose: bool = False) -> str:
+    """Return the folded text alone."""
+    return Fold.of(text, loose=loose).text

@@ -1,0 +1,284 @@
+"""Quotes found in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
+
+A document is folded once (see `Document`); each quote then costs one `str.find` pass over the folded text,
+whatever comes between its words on the page. Only quotes that are not there as they stand cost more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import edlib
+
+from evidence.document import Document, Span
+from evidence.fold import Fold, fold
+from schemas.models import HOWS, How
+
+OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
+"""How annotators mark that they left words out of a quote."""
+
+MIN_SIMILARITY = 0.95
+MIN_FUZZY = 40
+"""Shorter quotes differ in too little to be told from other words: they are never matched fuzzily."""
+
+_MIN_PART = 2
+"""A piece between two omissions with less than this (a stray full stop) says nothing about its place."""
+
+_MIN_PARAGRAPH = 20
+"""Paragraphs must say more: they are only tried when the quote is nowhere in one piece."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """One place where a quote stands; several spans when its words are interrupted there."""
+
+    spans: tuple[Span, ...]
+    how: How
+    score: float = 1.0
+    whole: bool = True
+    """False when it begins or ends inside a longer word: `MA` in `MAY`."""
+
+    @property
+    def span(self) -> Span:
+        """The range from the first character to the last."""
+        return Span(self.spans[0].start, self.spans[-1].end)
+
+
+def locate(quote: str, document: Document) -> list[Match]:
+    """Return every place where the quote stands, best first and then in reading order; [] when absent."""
+    if not quote.strip():
+        return []
+    for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs):
+        found = attempt(quote, document)
+        if found:
+            break
+    return sorted(found, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+
+
+def worthy(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches to keep as gold: `MA` inside `MAY` only where no `MA` stands by itself."""
+    return [match for match in matches if match.whole] or list(matches)
+
+
+# ---------------------------------------------------------------- as it stands
+
+def _as_it_stands(quote: str, document: Document) -> list[Match]:
+    """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
+    needle = Fold.of(quote)
+    found = [
+        match for start in _find(needle.text, document.folded.text) for match in _hit(quote, needle, start, document)
+    ]
+    if not any(match.how == "exact" for match in found):
+        # a quote of invisible marks only, or one that cuts an accent off its letter, folds to something else
+        found += [_verbatim(Span(at, at + len(quote)), document) for at in _find(quote, document.text)]
+    return found or _loosely(quote, document)
+
+
+def _find(needle: str, text: str) -> Iterator[int]:
+    start = text.find(needle) if needle else -1
+    while start >= 0:
+        yield start
+        start = text.find(needle, start + 1)
+
+
+def _hit(quote: str, needle: Fold, start: int, document: Document) -> Iterator[Match]:
+    end = start + len(needle.text)
+    span = Span(*document.folded.span(start, end))
+    if document.folded.cuts(start, end):
+        # the quote ends inside one character (half a ligature): more is marked than was asked for
+        score = round(len(needle.text) / len(fold(document.text[slice(*span)])), 4)
+        if score >= MIN_SIMILARITY:
+            yield Match((span,), "fuzzy", score, whole=False)
+        return
+    for words in (quote, quote.strip()):
+        at = span.start - (int(needle.offsets[0]) - quote.find(words))
+        if at >= 0 and document.text.startswith(words, at):
+            yield _verbatim(Span(at, at + len(words)), document)
+            return
+    yield Match((span,), "folded", whole=_is_whole(span, document.text))
+
+
+def _verbatim(span: Span, document: Document) -> Match:
+    return Match((span,), "exact", whole=_is_whole(span, document.text))
+
+
+def _loosely(quote: str, document: Document) -> list[Match]:
+    needle = fold(quote, loose=True)
+    for haystack in (document.loose, document.body):
+        found = []
+        for start in _find(needle, haystack.text):
+            spans = _without_furniture(Span(*haystack.span(start, start + len(needle))), document)
+            whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
+            found.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
+        if found:
+            return found
+    return []
+
+
+def _is_whole(span: Span, text: str) -> bool:
+    """Return whether a span neither begins nor ends inside a word or a number."""
+    return not (_inside(text, span.start) or _inside(text, span.end))
+
+
+def _inside(text: str, at: int) -> bool:
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    return (before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit())
+
+
+def _without_furniture(span: Span, document: Document) -> tuple[Span, ...]:
+    """Cut the furniture lines, and the white space around them, out of a span."""
+    pieces = []
+    start = span.start
+    for line in document.furniture:
+        if line.end <= start or line.start >= span.end:
+            continue
+        pieces.append(Span(start, max(line.start, start)))
+        start = line.end
+    pieces.append(Span(start, span.end))
+    trimmed = (_trim(piece, document.text) for piece in pieces)
+    return tuple(piece for piece in trimmed if piece.start < piece.end)
+
+
+def _trim(span: Span, text: str) -> Span:
+    words = text[slice(*span)]
+    inner = words.strip()
+    start = span.start + words.find(inner)
+    return Span(start, start + len(inner))
+
+
+# ---------------------------------------------------------------- in parts
+
+def _in_parts(quote: str, document: Document) -> list[Match]:
+    """Return where the pieces around each `<omitted>` follow one another."""
+    if not OMITTED.search(quote):
+        return []
+    return _in_order(OMITTED.split(quote), _MIN_PART, document)
+
+
+def _by_paragraphs(quote: str, document: Document) -> list[Match]:
+    """Return where the quote's paragraphs follow one another: a PDF may put a heading or a table between them."""
+    pieces = [piece for part in OMITTED.split(quote) for piece in part.split("\n")]
+    return _in_order(pieces, _MIN_PARAGRAPH, document)
+
+
+def _in_order(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
+    pieces = [piece.strip() for piece in pieces]
+    pieces = [piece for piece in pieces if len(fold(piece, loose=True)) >= shortest]
+    found = []
+    for piece in pieces:
+        matches = _as_it_stands(piece, document) or _alike(piece, document)
+        if not matches:
+            return []
+        found.append(sorted(worthy(matches), key=lambda match: match.span))
+    return [_joined(chain) for chain in _chains(found)] if found else []
+
+
+def _chains(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Return the tightest ways to take one place of each piece in reading order, each tail once."""
+    chains: dict[tuple[Span, ...], list[Match]] = {}
+    for first in places[0]:
+        chain = [first]
+        for choices in places[1:]:
+            after = next((match for match in choices if match.span.start >= chain[-1].span.end), None)
+            if after is None:
+                break
+            chain.append(after)
+        if len(chain) == len(places):
+            # a later first piece with the same tail is the tighter one
+            chains[tuple(match.span for match in chain[1:]) or (first.span,)] = chain
+    if chains:
+        shortest = min(_length(chain) for chain in chains.values())
+        return [chain for chain in chains.values() if _length(chain) <= 2 * shortest]
+    # the annotator joined pieces out of order: take each where it first stands
+    return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
+
+
+def _length(chain: Sequence[Match]) -> int:
+    return chain[-1].span.end - chain[0].span.start
+
+
+def _joined(chain: Sequence[Match]) -> Match:
+    spans: list[Span] = []
+    for span in sorted({span for match in chain for span in match.spans}):
+        if spans and span.start < spans[-1].end:
+            spans[-1] = Span(spans[-1].start, max(spans[-1].end, span.end))
+        else:
+            spans.append(span)
+    fuzzy = any(match.how == "fuzzy" for match in chain)
+    score = min(match.score for match in chain)
+    return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
+
+
+# ---------------------------------------------------------------- alike
+
+class _Window(NamedTuple):
+    start: int
+    end: int
+
+
+def _alike(quote: str, document: Document) -> list[Match]:
+    """Return where words stand that differ from the quote in at most one character of twenty."""
+    needle = fold(OMITTED.sub(" ", quote), loose=True)
+    if len(needle) < MIN_FUZZY:
+        return []
+    found = _aligned(needle, document.body, document)
+    if not found and document.body is not document.loose:
+        found = _aligned(needle, document.loose, document)
+    return found
+
+
+def _aligned(needle: str, haystack: Fold, document: Document) -> list[Match]:
+    allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
+    best: dict[tuple[int, int], float] = {}
+    for window in _windows(needle, haystack.text, allowed):
+        text = haystack.text[window.start : window.end]
+        result = edlib.align(needle, text, mode="HW", task="locations", k=allowed)
+        if result["editDistance"] < 0:
+            continue
+        score = round(1 - result["editDistance"] / len(needle), 4)
+        start, end = result["locations"][0]
+        best[window.start + start, window.start + end + 1] = score
+    matches = []
+    for (start, end), score in _apart(best):
+        spans = _without_furniture(Span(*haystack.span(start, end)), document)
+        matches.append(Match(spans, "fuzzy", score))
+    return matches
+
+
+def _windows(needle: str, text: str, allowed: int) -> Iterator[_Window]:
+    """Yield the stretches that can hold the needle with so many errors.
+
+    Cut into one more piece than there may be errors, one piece at least is without error: so no place is
+    missed, and only the neighbourhoods of such pieces need the costly alignment.
+    """
+    count = allowed + 1
+    bounds = [len(needle) * index // count for index in range(count + 1)]
+    merged: list[_Window] = []
+    starts = sorted(
+        {
+            hit - bounds[index]
+            for index in range(count)
+            for hit in _find(needle[bounds[index] : bounds[index + 1]], text)
+        }
+    )
+    for start in starts:
+        window = _Window(max(start - allowed, 0), min(start + len(needle) + allowed, len(text)))
+        if merged and window.start <= merged[-1].start + 2 * allowed:
+            merged[-1] = _Window(merged[-1].start, window.end)
+        else:
+            merged.append(window)
+    yield from merged
+
+
+def _apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
+    """Yield the best of the places that overlap."""
+    taken: list[tuple[int, int]] = []
+    for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
+        if all(place[1] <= start or place[0] >= end for start, end in taken):
+            taken.append(place)
+            yield place, score

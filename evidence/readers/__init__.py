@@ -1,0 +1,1 @@
+"""One file per kind of document: `SUFFIXES` names the file endings, `read(path)` returns the Document."""

@@ -1,0 +1,42 @@
+"""JSON exports of a search index or a crawler: the record's text, or its records' texts one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evidence.document import Document
+from evidence.readers.text import decode
+from schemas.errors import DocumentError
+
+SUFFIXES = (".json",)
+
+_TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
+
+
+def read(path: Path) -> Document:
+    """Read the text fields of a JSON export, joined by blank lines."""
+    try:
+        data = json.loads(decode(path).removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"{path}: not JSON: {error.msg} at line {error.lineno}") from error
+    texts = list(_texts(data))
+    if not texts:
+        raise DocumentError(f"{path}: no text in it; looked for the fields {', '.join(_TEXT_FIELDS)}")
+    return Document(path.name, "\n\n".join(texts), (), path)
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, list):
+        for item in data:
+            yield from _texts(item)
+    elif isinstance(data, dict):
+        for name in _TEXT_FIELDS:
+            if isinstance(data.get(name), str):
+                yield data[name]
+                return
+        for value in data.values():
+            if isinstance(value, list | dict):
+                yield from _texts(value)

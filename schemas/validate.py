@@ -1,0 +1,228 @@
+"""Checks bundles against their contract and prints every broken promise."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, open_bundle, read_lines, read_text, sha256_of
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import BundleInfo, Gold, Row
+
+_ROWS = TypeAdapter(list[Row])
+
+
+class Problem(NamedTuple):
+    """One broken promise: which file, which row of it, which field, and what is wrong."""
+
+    file: str
+    row: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.row, self.field) if part)
+        return f"{where}: {self.message}"
+
+
+def validate(root: Path) -> list[Problem]:
+    """Return every broken promise of a bundle, empty when sound."""
+    if not root.is_dir():
+        return [Problem(str(root), "", "", "no such folder")]
+    problems: list[Problem] = []
+    names = _check_corpus(root, problems)
+    rows = _check_train(root, names, problems)
+    gold = _check_gold(root, problems)
+    if rows is not None and gold is not None:
+        problems += _agreement(rows, gold)
+    info = _check_info(root, problems)
+    if info is not None:
+        problems += _checksums(root, info)
+        if rows is not None:
+            problems += _figures(rows, info)
+    if not (root / CARD).is_file():
+        problems.append(Problem(CARD, "", "", "missing: the dataset card"))
+    return problems
+
+
+def _check_corpus(root: Path, problems: list[Problem]) -> set[str]:
+    corpus = root / CORPUS
+    if not corpus.is_dir():
+        problems.append(Problem(f"{CORPUS}/", "", "", "no such folder"))
+        return set()
+    first: dict[str, Path] = {}
+    for path in sorted(corpus.rglob("*")):
+        inside = path.relative_to(root).as_posix()
+        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+            problems.append(Problem(inside, "", "", "a link that leaves the bundle"))
+            continue
+        if not path.is_file():
+            continue
+        if path.name in first:
+            other = first[path.name].relative_to(root).as_posix()
+            problems.append(Problem(inside, "", "", f"same basename as {other}"))
+        first.setdefault(path.name, path)
+    return set(first)
+
+
+def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[Row] | None:
+    try:
+        rows = _ROWS.validate_json(read_text(root / TRAIN))
+    except BundleError as error:
+        problems.append(Problem(TRAIN, "", "", _unprefixed(error, root / TRAIN)))
+        return None
+    except ValidationError as error:
+        problems += _from_pydantic(TRAIN, error)
+        return None
+    seen: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row.id in seen:
+            message = f"{row.id} is also the id of row {seen[row.id]}"
+            problems.append(Problem(TRAIN, f"row {index}", "id", message))
+        seen.setdefault(row.id, index)
+        for position, context in enumerate(row.contexts):
+            if context.filename not in names:
+                where = f"contexts.{position}.filename"
+                message = f"no file {context.filename!r} under {CORPUS}/"
+                problems.append(Problem(TRAIN, f"row {index} (id {row.id})", where, message))
+    return rows
+
+
+def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
+    try:
+        lines = read_lines(root / GOLD)
+    except BundleError as error:
+        problems.append(Problem(GOLD, "", "", _unprefixed(error, root / GOLD)))
+        return None
+    gold = []
+    bad = False
+    for number, line in enumerate(lines, 1):
+        try:
+            gold.append(Gold.model_validate_json(line))
+        except ValidationError as error:
+            problems += _from_pydantic(GOLD, error, row=f"line {number}")
+            bad = True
+    return None if bad else gold
+
+
+def _agreement(rows: list[Row], gold: list[Gold]) -> Iterator[Problem]:
+    """Yield where gold.jsonl is not train.json's contexts, one by one and in order."""
+    expected = [
+        (row.id, index, context.filename)
+        for row in rows
+        for index, context in (enumerate(row.contexts) if row.contexts else [(None, None)])
+    ]
+    for number, (wanted, line) in enumerate(zip(expected, gold, strict=False), 1):
+        identity, index, context = wanted
+        if (line.id, line.context) != (identity, index):
+            message = f"is row {line.id}, context {line.context}; expected row {identity}, context {index}"
+            yield Problem(GOLD, f"line {number}", "id", message + " (train.json's order)")
+            return  # everything after it is shifted and would only repeat this
+        if context is not None and line.filename != context.filename:
+            message = f"{line.filename!r}, but train.json says {context.filename!r}"
+            yield Problem(GOLD, f"line {number}", "filename", message)
+        if context is not None and line.how != "absent" and not context.text:
+            yield Problem(GOLD, f"line {number}", "spans", "located, though the context has no text")
+        if context is None and line.spans:
+            yield Problem(GOLD, f"line {number}", "spans", "located, though the row has no context")
+    if len(expected) != len(gold):
+        yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
+
+
+def _check_info(root: Path, problems: list[Problem]) -> BundleInfo | None:
+    try:
+        return BundleInfo.model_validate_json(read_text(root / INFO))
+    except BundleError as error:
+        problems.append(Problem(INFO, "", "", _unprefixed(error, root / INFO)))
+    except ValidationError as error:
+        problems += _from_pydantic(INFO, error)
+    return None
+
+
+def _checksums(root: Path, info: BundleInfo) -> Iterator[Problem]:
+    for name, entry in info.files.items():
+        path = root / name
+        if not path.resolve().is_relative_to(root.resolve()):
+            yield Problem(INFO, "files", name, "leads out of the bundle")
+        elif not path.is_file():
+            yield Problem(INFO, "files", name, "listed, but there is no such file")
+        elif path.stat().st_size != entry.bytes:
+            yield Problem(INFO, "files", name, f"{path.stat().st_size} bytes, but {entry.bytes} are recorded")
+        elif sha256_of(path) != entry.sha256:
+            yield Problem(INFO, "files", name, "the content is not what was recorded (sha256 differs)")
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        name = path.relative_to(root).as_posix()
+        if name != INFO and name not in info.files and not name.startswith(".cache/"):
+            yield Problem(INFO, "files", name, "in the bundle, but not recorded")
+
+
+def _figures(rows: list[Row], info: BundleInfo) -> Iterator[Problem]:
+    counted = {
+        "questions": len(rows),
+        "impossible": sum(row.is_impossible for row in rows),
+        "contexts": sum(len(row.contexts) for row in rows),
+    }
+    for name, number in counted.items():
+        said = getattr(info.counts, name)
+        if said != number:
+            yield Problem(INFO, "counts", name, f"{said}, but train.json has {number}")
+
+
+def _from_pydantic(file: str, error: ValidationError, row: str = "") -> Iterator[Problem]:
+    for item in error.errors():
+        location: list[Any] = list(item["loc"])
+        where = row
+        if not row and location and isinstance(location[0], int):
+            where = f"row {location.pop(0)}"
+        message = item["msg"].removeprefix("Value error, ")
+        yield Problem(file, where, ".".join(map(str, location)), message)
+
+
+def _unprefixed(error: ToolkitError, path: Path) -> str:
+    return str(error).removeprefix(f"{path}: ")
+
+
+def _minimal(root: Path) -> list[Problem]:
+    """Return what keeps the evaluator from reading a folder: far less is asked than of a bundle."""
+    try:
+        open_bundle(root)
+    except BundleError as error:
+        return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
+    return []
+
+
+def _halves(line: str) -> tuple[str, str, str]:
+    return line.partition(": ")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Validate each folder; exit 1 when any promise is broken."""
+    parser = argparse.ArgumentParser(
+        prog="python -m schemas.validate",
+        description=__doc__,
+        epilog="example: python -m schemas.validate datasets_out/*",
+    )
+    parser.add_argument("bundles", nargs="+", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument(
+        "--minimal",
+        action="store_true",
+        help="only what evaluate_rag.py needs: corpus/ and a train.json in any accepted shape",
+    )
+    arguments = parser.parse_args(argv)
+    broken = 0
+    for root in arguments.bundles:
+        problems = _minimal(root) if arguments.minimal else validate(root)
+        for problem in problems:
+            print(f"{root}: {problem}")
+        print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")
+        broken += len(problems)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
