@@ -31,9 +31,7 @@ class Printer:
         self._browser.close()
         self._playwright.stop()
 
-    def print_html(
-        self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm"
-    ) -> None:
+    def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
         self._page.set_content(html, wait_until="load")
         data = self._page.pdf(

@@ -79,12 +79,17 @@ class Fold:
         # Position of each output character inside its own character's folding: 0 except for the few that expand.
         within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
         folded = np.concatenate(table)[starts[which[offsets]] + within]
-        _reorder_marks(folded, offsets)
+        _reorder_marks(folded)
         return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the original range of a non-empty folded range."""
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
+
+    def folded_range(self, start: int, end: int) -> tuple[int, int]:
+        """Return the folded range of an original one."""
+        first, last = np.searchsorted(self.offsets, [start, end])
+        return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
         """Return whether a folded range begins or ends inside one original character."""
@@ -93,7 +98,7 @@ class Fold:
         return bool(before or after)
 
 
-def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> None:
+def _reorder_marks(folded: npt.NDArray[np.uint32]) -> None:
     """Put runs of combining marks into canonical order, in place: the one part of NFKD that needs context."""
     if not (folded > 0x2FF).any():
         return

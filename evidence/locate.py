@@ -65,6 +65,7 @@ def worthy(matches: Sequence[Match]) -> list[Match]:
 
 # ---------------------------------------------------------------- as it stands
 
+
 def _as_it_stands(quote: str, document: Document) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
     needle = Fold.of(quote)
@@ -153,6 +154,7 @@ def _trim(span: Span, text: str) -> Span:
 
 # ---------------------------------------------------------------- in parts
 
+
 def _in_parts(quote: str, document: Document) -> list[Match]:
     """Return where the pieces around each `<omitted>` follow one another."""
     if not OMITTED.search(quote):
@@ -215,6 +217,7 @@ def _joined(chain: Sequence[Match]) -> Match:
 
 
 # ---------------------------------------------------------------- alike
+
 
 class _Window(NamedTuple):
     start: int

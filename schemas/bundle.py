@@ -23,6 +23,7 @@ CARD = "README.md"
 
 # ---------------------------------------------------------------- writing
 
+
 def write_train(rows: Iterable[Row], path: Path) -> None:
     """Write the questions as a JSON array, one row a line so that two versions can be compared."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
@@ -55,6 +56,7 @@ def sha256_of(path: Path) -> str:
 
 
 # ---------------------------------------------------------------- reading
+
 
 @dataclass(frozen=True)
 class Passage:

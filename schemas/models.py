@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-FORMAT = "exhibit-bundle/1"
+FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
 
 How = Literal["exact", "folded", "parts", "fuzzy", "absent"]

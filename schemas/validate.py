@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, open_bundle, read_lines, read_text, sha256_of
 from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo, Gold, Row
+from schemas.models import BundleInfo, Context, Gold, Row
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -112,11 +112,11 @@ def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
 
 def _agreement(rows: list[Row], gold: list[Gold]) -> Iterator[Problem]:
     """Yield where gold.jsonl is not train.json's contexts, one by one and in order."""
-    expected = [
-        (row.id, index, context.filename)
-        for row in rows
-        for index, context in (enumerate(row.contexts) if row.contexts else [(None, None)])
-    ]
+    expected: list[tuple[int, int | None, Context | None]] = []
+    for row in rows:
+        expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]
+        if not row.contexts:
+            expected.append((row.id, None, None))
     for number, (wanted, line) in enumerate(zip(expected, gold, strict=False), 1):
         identity, index, context = wanted
         if (line.id, line.context) != (identity, index):

@@ -1,0 +1,132 @@
+"""What a converter reads: documents, questions with the quotes that answer them, and what it had to leave out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+Label = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Download:
+    """A pinned archive: where it is, how long, and what it must hash to."""
+
+    url: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a benchmark before it is read; the card is written from it."""
+
+    name: str
+    title: str
+    """The bundle's name on the Hub."""
+    benchmark: str
+    """The source's own name."""
+    summary: str
+    url: str
+    version: str
+    licence: Licence
+    citation: str
+    expects: str
+    """What the source must hold, for error messages and --help."""
+    download: Download | None = None
+    groups: str | None = None
+    tags: tuple[str, ...] = ()
+    questions: str = ""
+    """How the questions came to be worded, for the card."""
+    limits: str = ""
+    """What a user must know before trusting a number, for the card."""
+
+
+@dataclass(frozen=True)
+class RawDocument:
+    """A document on its way into the corpus: an official file, or text or HTML to be printed."""
+
+    filename: str
+    title: str
+    path: Path | None = None
+    """The file to copy. Without it, `text` or `html` is printed when `filename` ends in .pdf, else written."""
+    text: str | None = None
+    """The source's text, which `Quote.spans` count in."""
+    html: str | None = None
+    heading: str = ""
+    """Set above a printed text; the source's own first line usually does."""
+    source: str = ""
+    """Where the publisher has it."""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A gold passage as the source gives it."""
+
+    filename: str
+    text: str | None
+    spans: tuple[tuple[int, int], ...] = ()
+    """Its offsets in `RawDocument.text`, where the source knows them."""
+
+
+@dataclass(frozen=True)
+class RawRow:
+    """A question; `filename` is the document it is about, which an impossible one has no quote from."""
+
+    id: int
+    question: str
+    answer: str
+    quotes: tuple[Quote, ...] = ()
+    filename: str | None = None
+    is_impossible: bool = False
+    labels: dict[str, Label] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Everything a converter read."""
+
+    documents: list[RawDocument]
+    rows: list[RawRow]
+    sha256: dict[str, str]
+    """The raw files that decided the content, by name."""
+
+
+class Tally:
+    """Counts what was left out and why, and what a reader of the bundle should know."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.left_out: dict[str, list[str]] = {}
+        self.noted: dict[str, list[str]] = {}
+
+    def leave_out(self, reason: str, name: str) -> None:
+        """Count something that a rule or an option leaves out."""
+        self.left_out.setdefault(reason, []).append(name)
+
+    def fault(self, reason: str, name: str) -> None:
+        """Count something that is wrong with the source; with --strict, stop."""
+        if self.strict:
+            raise SourceError(f"{name}: {reason} (--strict)")
+        self.leave_out(reason, name)
+
+    def note(self, remark: str, name: str) -> None:
+        """Remember a peculiarity that changes nothing in what is kept."""
+        self.noted.setdefault(remark, []).append(name)
+
+
+class Converter(Protocol):
+    """A module of this folder that can be run with `python -m converters.NAME`."""
+
+    INFO: DatasetInfo
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the flags that only this benchmark has."""
+
+    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
+        """Read the raw files; write nothing."""

@@ -1,0 +1,163 @@
+"""A benchmark to a bundle: documents copied in, gold located, everything written aside and moved into place."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
+from converters._materialise import NOWHERE, Done, Place, materialise, tasks
+from engine import Engine, open_engine, track
+from hub.card import write_card
+from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
+from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, sha256_of, write_gold, write_info, write_train
+from schemas.errors import BundleError, SourceError
+from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
+from schemas.validate import validate
+
+_MACHINE_OPTIONS = frozenset({"out", "source", "jobs", "engine", "force", "strict"})
+"""Where and how, not what: the same bundle must come out whatever these are."""
+
+
+def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
+    """Write a whole bundle into an empty folder and check it."""
+    corpus = folder / CORPUS
+    corpus.mkdir()
+    engine = open_engine(options.engine, jobs=options.jobs)
+    done = _materialise_all(benchmark, corpus, engine, tally)
+    rows = [row for row in benchmark.rows if _answerable_from(row, done)]
+    write_train((_row(row) for row in rows), folder / TRAIN)
+    gold = list(_gold(rows, done))
+    write_gold(gold, folder / GOLD)
+    _note_absent(gold, rows, tally)
+    bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
+    write_card(bundle, folder, example=_example(rows), tags=info.tags, questions=info.questions, limits=info.limits)
+    bundle = bundle.model_copy(update={"files": dict(_files(folder))})
+    write_info(bundle, folder / INFO)
+    problems = validate(folder)
+    if problems:
+        listing = "\n".join(f"  {problem}" for problem in problems[:20])
+        raise BundleError(f"the new bundle breaks {len(problems)} promises; please report this bug:\n{listing}")
+    return bundle
+
+
+def _materialise_all(benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally) -> dict[str, Done]:
+    quotes: dict[str, list[Quote]] = defaultdict(list)
+    for row in benchmark.rows:
+        for quote in row.quotes:
+            quotes[quote.filename].append(quote)
+    documents = benchmark.documents
+    outcomes = engine.map(materialise, tasks(documents, quotes, corpus))
+    done: dict[str, Done] = {}
+    for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
+        name = raw.filename
+        if outcome.error is not None:
+            tally.fault("document cannot be read", f"{name}: {_reason(outcome.error, raw.path)}")
+            (corpus / name).unlink(missing_ok=True)
+            continue
+        done[name] = outcome.unwrap()
+        for remark in done[name].notes:
+            tally.note("damaged in places", f"{name}: {remark}")
+    if not done:
+        reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
+        raise SourceError(f"no document could be used; {reasons}")
+    return done
+
+
+def _reason(error: Exception, path: Path | None) -> str:
+    return str(error).removeprefix(f"{path}: ")
+
+
+def _answerable_from(row: RawRow, done: dict[str, Done]) -> bool:
+    names = {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
+    return names <= done.keys()
+
+
+def _row(row: RawRow) -> Row:
+    return Row(
+        id=row.id,
+        question=row.question,
+        answer=IMPOSSIBLE_ANSWER if row.is_impossible else row.answer,
+        is_impossible=row.is_impossible,
+        contexts=[Context(filename=quote.filename, text=quote.text) for quote in row.quotes],
+    )
+
+
+def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
+    """Yield one line per context; a row without any has one line, which carries its labels."""
+    for row in rows:
+        found: list[tuple[int | None, str | None, Place]] = [
+            (index, quote.filename, done[quote.filename].places[quote]) for index, quote in enumerate(row.quotes)
+        ]
+        for index, filename, place in found or [(None, row.filename, NOWHERE)]:
+            yield Gold.model_validate(
+                {"id": row.id, "context": index, "filename": filename, "labels": row.labels, **vars(place)}
+            )
+
+
+def _note_absent(gold: Sequence[Gold], rows: Sequence[RawRow], tally: Tally) -> None:
+    words = {row.id: row for row in rows}
+    for line in gold:
+        if line.context is not None and line.how == "absent":
+            quote = words[line.id].quotes[line.context].text
+            if not quote:
+                continue  # a file named without words: nothing to locate
+            name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
+            if tally.strict:
+                raise SourceError(f"{name}: quote not found in the document (--strict)")
+            tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
+
+
+def _describe(
+    info: DatasetInfo,
+    benchmark: Benchmark,
+    tally: Tally,
+    options: Namespace,
+    rows: Sequence[RawRow],
+    gold: Sequence[Gold],
+    documents: list[DocumentEntry],
+) -> BundleInfo:
+    impossible = sum(row.is_impossible for row in rows)
+    located = Counter(line.how for line in gold if line.context is not None)
+    return BundleInfo(
+        format=FORMAT,
+        name=info.name,
+        title=info.title,
+        summary=info.summary,
+        source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
+        licence=info.licence,
+        citation=info.citation,
+        counts=Counts(
+            documents=len(documents),
+            questions=len(rows),
+            answerable=len(rows) - impossible,
+            impossible=impossible,
+            contexts=sum(located.values()),
+            located={how: located[how] for how in HOWS},
+        ),
+        groups=info.groups,
+        left_out=tally.left_out,
+        noted=tally.noted,
+        documents=documents,
+        files={},
+        tool=Tool(name="exhibit-rag", version=__version__),
+        options=_content_options(options),
+    )
+
+
+def _content_options(options: Namespace) -> dict[str, Label]:
+    return {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+
+
+def _example(rows: Sequence[RawRow]) -> Row:
+    """Return a row that shows the fields at their best: answerable, with a passage of readable length."""
+    answerable = [row for row in rows if row.quotes] or rows
+    return _row(min(answerable, key=lambda row: (abs(sum(len(q.text or "") for q in row.quotes) - 200), row.id)))
+
+
+def _files(folder: Path) -> Iterator[tuple[str, FileEntry]]:
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        name = path.relative_to(folder).as_posix()
+        yield name, FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)

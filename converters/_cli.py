@@ -1,0 +1,110 @@
+"""The command line that all converters share: flags, errors, the table at the end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from converters._benchmark import Converter, Tally
+from converters._build import build
+from converters._place import check_free, placed
+from converters._source import open_source
+from engine import engine_names
+from schemas.errors import SourceError, ToolkitError
+from schemas.models import HOWS, BundleInfo
+
+
+def main(converter: Converter, argv: list[str] | None = None) -> int:
+    """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
+    options = _parser(converter).parse_args(argv)
+    started = time.monotonic()
+    tally = Tally(strict=options.strict)
+    try:
+        check_free(options.out, force=options.force)
+        with open_source(converter.INFO, options.source) as source:
+            benchmark = converter.read(source, options, tally)
+            if not benchmark.rows:
+                raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
+            with placed(options.out, force=options.force) as folder:
+                bundle = build(converter.INFO, benchmark, tally, options, folder)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; nothing was written", file=sys.stderr)
+        return 130
+    print(table(bundle, options.out, time.monotonic() - started))
+    return 0
+
+
+def _parser(converter: Converter) -> argparse.ArgumentParser:
+    info = converter.INFO
+    name = info.name
+    parser = argparse.ArgumentParser(
+        prog=f"python -m converters.{name}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
+        epilog=(
+            f"examples:\n"
+            f"  python -m converters.{name} --out datasets_out/{name}\n"
+            f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
+            f"  python -m schemas.validate datasets_out/{name}\n\n"
+            f"licence of the source: {info.licence.name}. {info.url}"
+        ),
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the bundle goes")
+    parser.add_argument(
+        "--source",
+        type=Path,
+        metavar="DIR|ZIP",
+        help="the raw benchmark; without it the official archive is downloaded once and cached. "
+        "With it, the network is never touched",
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N documents")
+    cores = os.cpu_count() or 1
+    parser.add_argument("--jobs", type=_positive, default=cores, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--engine", choices=engine_names(), default="local", help="what runs them (default: local)")
+    parser.add_argument(
+        "--answerable-only", action="store_true", help="leave out questions that have no answer in the document"
+    )
+    parser.add_argument("--strict", action="store_true", help="stop at the first bad row instead of counting it")
+    parser.add_argument("--force", action="store_true", help="replace an existing bundle")
+    converter.add_arguments(parser)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _reasons(tally: Tally) -> str:
+    return "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items()) or "is it empty?"
+
+
+def table(bundle: BundleInfo, out: Path, seconds: float) -> str:
+    """Return the summary that ends a conversion."""
+    counts = bundle.counts
+    located = counts.contexts - counts.located.get("absent", 0)
+    share = f"{100 * located / counts.contexts:.2f}%" if counts.contexts else "none to find"
+    rows: list[tuple[str, str]] = [
+        ("documents", f"{counts.documents:,}"),
+        ("questions", f"{counts.questions:,}"),
+        ("  answerable", f"{counts.answerable:,}"),
+        ("  impossible", f"{counts.impossible:,}"),
+        ("gold passages", f"{counts.contexts:,}"),
+        ("  located", f"{located:,}  ({share})"),
+    ]
+    rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
+    rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+    rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
+    rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
+    rows.append(("time", f"{seconds:.1f} s"))
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])

@@ -1,0 +1,148 @@
+"""One document into the corpus: copied or printed, read back as a RAG system will read it, its gold located."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from converters._benchmark import Quote, RawDocument
+from converters._print import Printer
+from converters._typeset import html_from_text
+from evidence import Document, Match, Span, locate, read_document
+from evidence.fold import Fold
+from evidence.locate import worthy
+from schemas.errors import DocumentError
+from schemas.models import DocumentEntry, How
+
+
+@dataclass(frozen=True)
+class Task:
+    """A document's file and the quotes to find in it."""
+
+    document: RawDocument
+    quotes: tuple[Quote, ...]
+    path: Path
+    """The file to read: the official one, or the print of it that already stands in the corpus."""
+    target: Path
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a quote stands: offsets only, small enough to come back from a worker by the thousand."""
+
+    pages: list[int]
+    spans: list[tuple[int, int]]
+    alternatives: list[list[tuple[int, int]]]
+    how: How
+    score: float
+
+
+@dataclass(frozen=True)
+class Done:
+    """A document that is in the corpus."""
+
+    entry: DocumentEntry
+    places: dict[Quote, Place]
+    notes: tuple[str, ...]
+
+
+NOWHERE = Place([], [], [], "absent", 1.0)
+
+
+def tasks(documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corpus: Path) -> Iterator[Task]:
+    """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
+    with ExitStack() as stack:
+        printer: Printer | None = None
+        for raw in documents:
+            target = corpus / raw.filename
+            path = raw.path or target
+            if raw.path is None and target.suffix.lower() == ".pdf":
+                printer = printer or stack.enter_context(Printer())
+                printer.print_html(raw.html or html_from_text(raw.text or "", title=raw.heading), target)
+            elif raw.path is None:
+                target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
+            yield Task(raw, tuple(quotes.get(raw.filename, ())), path, target)
+
+
+def materialise(task: Task) -> Done:
+    """Put a document into the corpus, read it, and locate its quotes."""
+    raw = task.document
+    document = read_document(task.path)
+    if not document.has_text:
+        raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")
+    if task.path != task.target:
+        shutil.copyfile(task.path, task.target)
+    finder = _Finder(raw.text, document)
+    places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
+    entry = DocumentEntry(
+        filename=raw.filename,
+        title=raw.title,
+        pages=len(document.pages) or None,
+        characters=len(document.text),
+        source=raw.source,
+    )
+    return Done(entry, places, document.notes)
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """Finds quotes in a document; where the source knows a quote's offsets in its own text, carries them over."""
+
+    source: str | None
+    document: Document
+
+    @cached_property
+    def _source_fold(self) -> Fold:
+        return Fold.of(self.source or "", loose=True)
+
+    @cached_property
+    def _same(self) -> bool:
+        """Whether source and document are the same words, so that folded offsets are the same."""
+        return self._source_fold.text == self.document.loose.text
+
+    def place(self, quote: Quote) -> Place:
+        """Return where a quote stands."""
+        if quote.spans and self.source is not None:
+            known = self._carried(quote.spans)
+            if known is not None:
+                return known
+        if not quote.text:
+            return NOWHERE
+        return place_of(locate(quote.text, self.document), self.document)
+
+    def _carried(self, spans: Sequence[tuple[int, int]]) -> Place | None:
+        """Return a place from offsets in the source's text, or None where the texts differ."""
+        if self.source == self.document.text:
+            return self._known([Span(*span) for span in spans])
+        if not self._same:
+            return None
+        fold, document = self._source_fold, self.document.loose
+        carried = []
+        for start, end in spans:
+            first, last = fold.folded_range(start, end)
+            if first < last:
+                carried.append(Span(*document.span(first, last)))
+        return self._known(carried) if carried else None
+
+    def _known(self, spans: list[Span]) -> Place:
+        pages = sorted({number for span in spans for number in self.document.pages_of(span)})
+        how: How = "parts" if len(spans) > 1 else "exact" if self.source == self.document.text else "folded"
+        return Place(pages, [(span.start, span.end) for span in spans], [], how, 1.0)
+
+
+def place_of(matches: list[Match], document: Document) -> Place:
+    """Return the best match as the place and the others as alternatives."""
+    kept = worthy(matches)
+    if not kept:
+        return NOWHERE
+    best = kept[0]
+    pages = sorted({number for span in best.spans for number in document.pages_of(span)})
+    return Place(pages, _offsets(best), [_offsets(match) for match in kept[1:]], best.how, best.score)
+
+
+def _offsets(match: Match) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for span in match.spans]

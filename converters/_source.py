@@ -1,0 +1,160 @@
+"""Raw benchmark files: a folder, an archive unpacked with care, or a pinned download."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+import httpx
+from tqdm import tqdm
+
+from converters._benchmark import DatasetInfo, Download
+from schemas.errors import ServiceError, SourceError
+
+MAX_FILES = 100_000
+MAX_BYTES = 8 << 30
+MAX_RATIO = 200
+"""Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
+_RATIO_FROM = 1 << 20
+
+
+def cache_folder() -> Path:
+    """Return where downloads are kept: `EXHIBIT_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("EXHIBIT_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exhibit"
+
+
+@contextmanager
+def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
+    """Yield a folder with the raw files; what was unpacked for it is gone afterwards."""
+    if source is None:
+        source = fetch(info)
+    if source.is_dir():
+        yield source
+    elif not source.exists():
+        raise SourceError(f"{source}: no such file or folder; expected {info.expects} from {info.url}")
+    elif not zipfile.is_zipfile(source):
+        raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
+    else:
+        with tempfile.TemporaryDirectory(prefix="exhibit-") as folder:
+            unpack(source, Path(folder))
+            yield Path(folder)
+
+
+# ---------------------------------------------------------------- archives
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip below a folder; nothing climbs out of it, links to elsewhere, or fills the disk."""
+    try:
+        with zipfile.ZipFile(archive) as file:
+            entries = file.infolist()
+            _check(archive, entries)
+            for entry in entries:
+                file.extract(entry, folder)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
+    except RuntimeError as error:  # zipfile's way to say that a password is needed
+        raise SourceError(f"{archive}: {error}") from error
+
+
+def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
+    if len(entries) > MAX_FILES:
+        raise SourceError(f"{archive}: {len(entries)} files, more than the {MAX_FILES} allowed")
+    total = sum(entry.file_size for entry in entries)
+    if total > MAX_BYTES:
+        raise SourceError(f"{archive}: unpacks to {total >> 20} MiB, more than the {MAX_BYTES >> 20} allowed")
+    for entry in entries:
+        name = entry.filename
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[:1]:
+            raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
+        if entry.file_size > _RATIO_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+            ratio = entry.file_size // max(entry.compress_size, 1)
+            raise SourceError(f"{archive}: {name!r} unpacks to {ratio} times its size; do not trust this file")
+
+
+# ---------------------------------------------------------------- downloads
+
+
+def fetch(info: DatasetInfo) -> Path:
+    """Return the pinned archive from the cache, downloading what is missing of it."""
+    if info.download is None:
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}, from {info.url}")
+    download = info.download
+    path = cache_folder() / info.name / Path(httpx.URL(download.url).path).name
+    if path.is_file():
+        return path
+    tqdm.write(_notice(info), file=sys.stderr)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(path.name + ".partial")
+        _download(download, partial)
+        _verify(download, partial)
+        partial.replace(path)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+    return path
+
+
+def _notice(info: DatasetInfo) -> str:
+    lines = [
+        f"Downloading {info.benchmark}",
+        f"  from     {info.url}",
+        f"  licence  {info.licence.name} {info.licence.url}".rstrip(),
+        "  cite     " + info.citation.strip().replace("\n", "\n           "),
+    ]
+    return "\n".join(lines)
+
+
+def _download(download: Download, partial: Path) -> None:
+    """Append to what is there already; a server that cannot resume starts from the beginning."""
+    have = partial.stat().st_size if partial.exists() else 0
+    if have >= download.bytes:
+        return
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        with (
+            httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20)) as client,
+            client.stream("GET", download.url, headers=headers) as response,
+        ):
+            response.raise_for_status()
+            have = have if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
+            with (
+                partial.open("ab" if have else "wb") as file,
+                tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
+            ):
+                for block in response.iter_bytes(1 << 18):
+                    file.write(block)
+                    bar.update(len(block))
+    except httpx.HTTPError as error:
+        raise ServiceError(
+            f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
+            "or download the archive yourself and pass it with --source"
+        ) from error
+
+
+def _verify(download: Download, partial: Path) -> None:
+    with partial.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == download.sha256:
+        return
+    size = partial.stat().st_size
+    if size < download.bytes:
+        raise ServiceError(f"{download.url}: ended after {size} of {download.bytes} bytes; run the command again")
+    partial.unlink()
+    raise SourceError(
+        f"{download.url}: sha256 is {digest}, expected {download.sha256}; the file was removed. "
+        "Run the command again, or check the publisher's page"
+    )

@@ -1,0 +1,156 @@
+"""Titles that tell the documents of a bundle apart."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import httpx
+from tqdm import tqdm
+
+from converters._source import cache_folder
+from engine import track
+from schemas.errors import ServiceError
+
+_SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
+_WORD = re.compile(r"[^\W_][\w'’.]*")
+_FORMS = frozenset("ag bv dba ii iii iv llc llp lp ltda na nv plc pte pty sa sas spa uk us usa".split())
+"""Legal forms and numbers that are capitals in any case."""
+_ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
+_VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
+_CUT = re.compile(r"(?:,\s*\w|[\s\"'“”‘’(\[;,:-]+)$")
+"""What an annotator's hand left at the end of a name: an open bracket, the first letter of the next word."""
+_SPACES = re.compile(r"\s+")
+
+PROMPT_VERSION = 1
+_PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
+document, then "between" and the names of the parties. At most 15 words, no quotation marks.
+
+File name: {filename}
+
+{text}"""
+_PROMPT_CHARACTERS = 4000
+_LONGEST = 200
+
+
+def tidy(name: str) -> str:
+    """Return a name on one line, in title case when the source shouts."""
+    name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
+    return title_case(name) if name.isupper() else name
+
+
+def title_case(text: str) -> str:
+    """Return SHOUTED words in title case; small words stay small inside."""
+
+    def word(match: re.Match[str]) -> str:
+        lower = match.group().lower()
+        if lower in _SMALL and match.start():
+            return lower
+        letters = lower.replace(".", "")
+        if letters in _FORMS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
+            # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
+            return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
+        return lower[:1].upper() + lower[1:]
+
+    return _WORD.sub(word, text)
+
+
+def join_names(names: Sequence[str], *, most: int = 3) -> str:
+    """Return `A, B and C`; of long lists the first ones and how many more."""
+    if len(names) > most:
+        rest = len(names) - (most - 1)
+        names = [*names[: most - 1], f"{rest} others"]
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""
+
+
+def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Choose for each document the plainest of its candidate titles that no other document has.
+
+    Candidates go from plain to precise (name and parties, then the date, then the file's stem).
+    """
+    level = dict.fromkeys(candidates, 0)
+    while True:
+        chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}
+        counts = Counter(title.casefold() for title in chosen.values())
+        clashing = [name for name, title in chosen.items() if counts[title.casefold()] > 1]
+        if not any(level[name] < len(candidates[name]) - 1 for name in clashing):
+            break
+        for name in clashing:
+            level[name] += 1
+    # stems can differ in the ending alone
+    return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
+
+
+# ---------------------------------------------------------------- by an LLM
+
+
+def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: str | None) -> dict[str, str]:
+    """Ask an OpenAI-compatible server for titles, once: answers are stored beside the source."""
+    store = _writable(store)
+    model = model or os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
+    kept = _load(store, model)
+    missing = [name for name in texts if name not in kept]
+    if not missing:
+        return {name: kept[name] for name in texts}
+    with _client() as client:
+        for name in track(missing, total=len(missing), label="titles"):
+            prompt = _PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS])
+            kept[name] = _ask(client, model, prompt)
+            _save(store, model, kept)
+    tqdm.write(f"titles stored in {store}", file=sys.stderr)
+    return {name: kept[name] for name in texts}
+
+
+def _client() -> httpx.Client:
+    key = os.environ.get("OPENAI_API_KEY")
+    base = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+    if not key and "api.openai.com" in base:
+        raise ServiceError("--titles llm needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server that asks for no key")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    transport = httpx.HTTPTransport(retries=2)
+    return httpx.Client(base_url=base.rstrip("/") + "/", headers=headers, timeout=60, transport=transport)
+
+
+def _ask(client: httpx.Client, model: str, prompt: str) -> str:
+    body = {"model": model, "temperature": 0, "max_tokens": 60, "messages": [{"role": "user", "content": prompt}]}
+    try:
+        reply = client.post("chat/completions", json=body)
+        reply.raise_for_status()
+        words = reply.json()["choices"][0]["message"]["content"]
+    except httpx.HTTPError as error:
+        raise ServiceError(f"{client.base_url}: no title ({error}); titles so far are kept, run it again") from error
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ServiceError(f"{client.base_url}: the reply is not a chat completion; is this the right URL?") from error
+    title = _SPACES.sub(" ", str(words)).strip(" \"'“”.")[:_LONGEST]
+    if not title:
+        raise ServiceError(f"{client.base_url}: model {model} gave an empty title")
+    return title
+
+
+def _load(store: Path, model: str) -> dict[str, str]:
+    if not store.is_file():
+        return {}
+    data = json.loads(store.read_text(encoding="utf-8"))
+    same = data.get("model") == model and data.get("prompt_version") == PROMPT_VERSION
+    return dict(data["titles"]) if same else {}
+
+
+def _save(store: Path, model: str, titles: Mapping[str, str]) -> None:
+    data = {"model": model, "prompt_version": PROMPT_VERSION, "titles": dict(sorted(titles.items()))}
+    partial = store.with_name(store.name + ".partial")
+    partial.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    partial.replace(store)
+
+
+def _writable(store: Path) -> Path:
+    """Return the store, or one in the cache when the source's folder cannot be written."""
+    if store.is_file() or os.access(store.parent, os.W_OK):
+        return store
+    folder = cache_folder() / "titles"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{store.parent.name}-{store.name}"

@@ -1,0 +1,356 @@
+"""CUAD v1: 510 commercial contracts, 41 clauses each, quoted by lawyers.
+
+python -m converters.cuad --out datasets_out/cuad
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import hashlib
+import io
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from converters._names import pair_files
+from converters._titles import join_names, llm_titles, tidy, unique_titles
+from evidence import read_document
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="cuad",
+    title="CUAD on its PDFs",
+    benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
+    summary=(
+        "Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; "
+        "every clause that a contract has is quoted, and located on the page of the contract's PDF."
+    ),
+    url="https://zenodo.org/records/4595826",
+    version="1",
+    licence=Licence(
+        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
+    ),
+    citation="""@inproceedings{hendrycks2021cuad,
+  title = {CUAD: An Expert-Annotated NLP Dataset for Legal Contract Review},
+  author = {Hendrycks, Dan and Burns, Collin and Chen, Anya and Ball, Spencer},
+  booktitle = {NeurIPS Datasets and Benchmarks},
+  year = {2021}
+}""",
+    expects="CUAD_v1/ with master_clauses.csv and full_contract_pdf/ (or CUAD_v1.zip)",
+    download=Download(
+        url="https://zenodo.org/records/4595826/files/CUAD_v1.zip",
+        sha256="88b694d99007d39777fa44cd72daf8297773d285dc3eab0091ba32078888d18e",
+        bytes=105_883_672,
+    ),
+    tags=("legal", "contracts", "cuad"),
+    questions=(
+        'One question per clause, worded for this conversion, in the form "Consider the {title}; {question}". '
+        "The title is made by rule from the source's Document Name and Parties; where two contracts would share one, "
+        "the date and then the file's name tell them apart."
+    ),
+    limits=(
+        "The source gives quotes without offsets: where the same words occur more than once, every place is kept as "
+        "an alternative. Contracts whose file name shows that they are one of several versions or parts are left out "
+        "unless --keep-ambiguous is given. A clause without a quote counts as impossible even where the source has an "
+        "answer for it; those are listed in bundle.json."
+    ),
+)
+
+QUESTIONS: dict[str, str] = {
+    "Document Name": "what is the document called?",
+    "Parties": "who are the parties to it?",
+    "Agreement Date": "what date does it bear?",
+    "Effective Date": "from what date does it take effect?",
+    "Expiration Date": "when does its initial term come to an end?",
+    "Renewal Term": "for how long does it renew or extend once the initial term is over?",
+    "Notice Period To Terminate Renewal": "how much notice must a party give to stop it from renewing?",
+    "Governing Law": "which state's or country's law governs it?",
+    "Most Favored Nation": (
+        "must one party be given terms at least as good as those offered to any third party, "
+        "for example on price or technology?"
+    ),
+    "Competitive Restriction Exception": (
+        "what exceptions or carve-outs soften its non-compete, exclusivity or no-solicit duties?"
+    ),
+    "Non-Compete": (
+        "is a party restrained from competing with the other, or from working in some business, place or sector?"
+    ),
+    "Exclusivity": (
+        "does a party commit to deal exclusively with the other, "
+        "or to keep away from others for certain goods, rights or territory?"
+    ),
+    "No-Solicit Of Customers": (
+        "is a party barred from soliciting or contracting with the other's customers or partners?"
+    ),
+    "No-Solicit Of Employees": "is a party barred from soliciting or hiring the other's employees or contractors?",
+    "Non-Disparagement": "must a party refrain from disparaging the other?",
+    "Termination For Convenience": "may a party end it without cause, merely by giving notice?",
+    "Rofr/Rofo/Rofn": "does a party have a right of first refusal, first offer or first negotiation?",
+    "Change Of Control": (
+        "does a merger, sale of shares or other change of control of a party let the other end it, "
+        "or require notice or consent?"
+    ),
+    "Anti-Assignment": "does assigning it to a third party require notice or consent?",
+    "Revenue/Profit Sharing": "must one party share revenue or profit with the other?",
+    "Price Restrictions": "is a party limited in raising or lowering the prices of what it provides?",
+    "Minimum Commitment": "must a party buy, order or pay a minimum amount or number of units?",
+    "Volume Restriction": "is there a cap or a surcharge when use or volume passes a threshold?",
+    "Ip Ownership Assignment": "does intellectual property made by one party become the property of the other?",
+    "Joint Ip Ownership": "is any intellectual property owned by the parties jointly?",
+    "License Grant": "does one party grant the other a licence?",
+    "Non-Transferable License": "is a licensee limited in transferring its licence to somebody else?",
+    "Affiliate License-Licensor": "does a licence cover intellectual property of the licensor's affiliates?",
+    "Affiliate License-Licensee": "does a licence extend to the licensee's affiliates, or let it sublicense to them?",
+    "Unlimited/All-You-Can-Eat-License": "is there an enterprise-wide or unlimited-use licence?",
+    "Irrevocable Or Perpetual License": "is any licence irrevocable or perpetual?",
+    "Source Code Escrow": "must source code be deposited in escrow, and released to the other party on some event?",
+    "Post-Termination Services": (
+        "what must a party still do after it has ended, such as winding down, paying or handing over?"
+    ),
+    "Audit Rights": "may a party audit the other's books, records or premises?",
+    "Uncapped Liability": (
+        "is a party's liability unlimited for some breach, such as of confidentiality or of intellectual property?"
+    ),
+    "Cap On Liability": "is a party's liability limited, in amount, in kind or in the time for bringing a claim?",
+    "Liquidated Damages": "does a breach or an early end cost a party liquidated damages or a termination fee?",
+    "Warranty Duration": "for how long does any warranty against defects last?",
+    "Insurance": "must a party carry insurance for the benefit of the other?",
+    "Covenant Not To Sue": (
+        "does a party promise not to contest the other's intellectual property, "
+        "or not to bring claims unrelated to the contract?"
+    ),
+    "Third Party Beneficiary": "does somebody who is not a party benefit from it and may enforce it?",
+}
+"""Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + place here."""
+
+_AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
+_AMENDMENT = re.compile(r"amend", re.IGNORECASE)
+_ALIAS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only CUAD needs."""
+    parser.add_argument(
+        "--keep-ambiguous",
+        action="store_true",
+        help="keep contracts that are one of several versions or parts (agreement2, part1 …)",
+    )
+    parser.add_argument(
+        "--titles",
+        choices=["rule", "llm"],
+        default="rule",
+        help="titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: "
+        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), stored beside the source so that the next run is the same",
+    )
+
+
+@dataclass(frozen=True)
+class _Contract:
+    """A row of the CSV that has a PDF."""
+
+    row: int
+    cells: dict[str, str]
+    path: Path
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read master_clauses.csv and pair its rows with the PDFs."""
+    table = _find_table(source)
+    data = table.read_bytes()
+    records = _read_table(table, data)
+    contracts = _pair(records, _pdfs(table.parent), tally)
+    # titles are made unique over the whole source, so that neither a filter nor a limit changes one
+    titles = unique_titles({c.path.name: list(_candidates(c)) for c in contracts})
+    if not options.keep_ambiguous:
+        contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
+    contracts = contracts[: options.limit]
+    if options.titles == "llm":
+        titles = _asked_titles(contracts, options.source, table)
+    return Benchmark(
+        documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
+        rows=[row for c in contracts for row in _rows(c, titles[c.path.name], options, tally)],
+        sha256={table.name: hashlib.sha256(data).hexdigest()},
+    )
+
+
+# ---------------------------------------------------------------- the table
+
+
+def _find_table(source: Path) -> Path:
+    found = sorted(source.glob("master_clauses.csv")) or sorted(source.glob("**/master_clauses.csv"))
+    if not found:
+        raise SourceError(f"{source}: no master_clauses.csv in it; expected {INFO.expects}, from {INFO.url}")
+    if len(found) > 1:
+        raise SourceError(f"{source}: several master_clauses.csv: {found[0]} and {found[1]}; pass one CUAD_v1 folder")
+    return found[0]
+
+
+def _read_table(path: Path, data: bytes) -> list[dict[str, str]]:
+    """Return the rows by column, with header spaces mended and missing columns refused."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); the release is: get it again") from error
+    try:
+        records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise SourceError(f"{path}: not a CSV file: {error}") from error
+    if len(records) < 2:
+        raise SourceError(f"{path}: no rows")
+    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
+    header = [name.strip().replace("- Answer", "-Answer") for name in records[0]]
+    wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
+    missing = [name for name in wanted if name not in header]
+    if missing:
+        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this CUAD v1?")
+    short = next((n for n, record in enumerate(records[1:], 2) if record and len(record) != len(header)), None)
+    if short is not None:
+        raise SourceError(f"{path}: line {short} has {len(records[short - 1])} fields, the header {len(header)}")
+    return [dict(zip(header, record, strict=True)) for record in records[1:] if record]
+
+
+# ---------------------------------------------------------------- rows and their PDFs
+
+
+def _pdfs(root: Path) -> list[Path]:
+    folder = root / "full_contract_pdf"
+    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file())
+    if not paths:
+        raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
+    first: dict[str, Path] = {}
+    for path in paths:
+        if first.setdefault(path.name, path) != path:
+            raise SourceError(f"two PDFs named {path.name!r}: {first[path.name]} and {path}; remove one")
+    return paths
+
+
+def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:
+    """Tie each row to its PDF: the release's names differ in case, spaces, quotes, `&`, accents and length."""
+    names = [record["Filename"] for record in records]
+    pairs = pair_files(names, pdfs)
+    for name, similar in pairs.similar:
+        tally.note("PDF paired with its row by a similar name", f"{name} -> {similar}")
+    for row in pairs.doubled:
+        tally.fault("second row for a PDF that another row has", names[row])
+    for row in pairs.missing:
+        tally.fault("no PDF for the contract", names[row] or f"row {row}")
+    return [_Contract(row, records[row], pairs.files[row]) for row in sorted(pairs.files)]
+
+
+def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
+    name = contract.path.stem
+    found = _AMBIGUOUS.search(name)
+    if not found or (found.group().lower().startswith("agreement") and _AMENDMENT.search(title)):
+        return False
+    tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
+    return True
+
+
+# ---------------------------------------------------------------- titles
+
+
+def _asked_titles(contracts: list[_Contract], source: Path | None, table: Path) -> dict[str, str]:
+    texts: dict[str, Callable[[], str]] = {c.path.name: _text_of(c.path) for c in contracts}
+    asked = llm_titles(texts, store=_store(source, table), model=None)
+    return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
+
+
+def _store(given: Path | None, table: Path) -> Path:
+    """Return where titles are kept: in the source's folder, or beside its archive."""
+    if given is not None and given.is_file():
+        return given.with_name(given.name + ".titles.json")
+    return table.with_name("exhibit-titles.json")
+
+
+def _text_of(path: Path) -> Callable[[], str]:
+    return lambda: read_document(path).text
+
+
+def _candidates(contract: _Contract) -> Iterator[str]:
+    """Yield titles from plain to precise."""
+    cells = contract.cells
+    name = tidy(cells["Document Name-Answer"]) or tidy(_first_quote(cells["Document Name"])) or contract.path.stem
+    parties = join_names(party_names(cells["Parties-Answer"]))
+    title = f"{name} between {parties}" if " and " in parties else f"{name} of {parties}" if parties else name
+    yield title
+    date = cells["Agreement Date-Answer"].strip() or cells["Effective Date-Answer"].strip()
+    if date and "[" not in date:
+        title += f" dated {date}"
+        yield title
+    yield f"{title} ({contract.path.stem})"
+
+
+def party_names(answer: str) -> list[str]:
+    """Return the names in a cell like `Acme Inc. ("Buyer"); Bolt Ltd. ("Seller")("Party", together "Parties")`."""
+    names: list[str] = []
+    for part in answer.split(";"):
+        if _COLLECTIVE.search(_ALIAS.split(part)[0]) or re.match(r"\s*\(", part):
+            continue
+        # `Hyatt and Playa (each a "Party")` only repeats the others
+        if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
+            continue
+        name = tidy(_ALIAS.sub(" ", part))
+        if name:
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def _first_quote(cell: str) -> str:
+    try:
+        return next(iter(_quotes(cell)), "")
+    except ValueError:
+        return ""
+
+
+# ---------------------------------------------------------------- questions
+
+
+def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+    for column, (clause, question) in enumerate(QUESTIONS.items()):
+        place = f"{contract.path.name}: {clause}"
+        try:
+            quotes = _quotes(contract.cells[clause])
+        except ValueError as error:
+            tally.fault(f"cell is not a list of quotes ({error})", place)
+            continue
+        answer = contract.cells[f"{clause}-Answer"].strip()
+        if not quotes and answer and answer != "No":
+            tally.note("answer without a quote, so counted as impossible", f"{place}: {answer}")
+        if not quotes and options.answerable_only:
+            tally.leave_out("no answer in the document (--answerable-only)", place)
+            continue
+        yield RawRow(
+            id=contract.row * len(QUESTIONS) + column,
+            question=f"Consider the {title}; {question}",
+            answer=answer or "; ".join(quotes),
+            quotes=tuple(Quote(contract.path.name, text) for text in quotes),
+            filename=contract.path.name,
+            is_impossible=not quotes,
+            labels={"clause": clause, "contract": contract.path.stem, "answer": answer},
+        )
+
+
+def _quotes(cell: str) -> list[str]:
+    """Return the quotes of a cell, which is a Python list in a string."""
+    if not cell.strip():
+        return []
+    try:
+        value = ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError("it does not parse") from error
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("it holds something else")
+    # an empty quote says nothing; the same quote twice is one passage
+    return [text for text in dict.fromkeys(value) if text.strip()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

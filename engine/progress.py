@@ -1,0 +1,33 @@
+"""Progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+
+_EVERY = 5.0
+"""Seconds between two lines in a log."""
+
+
+def track(
+    items: Iterable[Item], *, total: int | None, label: str, unit: str = "doc", stream: TextIO | None = None
+) -> Iterator[Item]:
+    """Yield the items and show how far they are; nothing is printed for work that takes under two seconds."""
+    out = stream or sys.stderr
+    if out.isatty():
+        yield from tqdm(items, total=total, desc=label, unit=unit, file=out, delay=2.0, leave=False)
+        return
+    started = last = time.monotonic()
+    for count, item in enumerate(items, 1):
+        yield item
+        now = time.monotonic()
+        if now - last >= _EVERY:
+            last = now
+            done = f"{count}/{total}" if total else f"{count}"
+            print(f"{label}: {done} {unit}s, {count / (now - started):.1f}/s", file=out, flush=True)

@@ -1,0 +1,23 @@
+"""One item after another in this process: for debugging, and for work too small to share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from engine.outcome import Outcome, attempt
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Runner:
+    """Applies the function here and now."""
+
+    def __init__(self, *, jobs: int = 1) -> None:
+        self.jobs = jobs
+
+    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
+        """Yield one outcome per item."""
+        for item in items:
+            yield attempt(function, item)

@@ -1,0 +1,83 @@
+"""Gold drawn on the page: `python -m evidence.show datasets_out/cuad 358 --out page.png`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from evidence.document import Box, Document, Span
+from evidence.read import read_document
+from evidence.readers.pdf import boxes, render
+from schemas.bundle import open_bundle
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import Gold
+
+GOLD = (255, 196, 0)
+_SCALE = 1.5
+
+
+def draw_boxes(
+    path: Path, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
+) -> Image.Image:
+    """Return a page's picture with boxes laid over the words, the words still readable."""
+    picture = render(path, page, scale=scale).convert("RGBA")
+    layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
+    pen = ImageDraw.Draw(layer)
+    for box in marked:
+        if box.page == page:
+            corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
+            pen.rectangle(corners, fill=(*colour, 90), outline=(*colour, 230), width=1)
+    return Image.alpha_composite(picture, layer).convert("RGB")
+
+
+def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
+    """Return the pages that the spans touch, by number, with the spans drawn on them."""
+    if document.path is None or not document.pages:
+        raise ToolkitError(f"{document.filename}: has no pages to draw on; only PDFs do")
+    marked = [box for span in spans for box in boxes(document, span)]
+    numbers = sorted({box.page for box in marked})
+    return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
+
+
+def _find(root: Path, row: int) -> tuple[list[Gold], dict[str, Path]]:
+    bundle = open_bundle(root)
+    lines = [line for line in bundle.gold if line.id == row]
+    if not lines:
+        raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
+    found = [line for line in lines if line.spans]
+    if not found:
+        raise BundleError(f"{root}: row {row} has no located gold: it is impossible, or its quote was not found")
+    return found, bundle.files
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the pages of a row's gold as pictures."""
+    parser = argparse.ArgumentParser(prog="python -m evidence.show", description=__doc__)
+    parser.add_argument("bundle", type=Path, help="a bundle's folder")
+    parser.add_argument("row", type=int, help="the id of a question in train.json")
+    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
+    parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
+    options = parser.parse_args(argv)
+    try:
+        lines, files = _find(options.bundle, options.row)
+        number = 0
+        for name in dict.fromkeys(line.filename for line in lines):
+            document = read_document(files[str(name)])
+            spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
+            for page, picture in draw_spans(document, spans, scale=options.scale).items():
+                number += 1
+                out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
+                picture.save(out)
+                print(f"{out}: {name}, page {page}")
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
