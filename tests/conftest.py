@@ -1,0 +1,65 @@
+"""What the tests share: the project's own samples, real data where it is, and golden files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from converters._cli import main
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "samples"
+GOLDEN = Path(__file__).parent / "golden"
+
+Convert = Callable[..., Path]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew, then read the diff")
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The raw sources written for this project."""
+    return SAMPLES
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Real benchmark files, which are not part of the project."""
+    for folder in (os.environ.get("EXHIBIT_DATA"), ROOT.parent / "shared" / "data"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    pytest.skip("no real data: set EXHIBIT_DATA to a folder with cuad/, maud/ … to measure on it")
+
+
+@pytest.fixture
+def convert(tmp_path: Path) -> Convert:
+    """Run a converter as its command line does, in this process; return the bundle's folder."""
+
+    def run(name: str, *flags: str | Path, out: str = "bundle", expect: int = 0) -> Path:
+        folder = tmp_path / out
+        arguments = ["--out", str(folder), "--jobs", "1", *map(str, flags)]
+        assert main(import_module(f"converters.{name}"), arguments) == expect
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the file of that name under tests/golden/."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        assert path.is_file(), f"no golden file {path}; run pytest --update-golden and read what it wrote"
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
