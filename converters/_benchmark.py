@@ -45,6 +45,10 @@ class DatasetInfo:
     """How the questions came to be worded, for the card."""
     limits: str = ""
     """What a user must know before trusting a number, for the card."""
+    accepts: tuple[str, ...] = ()
+    """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
+    corpus_only: bool = False
+    """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Quote:
     text: str | None
     spans: tuple[tuple[int, int], ...] = ()
     """Its offsets in `RawDocument.text`, where the source knows them."""
+    labels: tuple[tuple[str, Label], ...] = ()
+    """What the source says of this passage alone; the row's labels are added to it."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,8 @@ class Benchmark:
     rows: list[RawRow]
     sha256: dict[str, str]
     """The raw files that decided the content, by name."""
+    info: DatasetInfo | None = None
+    """What is known of it, where only the source or the command line can say."""
 
 
 class Tally:

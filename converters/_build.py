@@ -23,6 +23,7 @@ _MACHINE_OPTIONS = frozenset({"out", "source", "jobs", "engine", "force", "stric
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
     """Write a whole bundle into an empty folder and check it."""
+    info = benchmark.info or info
     corpus = folder / CORPUS
     corpus.mkdir()
     engine = open_engine(options.engine, jobs=options.jobs)
@@ -88,13 +89,16 @@ def _row(row: RawRow) -> Row:
 def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per context; a row without any has one line, which carries its labels."""
     for row in rows:
-        found: list[tuple[int | None, str | None, Place]] = [
-            (index, quote.filename, done[quote.filename].places[quote]) for index, quote in enumerate(row.quotes)
-        ]
-        for index, filename, place in found or [(None, row.filename, NOWHERE)]:
-            yield Gold.model_validate(
-                {"id": row.id, "context": index, "filename": filename, "labels": row.labels, **vars(place)}
-            )
+        if not row.quotes:
+            yield _line(row, None, row.filename, NOWHERE, {})
+        for index, quote in enumerate(row.quotes):
+            yield _line(row, index, quote.filename, done[quote.filename].places[quote], dict(quote.labels))
+
+
+def _line(row: RawRow, context: int | None, filename: str | None, place: Place, labels: dict[str, Label]) -> Gold:
+    return Gold.model_validate(
+        {"id": row.id, "context": context, "filename": filename, "labels": {**row.labels, **labels}, **vars(place)}
+    )
 
 
 def _note_absent(gold: Sequence[Gold], rows: Sequence[RawRow], tally: Tally) -> None:
@@ -151,8 +155,10 @@ def _content_options(options: Namespace) -> dict[str, Label]:
     return {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
 
 
-def _example(rows: Sequence[RawRow]) -> Row:
+def _example(rows: Sequence[RawRow]) -> Row | None:
     """Return a row that shows the fields at their best: answerable, with a passage of readable length."""
+    if not rows:
+        return None
     answerable = [row for row in rows if row.quotes] or rows
     return _row(min(answerable, key=lambda row: (abs(sum(len(q.text or "") for q in row.quotes) - 200), row.id)))
 

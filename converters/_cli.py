@@ -26,7 +26,7 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
         check_free(options.out, force=options.force)
         with open_source(converter.INFO, options.source) as source:
             benchmark = converter.read(source, options, tally)
-            if not benchmark.rows:
+            if not benchmark.rows and not converter.INFO.corpus_only:
                 raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
             with placed(options.out, force=options.force) as folder:
                 bundle = build(converter.INFO, benchmark, tally, options, folder)

@@ -38,7 +38,7 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     """Yield a folder with the raw files; what was unpacked for it is gone afterwards."""
     if source is None:
         source = fetch(info)
-    if source.is_dir():
+    if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
         yield source
     elif not source.exists():
         raise SourceError(f"{source}: no such file or folder; expected {info.expects} from {info.url}")

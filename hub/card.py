@@ -15,7 +15,13 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 def write_card(
-    bundle: BundleInfo, folder: Path, *, example: Row, tags: Sequence[str] = (), questions: str = "", limits: str = ""
+    bundle: BundleInfo,
+    folder: Path,
+    *,
+    example: Row | None,
+    tags: Sequence[str] = (),
+    questions: str = "",
+    limits: str = "",
 ) -> None:
     """Write the card of a bundle into its folder."""
     text = render_card(bundle, example=example, tags=tags, questions=questions, limits=limits)
@@ -23,7 +29,7 @@ def write_card(
 
 
 def render_card(
-    bundle: BundleInfo, *, example: Row, tags: Sequence[str] = (), questions: str = "", limits: str = ""
+    bundle: BundleInfo, *, example: Row | None, tags: Sequence[str] = (), questions: str = "", limits: str = ""
 ) -> str:
     """Return the card's Markdown with its YAML head."""
     environment = Environment(
@@ -42,7 +48,7 @@ def render_card(
         counts=bundle.counts,
         hows=HOWS,
         size=size_category(bundle.counts.questions),
-        example=json.dumps(_shortened(example), ensure_ascii=False, indent=2),
+        example=json.dumps(_shortened(example), ensure_ascii=False, indent=2) if example else "",
         tags=tags,
         questions=questions,
         limits=limits,
