@@ -61,6 +61,8 @@ class RawDocument:
     """The file to copy. Without it, `text` or `html` is printed when `filename` ends in .pdf, else written."""
     text: str | None = None
     """The source's text, which `Quote.spans` count in."""
+    text_path: Path | None = None
+    """The UTF-8 file that holds `text`, read when it is needed: for corpora too large to hold at once."""
     html: str | None = None
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
@@ -78,6 +80,10 @@ class Quote:
     """Its offsets in `RawDocument.text`, where the source knows them."""
     labels: tuple[tuple[str, Label], ...] = ()
     """What the source says of this passage alone; the row's labels are added to it."""
+    alternatives: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """Further places like `spans`, where the converter cannot tell which one is meant."""
+    score: float = 1.0
+    """Below 1 where the words at `spans` are only similar to the quote."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from converters._typeset import html_from_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
+from evidence.readers.text import decode
 from schemas.errors import DocumentError
 from schemas.models import DocumentEntry, How
 
@@ -62,10 +63,15 @@ def tasks(documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corp
             path = raw.path or target
             if raw.path is None and target.suffix.lower() == ".pdf":
                 printer = printer or stack.enter_context(Printer())
-                printer.print_html(raw.html or html_from_text(raw.text or "", title=raw.heading), target)
+                printer.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
             elif raw.path is None:
-                target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
+                target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
             yield Task(raw, tuple(quotes.get(raw.filename, ())), path, target)
+
+
+def source_text(raw: RawDocument) -> str | None:
+    """Return the source's text, from its file where that is all there is."""
+    return raw.text if raw.text is not None or raw.text_path is None else decode(raw.text_path)
 
 
 def materialise(task: Task) -> Done:
@@ -76,7 +82,7 @@ def materialise(task: Task) -> Done:
         raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")
     if task.path != task.target:
         shutil.copyfile(task.path, task.target)
-    finder = _Finder(raw.text, document)
+    finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     entry = DocumentEntry(
         filename=raw.filename,
@@ -108,30 +114,33 @@ class _Finder:
         """Return where a quote stands."""
         if quote.spans and self.source is not None:
             known = self._carried(quote.spans)
-            if known is not None:
-                return known
+            if known:
+                others = [self._carried(spans) for spans in quote.alternatives]
+                return self._known(known, [spans for spans in others if spans], quote.score)
         if not quote.text:
             return NOWHERE
         return place_of(locate(quote.text, self.document), self.document)
 
-    def _carried(self, spans: Sequence[tuple[int, int]]) -> Place | None:
-        """Return a place from offsets in the source's text, or None where the texts differ."""
+    def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
+        """Return a place from offsets in the source's text; nothing where the texts differ."""
         if self.source == self.document.text:
-            return self._known([Span(*span) for span in spans])
+            return [Span(*span) for span in spans]
         if not self._same:
-            return None
+            return []
         fold, document = self._source_fold, self.document.loose
         carried = []
         for start, end in spans:
             first, last = fold.folded_range(start, end)
             if first < last:
                 carried.append(Span(*document.span(first, last)))
-        return self._known(carried) if carried else None
+        return carried
 
-    def _known(self, spans: list[Span]) -> Place:
+    def _known(self, spans: list[Span], others: list[list[Span]], score: float) -> Place:
         pages = sorted({number for span in spans for number in self.document.pages_of(span)})
         how: How = "parts" if len(spans) > 1 else "exact" if self.source == self.document.text else "folded"
-        return Place(pages, [(span.start, span.end) for span in spans], [], how, 1.0)
+        alternatives = [[(span.start, span.end) for span in other] for other in others]
+        how = how if score == 1.0 else "fuzzy"
+        return Place(pages, [(span.start, span.end) for span in spans], alternatives, how, score)
 
 
 def place_of(matches: list[Match], document: Document) -> Place:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import edlib
+from evidence.align import edit_distance
 
 _NOT_KEY = re.compile(r"[^a-z0-9]")
 _MIN_LENGTH = 20
@@ -79,7 +79,7 @@ def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
     key = name_key(name)
     if len(key) < _MIN_LENGTH:
         return None
-    distances = {path: edlib.align(key, name_key(path.name))["editDistance"] for path in left.values()}
+    distances = {path: edit_distance(key, name_key(path.name)) for path in left.values()}
     close = [path for path, distance in distances.items() if distance <= (1 - _MIN_SIMILARITY) * len(key)]
     nearest = min((distances[path] for path in close), default=0)
     return _only(path for path in close if distances[path] == nearest)

@@ -48,7 +48,8 @@ def _fold_character(character: str, loose: bool) -> str:
     return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
 
 
-def _code_points(text: str) -> npt.NDArray[np.uint32]:
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the text's characters as numbers."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
@@ -62,12 +63,12 @@ class Fold:
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> Fold:
         """Fold a text; `loose` also ignores case and hyphens, `without` leaves ranges out."""
-        points = _code_points(text)
+        points = code_points(text)
         if not len(points):
             return Fold("", np.zeros(0, dtype=np.int64))
         # A document has few different characters: fold each once, then copy by table.
         distinct, which = np.unique(points, return_inverse=True)
-        table = [_code_points(_fold_character(chr(p), loose)) for p in distinct]
+        table = [code_points(_fold_character(chr(p), loose)) for p in distinct]
         widths = np.array([len(entry) for entry in table], dtype=np.int64)
         width = widths[which]
         for start, end in without:

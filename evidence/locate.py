@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import edlib
-
+from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import Fold, fold
 from schemas.models import HOWS, How
@@ -240,12 +239,10 @@ def _aligned(needle: str, haystack: Fold, document: Document) -> list[Match]:
     best: dict[tuple[int, int], float] = {}
     for window in _windows(needle, haystack.text, allowed):
         text = haystack.text[window.start : window.end]
-        result = edlib.align(needle, text, mode="HW", task="locations", k=allowed)
-        if result["editDistance"] < 0:
-            continue
-        score = round(1 - result["editDistance"] / len(needle), 4)
-        start, end = result["locations"][0]
-        best[window.start + start, window.start + end + 1] = score
+        found = align(needle, text, most=allowed)
+        if found is not None:
+            score = round(1 - found.distance / len(needle), 4)
+            best[window.start + found.start, window.start + found.end] = score
     matches = []
     for (start, end), score in _apart(best):
         spans = _without_furniture(Span(*haystack.span(start, end)), document)

@@ -1,0 +1,56 @@
+# Everything runs in .venv, which is made from requirements.lock the first time it is needed.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+OUT := datasets_out
+JOBS ?= 2
+
+.PHONY: demo test test-all check lint lock schemas pictures bench clean help
+
+help:                     ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(VENV)/ready       ## convert the samples, check the bundles, show what came out
+	$(PY) -m converters.cuad --source samples/cuad --out $(OUT)/cuad --force
+	$(PY) -m schemas.validate $(OUT)/cuad
+	$(PY) -m evidence.check $(OUT)/cuad
+	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
+
+test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
+	$(PY) -m pytest -n $(JOBS) -m "not slow"
+
+test-all: $(VENV)/ready   ## the slow tests too, and those that measure on real data
+	$(PY) -m pytest -n $(JOBS)
+
+check: lint test          ## everything: style, types, generated files, tests
+
+lint: $(VENV)/ready       ## style, types, generated files
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m schemas.generate --check
+
+bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
+	$(PY) -m bench.locate
+	$(PY) -m bench.convert
+
+schemas: $(VENV)/ready    ## write schemas/json anew from the models
+	$(PY) -m schemas.generate
+
+lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
+	$(PY) -m pip install -q uv
+	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
+
+clean:                    ## remove what was built
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/ready: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "no venv module: trying the distribution's package"; \
+	  apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); } || { \
+	  echo "error: cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
+	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PY) -m converters._browser
+	@touch $@

@@ -1,0 +1,93 @@
+"""Checks gold against the documents themselves: every span must hold the words of its quote.
+
+    python -m evidence.check datasets_out/cuad
+
+`schemas.validate` checks a bundle's files against each other; this reads the corpus again and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evidence.align import align
+from evidence.document import Document, Span
+from evidence.fold import fold
+from evidence.locate import MIN_SIMILARITY, OMITTED
+from evidence.read import read_document
+from schemas.bundle import Question, open_bundle
+from schemas.errors import ToolkitError
+from schemas.models import Gold
+
+
+def check_gold(root: Path) -> tuple[int, list[str]]:
+    """Return how many located passages there are, and one line for each that is not where it is said to be."""
+    bundle = open_bundle(root)
+    questions = {question.id: question for question in bundle.questions}
+    by_file: dict[str, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        if line.spans and line.filename is not None:
+            by_file[line.filename].append(line)
+    wrong = []
+    for name, lines in by_file.items():
+        document = read_document(bundle.files[name])
+        for line in lines:
+            wrong += [f"{name}: row {line.id}: {fault}" for fault in _faults(line, questions[line.id], document)]
+    return sum(len(lines) for lines in by_file.values()), wrong
+
+
+def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]:
+    quote = question.contexts[line.context or 0].text or ""
+    pieces = [fold(piece, loose=True) for piece in OMITTED.split(quote)]
+    least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
+    for place in [line.spans, *line.alternatives]:
+        if place[-1][1] > len(document.text):
+            yield f"span {place[-1]} is past the end of the text ({len(document.text)})"
+            continue
+        words = fold("".join(document.text[start:end] for start, end in place), loose=True)
+        likeness = similarity(pieces, words)
+        if likeness < least:
+            yield f"span {place} holds other words ({likeness:.2f} alike, {line.how})"
+    pages = sorted({number for start, end in line.spans for number in document.pages_of(Span(start, end))})
+    if pages != line.pages:
+        yield f"is on pages {pages}, not {line.pages}"
+
+
+def similarity(pieces: Sequence[str], words: str) -> float:
+    """Return how alike a quote's folded pieces, in whatever order they stand, and some folded words are."""
+    if "".join(pieces) == words:
+        return 1.0
+    total = max(len(words), sum(map(len, pieces)), 1)
+    edits = 0
+    for piece in sorted(pieces, key=len, reverse=True):
+        found = align(piece, words, most=len(piece)) if piece else None
+        edits += found.distance if found else len(piece)
+        words = words[: found.start] + words[found.end :] if found else words
+    return 1 - min(edits + len(words), total) / total
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Check each bundle; exit 1 when any gold is not where it should be."""
+    parser = argparse.ArgumentParser(prog="python -m evidence.check", description=__doc__.partition("\n")[0])
+    parser.add_argument("bundles", nargs="+", type=Path, metavar="DIR", help="a bundle's folder")
+    options = parser.parse_args(argv)
+    failed = False
+    for root in options.bundles:
+        try:
+            count, wrong = check_gold(root)
+        except ToolkitError as error:
+            print(f"error: {error}", file=sys.stderr)
+            failed = True
+            continue
+        for line in wrong:
+            print(f"{root}: {line}")
+        print(f"{root}: {count} located passages, {len(wrong)} not where they should be")
+        failed |= bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
