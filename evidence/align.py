@@ -40,9 +40,13 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
         row = np.minimum.accumulate(below - slope) + slope
         if number % _LOOK == 0 and row.min() >= limit:
             return None
-    end = int(row.argmin())
-    distance, start = divmod(int(row[end]), _COST)
-    return Alignment(distance, start, end) if distance <= most and start < end else None
+    distance = int(row.min()) // _COST
+    ends = np.flatnonzero(row < (distance + 1) * _COST)
+    # of places that are equally near, the one whose length is most like the pattern's
+    lengths = ends - row[ends] % _COST
+    best = int(np.abs(lengths - len(pattern)).argmin())
+    end, length = int(ends[best]), int(lengths[best])
+    return Alignment(distance, end - length, end) if distance <= most and length else None
 
 
 def edit_distance(one: str, other: str) -> int:

@@ -29,7 +29,8 @@ _ALIKE = {
 }
 # Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space.
 # U+FFFE is how PDFium reports a hyphen at a line's end; readers turn it into "-", but fold must not trip on it.
-_DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn"})
+# Co: private use, the bullets and boxes of a symbol font, which mean nothing without it.
+_DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
 
 @lru_cache(maxsize=65536)
@@ -59,6 +60,8 @@ class Fold:
 
     text: str
     offsets: Ints
+    """In reading order, but for runs of combining marks that were not in canonical order."""
+    shuffled: bool = False
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> Fold:
@@ -80,29 +83,38 @@ class Fold:
         # Position of each output character inside its own character's folding: 0 except for the few that expand.
         within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
         folded = np.concatenate(table)[starts[which[offsets]] + within]
-        _reorder_marks(folded)
-        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets)
+        shuffled = _reorder_marks(folded, offsets)
+        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets, shuffled)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the original range of a non-empty folded range."""
+        if self.shuffled:
+            inside = self.offsets[start:end]
+            return int(inside.min()), int(inside.max()) + 1
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def folded_range(self, start: int, end: int) -> tuple[int, int]:
         """Return the folded range of an original one."""
+        if self.shuffled:
+            inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
+            return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
         first, last = np.searchsorted(self.offsets, [start, end])
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a folded range begins or ends inside one original character."""
-        before = start > 0 and self.offsets[start - 1] == self.offsets[start]
-        after = end < len(self.offsets) and self.offsets[end - 1] == self.offsets[end]
-        return bool(before or after)
+        """Return whether a folded range begins or ends inside one character as it is seen, accents included."""
+        return self._cut(start) or self._cut(end)
+
+    def _cut(self, at: int) -> bool:
+        if not 0 < at < len(self.offsets):
+            return False
+        return bool(self.offsets[at - 1] == self.offsets[at]) or unicodedata.combining(self.text[at]) > 0
 
 
-def _reorder_marks(folded: npt.NDArray[np.uint32]) -> None:
+def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
     """Put runs of combining marks into canonical order, in place: the one part of NFKD that needs context."""
     if not (folded > 0x2FF).any():
-        return
+        return False
     classes = np.zeros(len(folded), dtype=np.int16)
     for position in np.flatnonzero(folded > 0x2FF):
         classes[position] = unicodedata.combining(chr(folded[position]))
@@ -118,8 +130,9 @@ def _reorder_marks(folded: npt.NDArray[np.uint32]) -> None:
         while end < len(classes) and classes[end] > 0:
             end += 1
         order = start + np.argsort(classes[start:end], kind="stable")
-        folded[start:end] = folded[order]
+        folded[start:end], offsets[start:end] = folded[order], offsets[order]
         done = end
+    return bool(len(wrong))
 
 
 def fold(text: str, *, loose: bool = False) -> str:

@@ -87,17 +87,17 @@ def _find(needle: str, text: str) -> Iterator[int]:
 def _hit(quote: str, needle: Fold, start: int, document: Document) -> Iterator[Match]:
     end = start + len(needle.text)
     span = Span(*document.folded.span(start, end))
+    for words in (quote, quote.strip()):
+        at = span.start - (int(needle.offsets[0]) - quote.find(words))
+        if at >= 0 and document.text.startswith(words, at):
+            yield _verbatim(Span(at, at + len(words)), document)
+            return
     if document.folded.cuts(start, end):
         # the quote ends inside one character (half a ligature): more is marked than was asked for
         score = round(len(needle.text) / len(fold(document.text[slice(*span)])), 4)
         if score >= MIN_SIMILARITY:
             yield Match((span,), "fuzzy", score, whole=False)
         return
-    for words in (quote, quote.strip()):
-        at = span.start - (int(needle.offsets[0]) - quote.find(words))
-        if at >= 0 and document.text.startswith(words, at):
-            yield _verbatim(Span(at, at + len(words)), document)
-            return
     yield Match((span,), "folded", whole=_is_whole(span, document.text))
 
 
@@ -110,6 +110,8 @@ def _loosely(quote: str, document: Document) -> list[Match]:
     for haystack in (document.loose, document.body):
         found = []
         for start in _find(needle, haystack.text):
+            if haystack.cuts(start, start + len(needle)):
+                continue
             spans = _without_furniture(Span(*haystack.span(start, start + len(needle))), document)
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             found.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))

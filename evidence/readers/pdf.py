@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
@@ -144,7 +144,8 @@ def _page_boxes(pdf: Any, number: int, start: int, end: int) -> list[Box]:
         if last <= first:
             return []
         count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
-        return [_box(page, textpage, number, index) for index in range(count)]
+        lines = _lines([_rectangle(textpage, index) for index in range(count)])
+        return [_box(page, number, line) for line in lines]
     finally:
         textpage.close()
         page.close()
@@ -173,11 +174,43 @@ def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
     return (first, last + 1) if first >= 0 and last >= 0 else (0, 0)
 
 
-def _box(page: Any, textpage: Any, number: int, index: int) -> Box:
+class _Rectangle(NamedTuple):
+    """In PDF coordinates: the origin at the bottom left, before rotation."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def _rectangle(textpage: Any, index: int) -> _Rectangle:
     edges = [ctypes.c_double() for _ in range(4)]
     pdfium_c.FPDFText_GetRect(textpage, index, *map(ctypes.byref, edges))
-    left, top, right, bottom = (edge.value for edge in edges)
-    corners = [_to_page(page, left, top), _to_page(page, right, bottom)]
+    return _Rectangle(*(edge.value for edge in edges))
+
+
+def _lines(rectangles: list[_Rectangle]) -> list[_Rectangle]:
+    """Join what stands side by side: PDFium gives a rectangle for each change of font, sometimes for each letter."""
+    joined: list[_Rectangle] = []
+    for new in rectangles:
+        old = joined[-1] if joined else None
+        if old is not None and _side_by_side(old, new):
+            joined[-1] = _Rectangle(
+                min(old.left, new.left), max(old.top, new.top), max(old.right, new.right), min(old.bottom, new.bottom)
+            )
+        else:
+            joined.append(new)
+    return joined
+
+
+def _side_by_side(old: _Rectangle, new: _Rectangle) -> bool:
+    overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
+    height = min(old.top - old.bottom, new.top - new.bottom)
+    return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
+
+
+def _box(page: Any, number: int, rectangle: _Rectangle) -> Box:
+    corners = [_to_page(page, rectangle.left, rectangle.top), _to_page(page, rectangle.right, rectangle.bottom)]
     xs, ys = zip(*corners, strict=True)
     return Box(number, min(xs), min(ys), max(xs), max(ys))
 

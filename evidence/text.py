@@ -1,0 +1,58 @@
+"""Every document's text as it is extracted: `python -m evidence.text datasets_out/cuad --out texts/cuad`.
+
+The files are named after the documents, with .txt at the end, and hold exactly the characters that gold counts in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from evidence.read import read_document
+from schemas.bundle import corpus_files
+from schemas.errors import ToolkitError
+from schemas.place import Kind, placed
+
+KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
+
+
+def write_texts(root: Path, out: Path, *, force: bool = False) -> int:
+    """Write the text of each document of a bundle; return how many there are."""
+    files = corpus_files(root)
+    with placed(out, force=force, kind=KIND) as folder:
+        for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
+            text = read_document(files[name]).text
+            # a lone half of a surrogate pair, which a broken PDF may give, has no place in UTF-8
+            data = text.encode("utf-8", "replace")
+            (folder / f"{name}.txt").write_bytes(data)
+    return len(files)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the texts of a bundle's documents."""
+    parser = argparse.ArgumentParser(
+        prog="python -m evidence.text",
+        description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
+        epilog="example: python -m evidence.text datasets_out/cuad --out texts/cuad",
+    )
+    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
+    parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
+    options = parser.parse_args(argv)
+    try:
+        count = write_texts(options.bundle, options.out, force=options.force)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; nothing was written", file=sys.stderr)
+        return 130
+    print(f"{count} texts -> {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Approximate search against the textbook table."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence.align import align, edit_distance
+
+WORDS = st.text(alphabet="abc", max_size=14)
+
+
+def textbook(one: str, other: str) -> int:
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b)))
+        rows.append(row)
+    return rows[-1][-1]
+
+
+@given(WORDS, WORDS)
+def test_distance_is_the_textbooks(one, other):
+    assert edit_distance(one, other) == textbook(one, other)
+
+
+@given(WORDS.filter(bool), WORDS)
+def test_the_place_is_the_nearest_of_all(pattern, text):
+    places = [(textbook(pattern, text[i:j])) for i in range(len(text)) for j in range(i + 1, len(text) + 1)]
+    nearest = min(places, default=len(pattern))
+    found = align(pattern, text, most=len(pattern))
+    if found is None:
+        assert nearest >= len(pattern)
+    else:
+        assert found.distance == nearest == textbook(pattern, text[found.start : found.end])
+
+
+def test_too_many_edits_are_no_match():
+    assert align("confidential", "xxconfidntialxx", most=1) == (1, 2, 13)
+    assert align("confidential", "something else altogether", most=3) is None
+    assert align("a" * 200, "b" * 500, most=10) is None

@@ -1,0 +1,43 @@
+"""Gold that was moved is found out; gold that is right is not complained about."""
+
+from __future__ import annotations
+
+import json
+
+from evidence.check import check_gold, main, similarity
+from evidence.show import main as show
+
+
+def test_a_converted_sample_is_right_everywhere(convert, samples, capsys):
+    bundle = convert("cuad", "--source", samples / "cuad", "--keep-ambiguous")
+    count, wrong = check_gold(bundle)
+    assert count > 150 and wrong == []
+    assert main([str(bundle)]) == 0
+
+    lines = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    first = next(line for line in lines if line["how"] == "exact")
+    first["spans"] = [[first["spans"][0][0] + 2, first["spans"][0][1] + 2]]
+    paged = next(line for line in lines if line["how"] == "folded")
+    paged["pages"] = [99]
+    (bundle / "gold.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert len(check_gold(bundle)[1]) == 2
+    assert main([str(bundle)]) == 1
+    out = capsys.readouterr().out
+    assert "holds other words" in out and "not [99]" in out
+
+
+def test_similarity_takes_pieces_in_any_order():
+    assert similarity(["abc", "def"], "abcdef") == 1
+    assert similarity(["abc", "def"], "defabc") == 1
+    assert similarity(["abcdefghij"], "abcdefghix") == 0.9
+    assert similarity(["abc"], "abcabc") == 0.5
+    assert similarity(["abc"], "") == 0
+
+
+def test_show_draws_a_rows_gold(convert, samples, tmp_path, capsys):
+    bundle = convert("cuad", "--source", samples / "cuad", "--limit", "1")
+    assert show([str(bundle), "0", "--out", str(tmp_path / "page.png")]) == 0
+    assert (tmp_path / "page.png").stat().st_size > 10_000
+    assert "page 1" in capsys.readouterr().out
+    assert show([str(bundle), "999999", "--out", str(tmp_path / "no.png")]) == 1
+    assert "no row with id 999999" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""Folding is stable, ignores what renderings differ in, and always knows the way back."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence.fold import Fold, fold
+
+# everything the issue names, beside ordinary text
+ODD = "ﬁﬂ\u00ad\u00a0\u037e“”‘’–—‐é\u0301e\u0301\u0316\u200f\u200b\ufeff𝒳😀ßİǅ½℀\u2028\ufffe\t\r\n"
+TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8")), max_size=80)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("the ﬁrst ﬂoor", "the first floor"),
+        ("agree\u00adment", "agreement"),
+        ("this\u00a0Agreement", "this Agreement"),
+        ("terms\u037e and", "terms; and"),
+        ("the “Company”", 'the "Company"'),
+        ("Licensor’s ‘Marks’", "Licensor's 'Marks'"),
+        ("2010–2012 — end", "2010-2012 - end"),
+        ("cafe\u0301", "café"),
+        ("a\u0301\u0316", "a\u0316\u0301"),
+        ("\u200fright\u200e to\u200b left\ufeff", "right to left"),
+        ("𝒳", "X"),
+        ("line one\r\n   line two", "line one line two"),
+        ("① and ½", "1 and 1⁄2"),
+    ],
+)
+def test_two_renderings_of_the_same_words_fold_alike(one, other):
+    assert fold(one) == fold(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Company", "company"), ("non-exclusive", "nonexclusive")])
+def test_case_and_hyphens_count_unless_loose(one, other):
+    assert fold(one) != fold(other)
+    assert fold(one, loose=True) == fold(other, loose=True)
+
+
+def test_different_words_stay_different():
+    assert len({fold(word) for word in ("10,000", "10.000", "1O,000", "(a)", "[a]", "résumé", "resume")}) == 7
+
+
+@given(TEXT, st.booleans())
+def test_folding_twice_is_folding_once(text, loose):
+    once = fold(text, loose=loose)
+    assert fold(once, loose=loose) == once
+
+
+@given(TEXT)
+def test_all_unicode_normal_forms_fold_alike(text):
+    # NFC and NFD may not change what a reader sees; strict UTF-8 text has no surrogates
+    assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))
+
+
+@given(TEXT, st.booleans())
+def test_offsets_point_to_the_character_that_was_folded(text, loose):
+    folded = Fold.of(text, loose=loose)
+    assert len(folded.offsets) == len(folded.text)
+    assert folded.shuffled or all(a <= b for a, b in zip(folded.offsets, folded.offsets[1:], strict=False))
+    for position in set(map(int, folded.offsets)):
+        assert fold(text[position], loose=loose)
+
+
+@given(TEXT, st.data())
+def test_a_range_there_and_back_covers_the_same_characters(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    folded = Fold.of(text)
+    first, last = folded.folded_range(start, end)
+    if first < last and not (folded.cuts(first, last) and folded.shuffled):
+        back = folded.span(first, last)
+        assert start <= back[0] < back[1] <= end
+        assert fold(text[slice(*back)]) == fold(text[start:end])
+
+
+def test_ranges_can_be_left_out():
+    text = "the parties\n3\nSource: X\nagree"
+    folded = Fold.of(text, without=[(12, 24)])
+    assert folded.text == "thepartiesagree"
+    assert folded.span(10, 15) == (24, 29)
+
+
+def test_a_cut_inside_a_ligature_is_known():
+    folded = Fold.of("oﬃce")
+    assert folded.text == "office"
+    assert folded.cuts(0, 2) and folded.cuts(2, 6) and not folded.cuts(0, 6) and not folded.cuts(1, 4)

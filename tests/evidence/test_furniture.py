@@ -1,0 +1,50 @@
+"""Running heads, feet and page numbers are told from the text."""
+
+from __future__ import annotations
+
+from evidence.furniture import furniture_lines
+
+
+def found(*pages: str) -> list[str]:
+    text = "\n".join(pages)
+    spans = []
+    start = 0
+    for page in pages:
+        spans.append((start, start + len(page)))
+        start += len(page) + 1
+    return [text[slice(*line)].strip() for line in furniture_lines(text, spans)]
+
+
+def test_recurring_lines_at_the_edges_with_changing_numbers():
+    pages = [f"ACME Inc. / Supply\nbody text {word}\n- {n} -" for n, word in enumerate(("aa", "bb", "cc"), 1)]
+    assert found(*pages) == [
+        "ACME Inc. / Supply",
+        "- 1 -",
+        "ACME Inc. / Supply",
+        "- 2 -",
+        "ACME Inc. / Supply",
+        "- 3 -",
+    ]
+
+
+def test_page_numbers_of_every_style():
+    for number in ("3", "- 3 -", "Page 3", "Page 3 of 9", "3/9", "iv", "[3]", "A-3", "xii"):
+        assert found(f"one\n{number}", "two\nand a sentence here") == [number], number
+
+
+def test_a_line_inside_the_page_is_text_even_if_it_recurs():
+    assert (
+        found(
+            "first\nsecond\nthird\nfourth\nBy: ____\nfifth\nsixth\nseventh\neighth", "a\nb\nc\nd\nBy: ____\ne\nf\ng\nh"
+        )
+        == []
+    )
+
+
+def test_a_running_line_must_reach_the_edge():
+    # the same words recur, but a line of text stands between them and the page's edge
+    assert found("text one\nNotice", "text two\nNotice", "intro\nNotice\ntext three") == ["Notice", "Notice"]
+
+
+def test_one_page_has_no_furniture():
+    assert found("Title\nbody\n1") == []

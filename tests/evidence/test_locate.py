@@ -1,0 +1,169 @@
+"""Quotes are found where they stand, however they were rendered, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evidence import Document, Page, Span, fold, locate
+from evidence.locate import worthy
+
+ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
+
+
+def document(text: str, *pages: str) -> Document:
+    if not pages:
+        return Document("a.txt", text)
+    spans = []
+    start = 0
+    for number, page in enumerate(pages, 1):
+        spans.append(Page(number, Span(start, start + len(page)), 612, 792))
+        start += len(page) + 1
+    return Document("a.pdf", "\n".join(pages), tuple(spans))
+
+
+def words(match, doc) -> list[str]:
+    return [doc.text[slice(*span)] for span in match.spans]
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
+def test_any_slice_of_a_document_is_found_at_that_slice(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    quote = text[start:end]
+    if quote.strip():
+        found = [match for match in locate(quote, document(text)) if match.how == "exact"]
+        assert any(match.span == (start, end) for match in found), (quote, found)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
+def test_a_located_span_folds_to_the_folded_quote(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    # the quote as another program would have rendered it
+    quote = text[start:end].replace("ﬁ", "fi").replace("“", '"').replace("\u00ad", "").replace("\u00a0", " \n")
+    for match in locate(quote, document(text)):
+        if match.how in {"exact", "folded"}:
+            found = fold(text[slice(*match.span)], loose=True)
+            assert found == fold(quote, loose=True)
+
+
+def test_exact_and_folded_places_are_alternatives_of_each_other():
+    doc = document("The term is five years. Again: the\nterm is five  years. And the term is five years.")
+    found = locate("the term is five years", doc)
+    assert [match.how for match in found] == ["exact", "folded"]
+    assert [match.span.start for match in found] == [60, 31]
+
+
+def test_a_word_inside_a_longer_word_comes_last_and_is_not_gold():
+    doc = document("MAY 8: the affiliate (MA) may. MA signs. 1MA")
+    found = locate("MA", doc)
+    assert [match.whole for match in found] == [True, True, True, False]
+    assert [match.span.start for match in worthy(found)] == [22, 31, 42]
+    assert [match.span.start for match in worthy(locate("AY", doc))] == [1]
+
+
+def test_edge_spaces_of_a_quote_do_not_matter():
+    doc = document("Term. Five years.")
+    assert locate("  Five years. ", doc)[0].spans == (Span(6, 17),)
+    assert locate("Term. ", doc)[0].spans == (Span(0, 6),)
+
+
+@pytest.mark.parametrize("quote", ["", "  \n", "\u00a0"])
+def test_a_blank_quote_is_nowhere(quote):
+    assert locate(quote, document("some text")) == []
+
+
+def test_nothing_is_found_in_nothing():
+    assert locate("words", document("")) == []
+
+
+def test_hyphens_and_case_are_given_up_only_when_all_else_fails():
+    doc = document("A NON-\nEXCLUSIVE license. A non-exclusive licence.")
+    assert [m.span.start for m in locate("non-exclusive licen", doc)] == [28]
+    assert locate("nonexclusive license", doc)[0].how == "folded"
+    assert words(locate("nonexclusive license", doc)[0], doc) == ["NON-\nEXCLUSIVE license"]
+
+
+def test_omissions_are_found_in_order_and_close_together():
+    doc = document("Notice. Either party may end it. Notice. On 30 days' notice, for cause, either party may end it.")
+    [match] = locate("On 30 days' notice<omitted>either party may end it", doc)
+    assert match.how == "parts" and match.score == 1.0
+    assert words(match, doc) == ["On 30 days' notice", "either party may end it"]
+    # the first piece stands twice: the place nearest to the second is meant
+    [match] = locate("Notice. <omitted> for cause", doc)
+    assert match.spans[0].start == 33
+
+
+def test_pieces_in_another_order_are_still_found():
+    doc = document("November 24, 2009. This Agreement takes effect on signature.")
+    [match] = locate("This Agreement takes effect on signature.<omitted>November 24, 2009", doc)
+    assert words(match, doc) == ["November 24, 2009", "This Agreement takes effect on signature."]
+
+
+def test_one_missing_piece_means_the_quote_is_not_there():
+    assert locate("takes effect<omitted>on a Tuesday", document("It takes effect at once.")) == []
+
+
+def test_a_quote_runs_over_a_page_end():
+    pages = [
+        "ACME - CONFIDENTIAL\nThe Supplier shall keep all\nPage 1 of 3\nSource: ACME, 10-K, 2/3/2011",
+        "ACME - CONFIDENTIAL\nrecords for five years.\nPage 2 of 3\nSource: ACME, 10-K, 2/3/2011",
+        "ACME - CONFIDENTIAL\nEnd.\nPage 3 of 3\nSource: ACME, 10-K, 2/3/2011",
+    ]
+    doc = document("", *pages)
+    [match] = locate("The Supplier shall keep all records for five years.", doc)
+    assert match.how == "parts"
+    assert words(match, doc) == ["The Supplier shall keep all", "records for five years."]
+    assert [doc.pages_of(span) for span in match.spans] == [[1], [2]]
+
+
+def test_a_quote_that_is_furniture_is_found_as_it_stands():
+    doc = document("", "Head\nbody one\n1", "Head\nbody two\n2")
+    assert [match.how for match in locate("Head", doc)] == ["exact", "exact"]
+
+
+def test_a_typo_is_found_and_its_likeness_stated():
+    text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
+    doc = document(f"Preamble. {text} Afterwords.")
+    [match] = locate(text.replace("Affiliates", "Afiliates").replace("sell any", "sell  an"), doc)
+    assert match.how == "fuzzy" and match.score == pytest.approx(1 - 2 / 89, abs=2e-3)
+    assert match.span == (10, 10 + len(text) - 1) or match.span == (10, 10 + len(text))
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "Distributor shall not sell",  # too short to be matched by likeness
+        "Distributor will never ever, under any circumstances at all, purchase a single Competing Product anywhere.",
+    ],
+)
+def test_what_is_not_alike_is_absent(quote):
+    text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
+    assert locate(quote, document(text)) == []
+
+
+def test_paragraphs_that_the_page_parts_are_found():
+    doc = document("This Agreement may be ended as follows:\n7.3 Effect of the end.\n(a) by either party, at any time.")
+    [match] = locate("This Agreement may be ended as follows:\n\n(a) by either party, at any time.", doc)
+    assert match.how == "parts"
+    assert words(match, doc) == ["This Agreement may be ended as follows:", "(a) by either party, at any time."]
+
+
+def test_half_a_ligature_is_not_passed_off_as_a_match():
+    doc = document("an oﬃce and a staﬀ")
+    assert locate("of", doc) == []
+    long = "x" * 60 + " the staf"
+    [match] = locate(long, document("x" * 60 + " the staﬀ"))
+    assert match.how == "fuzzy" and 0.95 <= match.score < 1
+
+
+def test_a_document_is_folded_once_for_all_its_quotes():
+    doc = document("word " * 1000)
+    locate("word word", doc)
+    folded = doc.folded
+    locate("other", doc)
+    assert doc.folded is folded

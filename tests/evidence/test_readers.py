@@ -1,0 +1,216 @@
+"""Every kind of file becomes text with coordinates, or a clear error; nothing crashes, nothing hangs."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from PIL import Image
+from pypdf import PdfReader, PdfWriter
+
+from evidence import Span, fold, locate, read_document, readable
+from evidence.readers.pdf import boxes, page_count
+from evidence.show import draw_spans
+from schemas.errors import DocumentError
+
+
+@pytest.fixture(scope="module")
+def contract(samples):
+    return next((samples / "cuad").rglob("TESSALINE*.pdf"))
+
+
+def test_pdf_text_has_one_newline_style_and_plain_spaces(contract):
+    text = read_document(contract).text
+    assert "\n" in text and not set("\r\ufffe\u00a0\x00") & set(text)
+
+
+def test_pages_tile_the_text(contract):
+    document = read_document(contract)
+    assert [page.number for page in document.pages] == list(range(1, page_count(contract) + 1))
+    assert document.pages[0].span.start == 0 and document.pages[-1].span.end == len(document.text)
+    for one, other in zip(document.pages, document.pages[1:], strict=False):
+        assert other.span.start == one.span.end + 1 and document.text[one.span.end] == "\n"
+    assert all(page.width > 500 and page.height > 700 for page in document.pages)
+
+
+def test_pages_of_a_span(contract):
+    document = read_document(contract)
+    second = document.pages[1].span
+    assert document.pages_of(Span(second.start, second.start + 5)) == [2]
+    assert document.pages_of(Span(second.start - 5, second.start + 5)) == [1, 2]
+    assert document.pages_of(Span(0, len(document.text))) == [page.number for page in document.pages]
+
+
+def test_pypdf_counts_the_same_pages(contract):
+    assert page_count(contract) == len(PdfReader(contract).pages)
+
+
+def test_boxes_cover_the_words_and_nothing_else(contract):
+    document = read_document(contract)
+    [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
+    [box, *_] = boxes(document, match.span)
+    assert box.page == 1 and 0 < box.left < box.right < 620 and 0 < box.top < box.bottom < 400
+    # read back what stands under the box: the same words, by PDFium's own geometry
+    page = document.pages[0]
+    import pypdfium2
+
+    pdf = pypdfium2.PdfDocument(contract)
+    textpage = pdf[0].get_textpage()
+    under = textpage.get_text_bounded(box.left, page.height - box.bottom, box.right, page.height - box.top)
+    textpage.close()
+    pdf.close()
+    assert fold(under) and fold(under) in fold("SOFTWARE LICENSE AND HOSTING AGREEMENT")
+
+
+def test_boxes_of_a_passage_over_two_pages(contract):
+    document = read_document(contract)
+    end = document.pages[0].span.end
+    assert {box.page for box in boxes(document, Span(end - 60, end + 60))} == {1, 2}
+
+
+def test_drawing_marks_the_words_in_colour(contract):
+    document = read_document(contract)
+    [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
+    picture = draw_spans(document, [match.span], scale=1.0)[1]
+    [box, *_] = boxes(document, match.span)
+    marked = picture.crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
+    yellow = [red > blue + 40 for red, _, blue in marked.get_flattened_data()]
+    assert sum(yellow) > len(yellow) / 2
+    assert picture.getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_boxes_follow_a_rotated_page(contract, tmp_path):
+    writer = PdfWriter()
+    writer.add_page(PdfReader(contract).pages[0]).rotate(90)
+    writer.write(tmp_path / "turned.pdf")
+    document = read_document(tmp_path / "turned.pdf")
+    assert document.pages[0].width > document.pages[0].height
+    [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
+    [box, *_] = boxes(document, match.span)
+    # turned clockwise, the title's line runs downward near the right edge
+    assert box.bottom - box.top > box.right - box.left and box.left > document.pages[0].width / 2
+
+
+@pytest.fixture
+def write(tmp_path):
+    def run(name: str, data: bytes | str):
+        path = tmp_path / name
+        path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+        return path
+
+    return run
+
+
+def pdf_bytes(writer: PdfWriter) -> bytes:
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_an_encrypted_pdf_says_so(contract, write):
+    writer = PdfWriter(clone_from=contract)
+    writer.encrypt("secret", algorithm="RC4-128")
+    with pytest.raises(DocumentError, match="encrypted; remove the password"):
+        read_document(write("locked.pdf", pdf_bytes(writer)))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])
+def test_a_truncated_pdf_is_an_error_or_what_is_left_of_it(contract, write, share):
+    data = contract.read_bytes()
+    try:
+        document = read_document(write("cut.pdf", data[: int(len(data) * share)]))
+    except DocumentError as error:
+        assert "damaged or cut short" in str(error) or "no pages" in str(error)
+    else:
+        assert isinstance(document.text, str)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("empty.pdf", b"", "empty file"),
+        ("text.pdf", b"This Agreement is made", "not a PDF, it starts with b'This Agreeme'"),
+        ("broken.pdf", b"%PDF-1.7\ngarbage", "damaged or cut short"),
+        ("latin.txt", b"caf\xe9", "not UTF-8 \\(byte 3\\)"),
+        ("broken.json", b"{", "not JSON"),
+        ("other.json", b'{"a": 1}', "no text in it; looked for the fields content, text"),
+        ("image.tiff", b"II*", "no reader for .tiff; known are"),
+    ],
+)
+def test_bad_files_are_clear_errors(write, name, data, message):
+    with pytest.raises(DocumentError, match=message):
+        read_document(write(name, data))
+
+
+def test_a_missing_file_is_a_clear_error(tmp_path):
+    for name in ("no.pdf", "no.txt", "no"):
+        with pytest.raises(DocumentError, match="cannot be read"):
+            read_document(tmp_path / name)
+
+
+def test_a_scan_has_no_text(tmp_path):
+    Image.new("RGB", (200, 300), "white").save(tmp_path / "scan.pdf")
+    document = read_document(tmp_path / "scan.pdf")
+    assert not document.has_text and len(document.pages) == 1
+    assert locate("anything", document) == []
+
+
+def many_pages(count: int) -> bytes:
+    """Return a PDF written by hand: a sentence on each page, one font for all."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(count))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Count {count} /Kids [{kids}] >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number in range(1, count + 1):
+        words = f"BT /F1 12 Tf 72 700 Td (Clause {number} binds the parties.) Tj ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {2 * number + 3} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(words)} >>\nstream\n{words}\nendstream")
+    out = b"%PDF-1.4\n"
+    offsets = []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    tail = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    return out + f"{tail}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF".encode()
+
+
+def test_five_thousand_pages(write):
+    document = read_document(write("long.pdf", many_pages(5000)))
+    assert len(document.pages) == 5000
+    [match] = locate("Clause 4987 binds the parties.", document)
+    assert document.pages_of(match.span) == [4987]
+    assert boxes(document, match.span)[0].page == 4987
+
+
+def test_text_is_kept_character_for_character(write):
+    text = "\ufeffARTICLE I\r\nDefinitions\x0c\n\ttab  and 𝒳"
+    document = read_document(write("a.txt", text))
+    assert document.text == text and document.pages == ()
+    assert read_document(write("a.md", text)).text == text
+
+
+def test_html_gives_the_words_a_reader_sees(write):
+    page = """<html><head><title>T</title><style>p {}</style></head><body><!-- c --><h1>Part&nbsp;36</h1>
+    <p>An  offer<br>to <b>settle</b>.</p><script>alert(1)</script><ul><li>one<li>two</ul>
+    <table><tr><td>a</td><td>b</td></tr></table><pre>x
+      y</pre>&amp; &lt;end&gt;</body></html>"""
+    text = read_document(write("a.html", page)).text
+    assert text.split("\n") == ["Part\u00a036", "An offer", "to settle.", "one", "two", "a\tb", "x", "y", "& <end>"]
+
+
+def test_json_exports_give_their_records_texts(write):
+    assert read_document(write("a.json", json.dumps({"id": "x", "content": "Rule 1"}))).text == "Rule 1"
+    many = {"value": [{"content": "Rule 1"}, {"text": "Rule 2", "title": "no"}]}
+    assert read_document(write("b.json", json.dumps(many))).text == "Rule 1\n\nRule 2"
+
+
+def test_a_pdf_without_the_ending_is_still_one(contract, write):
+    assert read_document(write("Practice_Direction_No. 4", contract.read_bytes())).pages
+    assert readable(contract) and not readable(contract.with_suffix(".docx"))

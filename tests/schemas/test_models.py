@@ -1,0 +1,96 @@
+"""The models and the JSON Schema files made from them say the same."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from schemas.generate import FOLDER, generate, main
+from schemas.models import Gold, Row
+
+ROW = {"id": 7, "question": "Who?", "answer": "Ann", "is_impossible": False, "contexts": [{"filename": "a.pdf"}]}
+GOLD = {
+    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[3, 9]], "alternatives": [[[20, 26]]],
+    "how": "exact", "score": 1.0, "labels": {"clause": "Parties"},
+}  # fmt: skip
+
+
+def test_the_committed_schemas_are_what_the_models_give():
+    for name, text in generate().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text
+    assert main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "7"},
+        {"id": -1},
+        {"id": True},
+        {"id": 7.0},
+        {"question": " \n"},
+        {"answer": ""},
+        {"is_impossible": "false"},
+        {"is_impossible": None},
+        {"contexts": ["a string"]},
+        {"contexts": [{"text": "no file"}]},
+        {"contexts": [{"filename": ""}]},
+        {"contexts": [{"filename": "a.pdf", "page": 1}]},
+        {"clause": "Parties"},
+    ],
+)
+def test_models_and_schemas_refuse_the_same_rows(change):
+    row = {**ROW, **change}
+    with pytest.raises(ValidationError):
+        TypeAdapter(Row).validate_json(json.dumps(row))
+    schema = json.loads((FOLDER / "train.schema.json").read_text(encoding="utf-8"))
+    if change != {"id": 7.0}:  # JSON Schema calls 7.0 an integer; a strict reader of ids must not
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate([row], schema)
+
+
+def test_models_and_schemas_accept_the_same_rows():
+    schema = json.loads((FOLDER / "train.schema.json").read_text(encoding="utf-8"))
+    for row in (ROW, {**ROW, "contexts": []}, {**ROW, "contexts": [{"filename": "ü%20#x.pdf", "text": "words"}]}):
+        jsonschema.validate([row], schema)
+        assert TypeAdapter(Row).validate_json(json.dumps(row)).id == 7
+
+
+@pytest.mark.parametrize("name", ["../a.pdf", "a/b.pdf", "..", ".", "/etc/passwd", "x" * 256, "a\0b"])
+def test_a_filename_is_a_plain_basename(name):
+    with pytest.raises(ValidationError):
+        Row.model_validate({**ROW, "contexts": [{"filename": name}]})
+
+
+@pytest.mark.parametrize(
+    "name", ["it's & co.pdf", "a%2Fb.pdf", "#fragment.pdf", "c:d.pdf", "back\\slash.pdf", "é" * 127]
+)
+def test_odd_but_legal_filenames_are_kept(name):
+    assert Row.model_validate({**ROW, "contexts": [{"filename": name}]}).contexts[0].filename == name
+
+
+def test_an_impossible_row_has_no_passage():
+    with pytest.raises(ValidationError, match="yet a context has text"):
+        Row.model_validate({**ROW, "is_impossible": True, "contexts": [{"filename": "a.pdf", "text": "here"}]})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spans": [[9, 3]]},
+        {"spans": [[-1, 3]]},
+        {"spans": []},
+        {"how": "absent"},
+        {"how": "guessed"},
+        {"pages": [0]},
+        {"score": 1.5},
+        {"filename": None},
+    ],
+)
+def test_gold_must_be_consistent(change):
+    assert Gold.model_validate_json(json.dumps(GOLD)).spans == [(3, 9)]
+    with pytest.raises(ValidationError):
+        Gold.model_validate_json(json.dumps({**GOLD, **change}))

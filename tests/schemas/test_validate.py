@@ -1,0 +1,183 @@
+"""Each promise of a bundle, broken on purpose: the validator names the file, the row and the field."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from converters import cuad
+from converters._cli import main as convert_main
+from schemas.validate import main, validate
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory, samples):
+    out = tmp_path_factory.mktemp("validate") / "cuad"
+    assert (
+        convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--limit", "1"]) == 0
+    )
+    return out
+
+
+@pytest.fixture
+def bundle(sound, tmp_path):
+    return shutil.copytree(sound, tmp_path / "bundle")
+
+
+def edit_json(path, change):
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+
+
+def edit_gold(bundle, number, change):
+    lines = (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()
+    record = json.loads(lines[number])
+    change(record)
+    lines[number] = json.dumps(record)
+    (bundle / "gold.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def messages(bundle):
+    return [str(problem) for problem in validate(bundle)]
+
+
+def test_a_sound_bundle_has_no_problem(bundle, capsys):
+    assert validate(bundle) == []
+    assert main([str(bundle)]) == 0
+    assert capsys.readouterr().out.endswith(": sound\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("id", "3", "train.json: row 2: id: Input should be a valid integer"),
+        ("question", "", "train.json: row 2: question: String should match pattern"),
+        ("answer", " ", "train.json: row 2: answer"),
+        ("is_impossible", 0, "train.json: row 2: is_impossible: Input should be a valid boolean"),
+        ("contexts", ["x"], "train.json: row 2: contexts.0"),
+        ("contexts", [{"filename": "../../etc/passwd"}], "contexts.0.filename: must be a plain file name"),
+        ("clause", "Parties", "train.json: row 2: clause: Extra inputs are not permitted"),
+    ],
+)
+def test_a_bad_field_is_named(bundle, field, value, expected):
+    edit_json(bundle / "train.json", lambda rows: rows[2].update({field: value}))
+    assert any(expected in message for message in messages(bundle))
+
+
+def test_every_bad_row_is_named(bundle):
+    edit_json(bundle / "train.json", lambda rows: [row.update(id="x") for row in rows])
+    assert sum("train.json: row" in message for message in messages(bundle)) == 41
+
+
+def test_ids_are_unique(bundle):
+    edit_json(bundle / "train.json", lambda rows: rows[5].update(id=rows[1]["id"]))
+    assert any("train.json: row 5: id: 1 is also the id of row 1" in message for message in messages(bundle))
+
+
+def test_a_context_needs_its_file(bundle):
+    edit_json(bundle / "train.json", lambda rows: rows[0]["contexts"][0].update(filename="gone.pdf"))
+    assert any("contexts.0.filename: no file 'gone.pdf' under corpus/" in message for message in messages(bundle))
+
+
+def test_one_basename_one_file(bundle):
+    (bundle / "corpus" / "more").mkdir()
+    name = next(p.name for p in (bundle / "corpus").iterdir() if p.is_file())
+    (bundle / "corpus" / "more" / name).write_bytes(b"x")
+    assert any("same basename as corpus/" in message for message in messages(bundle))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda line: line.update(id=999), "expected row 0, context 0"),
+        (lambda line: line.update(filename="other.pdf"), "but train.json says"),
+        (lambda line: line.update(spans=[[5, 5]]), "gold.jsonl: line 1: spans.0"),
+        (lambda line: line.pop("how"), "gold.jsonl: line 1: how: Field required"),
+    ],
+)
+def test_gold_agrees_with_the_questions(bundle, change, expected):
+    edit_gold(bundle, 0, change)
+    assert any(expected in message for message in messages(bundle))
+
+
+def test_gold_has_a_line_for_each_context(bundle):
+    lines = (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()
+    (bundle / "gold.jsonl").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+    assert any("lines; train.json needs" in message for message in messages(bundle))
+
+
+def test_a_changed_a_missing_and_an_unlisted_file(bundle):
+    path = next(p for p in (bundle / "corpus").iterdir())
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    (bundle / "README.md").unlink()
+    (bundle / "corpus" / "extra.txt").write_text("x")
+    found = messages(bundle)
+    assert any("sha256 differs" in message for message in found)
+    assert any("files: README.md: listed, but there is no such file" in message for message in found)
+    assert any("files: corpus/extra.txt: in the bundle, but not recorded" in message for message in found)
+
+
+def test_counts_must_be_true(bundle):
+    edit_json(bundle / "bundle.json", lambda info: info["counts"].update(questions=3))
+    assert any("counts: questions: 3, but train.json has 41" in message for message in messages(bundle))
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "corpus/../../x"])
+def test_no_path_leaves_the_bundle(bundle, path):
+    entry = {"sha256": "0" * 64, "bytes": 1}
+    edit_json(bundle / "bundle.json", lambda info: info["files"].update({path: entry}))
+    assert any("inside the bundle" in message for message in messages(bundle))
+
+
+def test_no_link_leaves_the_bundle(bundle, tmp_path):
+    (tmp_path / "secret").write_text("x")
+    (bundle / "corpus" / "link.pdf").symlink_to(tmp_path / "secret")
+    assert any("corpus/link.pdf: a link that leaves the bundle" in message for message in messages(bundle))
+
+
+@pytest.mark.parametrize("name", ["train.json", "gold.jsonl", "bundle.json"])
+def test_utf8_everywhere(bundle, name):
+    (bundle / name).write_bytes(b"[\xff\xfe]")
+    assert any(message.startswith(f"{name}: not UTF-8") for message in messages(bundle))
+
+
+@pytest.mark.parametrize("name", ["train.json", "gold.jsonl", "bundle.json", "README.md"])
+def test_missing_files_are_named(bundle, name):
+    (bundle / name).unlink()
+    assert any(message.startswith(f"{name}: missing") for message in messages(bundle))
+
+
+def test_the_command_prints_all_and_exits_1(bundle, tmp_path, capsys):
+    edit_json(bundle / "train.json", lambda rows: rows[0].update(id="x"))
+    assert main([str(bundle), str(tmp_path / "nowhere")]) == 1
+    out = capsys.readouterr().out
+    assert "row 0: id" in out and "broken promises" in out and "no such folder" in out
+
+
+def test_minimal_asks_only_what_the_evaluator_needs(tmp_path, capsys):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "train.json").write_text('[{"question": "a?", "answer": "A"}]')
+    assert main(["--minimal", str(tmp_path)]) == 0
+    assert main([str(tmp_path)]) == 1
+    (tmp_path / "train.json").write_text('{"tests": []}')
+    assert main(["--minimal", str(tmp_path)]) == 1
+    assert "must be a JSON array" in capsys.readouterr().out
+
+
+def test_the_full_size_of_cuad_is_checked_row_by_row(bundle):
+    row = json.loads((bundle / "train.json").read_text(encoding="utf-8"))[0]
+    line = json.loads((bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    row["contexts"] = row["contexts"][:1]
+    rows = [json.dumps({**row, "id": number}) for number in range(20_910)]
+    (bundle / "train.json").write_text("[" + ",\n".join(rows) + "]", encoding="utf-8")
+    gold = [json.dumps({**line, "id": number}) for number in range(20_910)]
+    (bundle / "gold.jsonl").write_text("\n".join(gold) + "\n", encoding="utf-8")
+    assert not any("row" in message for message in messages(bundle))
+    rows[20_000] = rows[20_000].replace('"id": 20000', '"id": 3')
+    (bundle / "train.json").write_text("[" + ",\n".join(rows) + "]", encoding="utf-8")
+    assert any("train.json: row 20000: id: 3 is also the id of row 3" in message for message in messages(bundle))
