@@ -17,12 +17,16 @@ from schemas.errors import BundleError, SourceError
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
 from schemas.validate import validate
 
-_MACHINE_OPTIONS = frozenset({"out", "source", "jobs", "engine", "force", "strict"})
+_MACHINE_OPTIONS = frozenset(
+    {"out", "source", "documents", "jobs", "engine", "force", "strict"}
+    | {"per_host", "delay", "timeout", "retries", "refetch"}
+)
 """Where and how, not what: the same bundle must come out whatever these are."""
 
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
     """Write a whole bundle into an empty folder and check it."""
+    converter = info.name  # a table's bundle is called as its user likes
     info = benchmark.info or info
     corpus = folder / CORPUS
     corpus.mkdir()
@@ -34,7 +38,15 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     write_gold(gold, folder / GOLD)
     _note_absent(gold, rows, tally)
     bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
-    write_card(bundle, folder, example=_example(rows), tags=info.tags, questions=info.questions, limits=info.limits)
+    write_card(
+        bundle,
+        folder,
+        example=_example(rows),
+        tags=info.tags,
+        questions=info.questions,
+        limits=info.limits,
+        converter=converter,
+    )
     bundle = bundle.model_copy(update={"files": dict(_files(folder))})
     write_info(bundle, folder / INFO)
     problems = validate(folder)

@@ -49,8 +49,8 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
         description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
         epilog=(
             f"examples:\n"
-            f"  python -m converters.{name} --out datasets_out/{name}\n"
-            f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
+            + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
+            + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
             f"  python -m schemas.validate datasets_out/{name}\n\n"
             f"licence of the source: {info.licence.name}. {info.url}"
         ),
@@ -59,9 +59,11 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
     parser.add_argument(
         "--source",
         type=Path,
-        metavar="DIR|ZIP",
+        metavar="DIR|ZIP" if info.download else "PATH",
         help="the raw benchmark; without it the official archive is downloaded once and cached. "
-        "With it, the network is never touched",
+        "With it, the network is never touched"
+        if info.download
+        else info.expects,
     )
     parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N documents")
     cores = os.cpu_count() or 1

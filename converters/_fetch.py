@@ -17,37 +17,41 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import os
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urldefrag, urlsplit
 
+from tqdm import tqdm
+
+from converters._addresses import Addresses, FetchError, flaw_of
 from converters._benchmark import Tally
+from converters._download import Downloader, Policy, Reply
+from converters._gate import Gate
+from converters._page import PagePrinter
 from converters._source import cache_folder
 from converters._stems import corpus_names
+from engine import track
+from schemas.bundle import sha256_of
+from schemas.errors import SourceError
+
+__all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
+
+_AT_ONCE = 8
+"""Downloads at one time, over all hosts."""
+_RECIPE = 1
+"""Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
 
 Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
 """pdf: the publisher's file. printed: by Chromium. refused: an address that may not be reached. disallowed: by
 robots.txt. unusable: no page and no PDF, or too large. failed: the server or the network did not give it."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How to behave towards servers, and what to accept from them."""
-
-    allow_private: bool = False
-    ignore_robots: bool = False
-    per_host: int = 2
-    delay: float = 0.5
-    timeout: float = 60.0
-    max_bytes: int = 100 << 20
-    retries: int = 3
-    backoff: float = 1.0
-    """Seconds before the first retry; each further one waits twice as long."""
-    refetch: bool = False
-    pages: int = 4
-    """Pages printed at one time."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,235 @@ class Fetched:
     sha256: str = ""
     note: str = ""
     """What a reader of the PDF should know."""
+
+
+def add_fetch_arguments(parser: ArgumentParser) -> None:
+    """Add the flags that say how pages are fetched; `policy_from` reads them."""
+    usual = Policy()
+    group = parser.add_argument_group("fetching")
+    group.add_argument(
+        "--per-host", type=_count, default=usual.per_host, metavar="N", help="pages of one host at a time (default: 2)"
+    )
+    group.add_argument(
+        "--delay",
+        type=_seconds,
+        default=usual.delay,
+        metavar="S",
+        help="seconds between two requests to one host (default: 0.5; a Crawl-delay in robots.txt may ask for more)",
+    )
+    group.add_argument(
+        "--timeout", type=_seconds, default=usual.timeout, metavar="S", help="seconds for one page, whole (default: 60)"
+    )
+    group.add_argument(
+        "--retries", type=_natural, default=usual.retries, metavar="N", help="tries after a passing failure (default: 3)"
+    )
+    group.add_argument(
+        "--max-bytes",
+        type=_count,
+        default=usual.max_bytes,
+        metavar="N",
+        help="leave out what is larger (default: 104857600)",
+    )
+    group.add_argument("--refetch", action="store_true", help="fetch again what an earlier run has kept")
+    group.add_argument("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
+    group.add_argument(
+        "--allow-private",
+        action="store_true",
+        help="allow addresses of this machine, of private networks and of cloud metadata services",
+    )
+
+
+def policy_from(options: Namespace) -> Policy:
+    """Return what the flags of `add_fetch_arguments` ask for."""
+    return Policy(
+        allow_private=options.allow_private,
+        ignore_robots=options.ignore_robots,
+        per_host=options.per_host,
+        delay=options.delay,
+        timeout=options.timeout,
+        max_bytes=options.max_bytes,
+        retries=options.retries,
+        refetch=options.refetch,
+        pages=max(2, getattr(options, "jobs", 2)),
+    )
+
+
+def fetch_folder() -> Path:
+    """Return where fetched pages are kept; all converters share it, so that no page is fetched twice."""
+    return cache_folder() / "web"
+
+
+def report(fetched: Mapping[str, Fetched], tally: Tally) -> None:
+    """Count every URL that gave no PDF, by reason, and note what is peculiar about the others."""
+    for one in fetched.values():
+        name = f"{one.url}: {one.detail}" if one.detail else one.url
+        if one.path is None and one.outcome == "disallowed":
+            tally.leave_out(one.reason, name)
+        elif one.path is None:
+            tally.fault(one.reason, name)
+        elif one.note:
+            tally.note(one.note, name)
+
+
+def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str, Fetched]:
+    """Return what became of each distinct URL, in order; raise only when names collide or the disk is full."""
+    flaws = {url: flaw_of(url) for url in urls}
+    names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
+    found = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        store = _Store(folder)
+        if not policy.refetch:
+            found |= {url: kept for url, name in names.items() if (kept := store.load(url, name)) is not None}
+        missing = {url: name for url, name in names.items() if url not in found}
+        if missing:
+            found |= asyncio.run(_fetch_missing(missing, store, policy))
+        fetched = {url: found[url] for url in flaws}
+        manifest = store.write_manifest(fetched.values())
+    except OSError as error:
+        raise SourceError(f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+    tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
+    return fetched
+
+
+async def _fetch_missing(names: Mapping[str, str], store: _Store, policy: Policy) -> dict[str, Fetched]:
+    """Fetch what is not kept yet; URLs that differ in their fragment alone are one download."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for url in names:
+        groups[urldefrag(url).url].append(url)
+    addresses = Addresses(allow_private=policy.allow_private)
+    found: dict[str, Fetched] = {}
+    async with Gate(addresses) as gate, AsyncExitStack() as stack:
+        downloader = Downloader(policy, addresses, gate)
+        stack.push_async_callback(downloader.aclose)
+        printer = PagePrinter(gate, timeout=policy.timeout, pages=policy.pages)
+        stack.push_async_callback(printer.aclose)
+        crew = _Crew(downloader, printer, store, asyncio.Semaphore(_AT_ONCE))
+        tasks = [
+            asyncio.create_task(crew.fetch(base, {url: names[url] for url in group})) for base, group in groups.items()
+        ]
+        try:
+            for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
+                found |= {one.url: one for one in await done}
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+    return found
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """What the tasks of one run share."""
+
+    downloader: Downloader
+    printer: PagePrinter
+    store: _Store
+    at_once: asyncio.Semaphore
+
+    async def fetch(self, base: str, names: Mapping[str, str]) -> list[Fetched]:
+        """Download an address once and store it under each of its URLs; a failure is a result, too."""
+        async with self.downloader.hosts.slot(urlsplit(base).netloc.lower()), self.at_once:
+            try:
+                reply = await self.downloader.get(base)
+            except FetchError as error:
+                return [_failed(url, name, error) for url, name in names.items()]
+            return [await self._stored(url, name, reply) for url, name in names.items()]
+
+    async def _stored(self, url: str, name: str, reply: Reply) -> Fetched:
+        if reply.kind == "pdf":
+            return self.store.save(Fetched(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
+        fragment = urldefrag(url).fragment
+        try:
+            data, final, note = await self.printer.print(reply, f"{reply.url}#{fragment}" if fragment else reply.url)
+        except FetchError as error:
+            return _failed(url, name, error)
+        printed = Fetched(url, name, "printed", final_url=final, status=reply.status, note=note)
+        return self.store.save(printed, data)
+
+
+@dataclass(frozen=True)
+class _Store:
+    """Fetched PDFs by URL, each with a record beside it; a file counts only with its record, written last."""
+
+    folder: Path
+
+    def load(self, url: str, filename: str) -> Fetched | None:
+        """Return what an earlier run fetched, if it is still whole."""
+        path, record = self._places(url)
+        try:
+            kept = Fetched(**json.loads(record.read_bytes()))
+            whole = sha256_of(path) == kept.sha256
+        except (OSError, ValueError, TypeError):
+            return None  # never fetched, or the run was killed between the two files
+        return replace(kept, path=path, filename=filename) if whole else None
+
+    def save(self, fetched: Fetched, data: bytes) -> Fetched:
+        """Keep a PDF and its record."""
+        path, record = self._places(fetched.url)
+        fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        _write(path, data)
+        _write(record, _line(fetched))
+        return replace(fetched, path=path)
+
+    def write_manifest(self, fetched: Iterable[Fetched]) -> Path:
+        """Write one line per URL; each list of URLs has its own manifest."""
+        lines = list(fetched)
+        key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
+        path = self.folder / f"manifest-{key}.jsonl"
+        _write(path, b"".join(map(_line, lines)))
+        return path
+
+    def _places(self, url: str) -> tuple[Path, Path]:
+        key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
+
+
+def _line(fetched: Fetched) -> bytes:
+    record = asdict(fetched)
+    del record["path"]
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _write(path: Path, data: bytes) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_bytes(data)
+    partial.replace(path)
+
+
+def _failed(url: str, name: str, error: FetchError) -> Fetched:
+    return Fetched(
+        url,
+        name,
+        error.fate,
+        reason=error.reason,
+        detail=error.detail,
+        final_url=error.url if error.url != url else "",
+        status=error.status,
+    )
+
+
+def _shown(url: str) -> str:
+    """Return an address without the password that may stand in it."""
+    return re.sub(r"//[^/@]*@", "//…@", url)
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def _count(text: str) -> int:
+    number = _natural(text)
+    if number < 1:
+        raise ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ArgumentTypeError("must be 0 or more seconds")
+    return number

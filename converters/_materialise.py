@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -102,13 +103,18 @@ class _Finder:
     document: Document
 
     @cached_property
-    def _source_fold(self) -> Fold:
-        return Fold.of(self.source or "", loose=True)
-
-    @cached_property
-    def _same(self) -> bool:
-        """Whether source and document are the same words, so that folded offsets are the same."""
-        return self._source_fold.text == self.document.loose.text
+    def _paired(self) -> tuple[Fold, Fold] | None:
+        """Source and document folded to the same text, so that folded offsets are the same; None where they differ."""
+        source, document = Fold.of(self.source or "", loose=True), self.document.loose
+        if source.text == document.text:
+            return source, document
+        # a character that no font at hand has is drawn as a box and read as nothing: leave its kind out of both
+        given, read = Counter(source.text), Counter(document.text)
+        lost = {character for character in given | read if given[character] != read[character]}
+        if any(character.isascii() for character in lost):
+            return None
+        source, document = source.less(lost), document.less(lost)
+        return (source, document) if source.text == document.text else None
 
     def place(self, quote: Quote) -> Place:
         """Return where a quote stands."""
@@ -119,15 +125,20 @@ class _Finder:
                 return self._known(known, [spans for spans in others if spans], quote.score)
         if not quote.text:
             return NOWHERE
-        return place_of(locate(quote.text, self.document), self.document)
+        found = worthy(locate(quote.text, self.document))
+        if quote.spans and self.source:
+            # of the same words in several places, the one that is as far into the text as the source says
+            share = quote.spans[0][0] / len(self.source)
+            found.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
+        return place_of(found, self.document)
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return a place from offsets in the source's text; nothing where the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
-        if not self._same:
+        if self._paired is None:
             return []
-        fold, document = self._source_fold, self.document.loose
+        fold, document = self._paired
         carried = []
         for start, end in spans:
             first, last = fold.folded_range(start, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
@@ -22,7 +23,8 @@ class Printer:
         self._browser: Browser = self._playwright.chromium.launch(
             executable_path=require_browser(), args=launch_arguments()
         )
-        self._page: Page = self._browser.new_page()
+        # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
+        self._page: Page = self._browser.new_page(offline=True, java_script_enabled=False)
         return self
 
     def __exit__(
@@ -34,18 +36,28 @@ class Printer:
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
         self._page.set_content(html, wait_until="load")
-        data = self._page.pdf(
-            print_background=True,
-            prefer_css_page_size=True,
-            display_header_footer=bool(header or footer),
-            header_template=header or "<span></span>",
-            footer_template=footer or "<span></span>",
-            margin={"top": margins, "bottom": margins, "left": margins, "right": margins},
-            tagged=False,  # tags carry the browser's own node numbers, which differ from print to print
-        )
+        data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
         partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(_DATE.sub(_same_length, data))
+        partial.write_bytes(fix_dates(data))
         partial.replace(path)
+
+
+def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
+    """Return what `page.pdf` is told, whoever calls it."""
+    return {
+        "print_background": True,
+        "prefer_css_page_size": True,
+        "display_header_footer": bool(header or footer),
+        "header_template": header or "<span></span>",
+        "footer_template": footer or "<span></span>",
+        "margin": {"top": margins, "bottom": margins, "left": margins, "right": margins},
+        "tagged": False,  # tags carry the browser's own node numbers, which differ from print to print
+    }
+
+
+def fix_dates(data: bytes) -> bytes:
+    """Return a PDF with the dates of its making replaced by a fixed one, so that it does not change from day to day."""
+    return _DATE.sub(_same_length, data)
 
 
 def _same_length(match: re.Match[bytes]) -> bytes:

@@ -41,13 +41,17 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
         yield source
     elif not source.exists():
-        raise SourceError(f"{source}: no such file or folder; expected {info.expects} from {info.url}")
+        raise SourceError(f"{source}: no such file or folder; expected {info.expects}{_from(info)}")
     elif not zipfile.is_zipfile(source):
         raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
     else:
         with tempfile.TemporaryDirectory(prefix="exhibit-") as folder:
             unpack(source, Path(folder))
             yield Path(folder)
+
+
+def _from(info: DatasetInfo) -> str:
+    return f", from {info.url}" if info.url else ""
 
 
 # ---------------------------------------------------------------- archives
@@ -91,7 +95,7 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
 def fetch(info: DatasetInfo) -> Path:
     """Return the pinned archive from the cache, downloading what is missing of it."""
     if info.download is None:
-        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}, from {info.url}")
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}")
     download = info.download
     path = cache_folder() / info.name / Path(httpx.URL(download.url).path).name
     if path.is_file():

@@ -8,7 +8,7 @@ the offset of the original one, so that what is found in the folded text is know
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,6 +85,11 @@ class Fold:
         folded = np.concatenate(table)[starts[which[offsets]] + within]
         shuffled = _reorder_marks(folded, offsets)
         return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets, shuffled)
+
+    def less(self, characters: Collection[str]) -> Fold:
+        """Return the fold without these characters, wherever they stand."""
+        kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
+        return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the original range of a non-empty folded range."""

@@ -67,14 +67,34 @@ def worthy(matches: Sequence[Match]) -> list[Match]:
 
 def _as_it_stands(quote: str, document: Document) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
-    needle = Fold.of(quote)
-    found = [
-        match for start in _find(needle.text, document.folded.text) for match in _hit(quote, needle, start, document)
-    ]
-    if not any(match.how == "exact" for match in found):
-        # a quote of invisible marks only, or one that cuts an accent off its letter, folds to something else
-        found += [_verbatim(Span(at, at + len(quote)), document) for at in _find(quote, document.text)]
-    return found or _loosely(quote, document)
+    words = quote.strip()
+    found = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
+    needle = Fold.of(words)
+    for start in _find(needle.text, document.folded.text):
+        end = start + len(needle.text)
+        span = Span(*document.folded.span(start, end))
+        at = span.start - int(needle.offsets[0])
+        if at not in found:
+            found |= {at: match for match in _folded(start, end, span, document)}
+    return list(found.values()) or _loosely(quote, document)
+
+
+def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
+    """Return the match of words that stand there as they are, with the quote's own edge spaces if those do too."""
+    lead = quote.find(words)
+    spaced = at >= lead and document.text.startswith(quote, at - lead)
+    span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
+    return Match((span,), "exact", whole=_is_whole(span, document.text))
+
+
+def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
+    if not document.folded.cuts(start, end):
+        yield Match((span,), "folded", whole=_is_whole(span, document.text))
+        return
+    # the quote ends inside one character (half a ligature): more is marked than was asked for
+    score = round((end - start) / len(fold(document.text[slice(*span)])), 4)
+    if score >= MIN_SIMILARITY:
+        yield Match((span,), "fuzzy", score, whole=False)
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
@@ -82,27 +102,6 @@ def _find(needle: str, text: str) -> Iterator[int]:
     while start >= 0:
         yield start
         start = text.find(needle, start + 1)
-
-
-def _hit(quote: str, needle: Fold, start: int, document: Document) -> Iterator[Match]:
-    end = start + len(needle.text)
-    span = Span(*document.folded.span(start, end))
-    for words in (quote, quote.strip()):
-        at = span.start - (int(needle.offsets[0]) - quote.find(words))
-        if at >= 0 and document.text.startswith(words, at):
-            yield _verbatim(Span(at, at + len(words)), document)
-            return
-    if document.folded.cuts(start, end):
-        # the quote ends inside one character (half a ligature): more is marked than was asked for
-        score = round(len(needle.text) / len(fold(document.text[slice(*span)])), 4)
-        if score >= MIN_SIMILARITY:
-            yield Match((span,), "fuzzy", score, whole=False)
-        return
-    yield Match((span,), "folded", whole=_is_whole(span, document.text))
-
-
-def _verbatim(span: Span, document: Document) -> Match:
-    return Match((span,), "exact", whole=_is_whole(span, document.text))
 
 
 def _loosely(quote: str, document: Document) -> list[Match]:

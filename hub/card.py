@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,14 +23,21 @@ def write_card(
     tags: Sequence[str] = (),
     questions: str = "",
     limits: str = "",
+    converter: str = "",
 ) -> None:
-    """Write the card of a bundle into its folder."""
-    text = render_card(bundle, example=example, tags=tags, questions=questions, limits=limits)
+    """Write the card of a bundle into its folder; `converter` is what made it, where the bundle has another name."""
+    text = render_card(bundle, example=example, tags=tags, questions=questions, limits=limits, converter=converter)
     (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
 
 
 def render_card(
-    bundle: BundleInfo, *, example: Row | None, tags: Sequence[str] = (), questions: str = "", limits: str = ""
+    bundle: BundleInfo,
+    *,
+    example: Row | None,
+    tags: Sequence[str] = (),
+    questions: str = "",
+    limits: str = "",
+    converter: str = "",
 ) -> str:
     """Return the card's Markdown with its YAML head."""
     environment = Environment(
@@ -52,7 +60,7 @@ def render_card(
         tags=tags,
         questions=questions,
         limits=limits,
-        command=_command(bundle),
+        command=_command(bundle, converter or bundle.name),
         meanings=_MEANINGS,
     )
 
@@ -62,7 +70,7 @@ _MEANINGS = {
     "folded": "after unifying spaces, quotes, dashes, ligatures, hyphenation and, if need be, case",
     "parts": "in pieces: at `<omitted>`, or around a page's running head or foot",
     "fuzzy": "at least 95% alike; `score` says how much",
-    "absent": "not found; kept in `train.json` and marked",
+    "absent": "not found, or a file named without words; kept in `train.json` and marked",
 }
 
 
@@ -71,7 +79,7 @@ def size_category(rows: int) -> str:
     return next((name for limit, name in _SIZES if rows < limit), "1M<n<10M")
 
 
-def _command(bundle: BundleInfo) -> str:
+def _command(bundle: BundleInfo, converter: str) -> str:
     """Return the command that makes this bundle again."""
     flags = []
     for name, value in bundle.options.items():
@@ -79,8 +87,8 @@ def _command(bundle: BundleInfo) -> str:
         if value is True:
             flags.append(flag)
         elif value is not False and value is not None:
-            flags.append(f"{flag} {value}")
-    return " ".join([f"python -m converters.{bundle.name}", *flags, f"--out datasets_out/{bundle.name}"])
+            flags.append(f"{flag} {shlex.quote(str(value))}")
+    return " ".join([f"python -m converters.{converter}", *flags, f"--out datasets_out/{bundle.name}"])
 
 
 def _shortened(row: Row, most: int = 300) -> dict[str, object]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-from schemas.bundle import GOLD, TRAIN, open_bundle
+from schemas.bundle import GOLD, TRAIN
 from schemas.validate import validate
 
 

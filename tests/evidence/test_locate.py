@@ -68,7 +68,8 @@ def test_a_word_inside_a_longer_word_comes_last_and_is_not_gold():
 
 def test_edge_spaces_of_a_quote_do_not_matter():
     doc = document("Term. Five years.")
-    assert locate("  Five years. ", doc)[0].spans == (Span(6, 17),)
+    assert [match.spans for match in locate("  Five years. ", doc)] == [(Span(6, 17),)]
+    assert [match.spans for match in locate(" Five years.", doc)] == [(Span(5, 17),)]
     assert locate("Term. ", doc)[0].spans == (Span(0, 6),)
 
 
