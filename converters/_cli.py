@@ -10,11 +10,11 @@ from pathlib import Path
 
 from converters._benchmark import Converter, Tally
 from converters._build import build
-from converters._place import check_free, placed
 from converters._source import open_source
 from engine import engine_names
 from schemas.errors import SourceError, ToolkitError
 from schemas.models import HOWS, BundleInfo
+from schemas.place import check_free, placed
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
         epilog=(
-            f"examples:\n"
+            "examples:\n"
             + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
             + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
             f"  python -m schemas.validate datasets_out/{name}\n\n"

@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -65,7 +66,7 @@ def unpack(archive: Path, folder: Path) -> None:
             _check(archive, entries)
             for entry in entries:
                 file.extract(entry, folder)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
         raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
     except RuntimeError as error:  # zipfile's way to say that a password is needed
         raise SourceError(f"{archive}: {error}") from error
@@ -127,7 +128,7 @@ def _download(download: Download, partial: Path) -> None:
     have = partial.stat().st_size if partial.exists() else 0
     if have >= download.bytes:
         return
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
         with (
             httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20)) as client,
@@ -139,7 +140,7 @@ def _download(download: Download, partial: Path) -> None:
                 partial.open("ab" if have else "wb") as file,
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.iter_bytes(1 << 18):
+                for block in response.iter_raw():  # as it comes: what arrived before a break is kept
                     file.write(block)
                     bar.update(len(block))
     except httpx.HTTPError as error:

@@ -75,7 +75,7 @@ def _as_it_stands(quote: str, document: Document) -> list[Match]:
         span = Span(*document.folded.span(start, end))
         at = span.start - int(needle.offsets[0])
         if at not in found:
-            found |= {at: match for match in _folded(start, end, span, document)}
+            found.update((at, match) for match in _folded(start, end, span, document))
     return list(found.values()) or _loosely(quote, document)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import TypeVar
 
 from engine.outcome import Outcome, attempt
@@ -63,12 +66,20 @@ class Runner:
 
     def _pool(self, jobs: int) -> ProcessPoolExecutor:
         # spawn: the same on every system, and no lock or browser is inherited half-way
-        return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupt)
+        return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare_worker)
 
 
-def _ignore_interrupt() -> None:
-    """Leave Ctrl-C to the parent, which stops the workers itself."""
+def _prepare_worker() -> None:
+    """Leave Ctrl-C to the parent, which stops the workers itself; and never outlive it, even when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:

@@ -1,0 +1,116 @@
+"""Puts a finished folder into place: by rename, whole or not at all."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from schemas.bundle import CORPUS, TRAIN
+from schemas.errors import BundleError
+
+_AT_FDCWD = -100
+_SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
+
+
+class Kind(NamedTuple):
+    """What a folder is, for messages; and how one is known that may be replaced."""
+
+    name: str
+    is_one: Callable[[Path], bool]
+
+
+BUNDLE = Kind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
+
+
+@contextmanager
+def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
+    """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
+
+    Killed at any point, `out` is what it was or what it should be. A folder left by a killed run is
+    removed by the next one; two runs at once on one `out` are refused.
+    """
+    partial = out.with_name(out.name + ".partial")
+    try:
+        check_free(out, force=force, kind=kind)
+        partial.mkdir(parents=True, exist_ok=True)
+        with _locked(partial, out):
+            try:
+                _empty(partial)
+                yield partial
+                _swap_in(partial, out)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BundleError(f"{out}: cannot be written: {reason}; nothing there was changed") from error
+
+
+def check_free(out: Path, *, force: bool, kind: Kind = BUNDLE) -> None:
+    """Refuse to overwrite, and refuse even with --force what is of another kind."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise BundleError(f"{out}: is not a folder; choose another --out")
+    if not out.exists() or not any(out.iterdir()):
+        return
+    if not force:
+        raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
+    if not kind.is_one(out):
+        raise BundleError(
+            f"{out}: holds something else than {kind.name} and will not be replaced; choose another --out"
+        )
+
+
+@contextmanager
+def _locked(folder: Path, out: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BundleError(f"{out}: another run is writing it now; wait for it to end") from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _swap_in(partial: Path, out: Path) -> None:
+    if not out.exists() or not any(out.iterdir()):
+        partial.replace(out)  # over an empty folder, too
+        return
+    if _exchange(partial, out):
+        return  # the old bundle is now the partial folder, and goes with it
+    # A file system that cannot exchange: the old bundle stays beside until the new one is in place.
+    old = out.with_name(out.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    out.replace(old)
+    try:
+        partial.replace(out)
+    except OSError:
+        old.replace(out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two folders in one step of the file system; return False where it cannot."""
+    library = ctypes.CDLL(None, use_errno=True)
+    one, two = os.fsencode(first.absolute()), os.fsencode(second.absolute())
+    if sys.platform == "darwin":
+        swap = getattr(library, "renamex_np", None)
+        return swap is not None and swap(one, two, _SWAP) == 0
+    swap = getattr(library, "renameat2", None)
+    return swap is not None and swap(_AT_FDCWD, one, _AT_FDCWD, two, _SWAP) == 0

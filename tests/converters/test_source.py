@@ -1,0 +1,184 @@
+"""Archives that mean harm, downloads that break off: a clear message, and nothing outside the folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import http.server
+import io
+import stat
+import threading
+import zipfile
+
+import pytest
+
+from converters import _source
+from converters._benchmark import Download
+from converters._source import fetch, open_source, unpack
+from converters.cuad import INFO
+from schemas.errors import ServiceError, SourceError
+
+
+@pytest.fixture
+def archive(tmp_path):
+    def make(*entries: tuple[str | zipfile.ZipInfo, bytes], name: str = "a.zip"):
+        path = tmp_path / name
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for entry, data in entries:
+                file.writestr(entry, data)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "CUAD_v1/../../evil.txt", "/tmp/evil.txt", "..\\evil.txt"])
+def test_a_zip_that_climbs_out_is_refused(archive, tmp_path, name):
+    folder = tmp_path / "in" / "folder"
+    folder.mkdir(parents=True)
+    entry = zipfile.ZipInfo("x")
+    entry.filename = name
+    with pytest.raises(SourceError, match="outside the folder; do not trust this file"):
+        unpack(archive(("good.txt", b"x"), (entry, b"evil")), folder)
+    assert list(folder.iterdir()) == [] and not list(tmp_path.rglob("evil*"))
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(archive, tmp_path):
+    with pytest.raises(SourceError, match="unpacks to .* times its size"):
+        unpack(archive(("zeros", bytes(30 << 20))), tmp_path / "out")
+
+
+def test_too_much_and_too_many_are_refused(archive, tmp_path, monkeypatch):
+    path = archive(("a", b"x" * 100), ("b", b"y" * 100))
+    monkeypatch.setattr(_source, "MAX_BYTES", 150)
+    with pytest.raises(SourceError, match="more than the .* allowed"):
+        unpack(path, tmp_path / "out")
+    monkeypatch.setattr(_source, "MAX_FILES", 1)
+    with pytest.raises(SourceError, match="2 files, more than the 1 allowed"):
+        unpack(path, tmp_path / "out")
+
+
+def test_a_link_in_a_zip_is_refused(archive, tmp_path):
+    link = zipfile.ZipInfo("link.pdf")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with pytest.raises(SourceError, match="'link.pdf' is a symbolic link"):
+        unpack(archive((link, b"/etc/passwd")), tmp_path / "out")
+
+
+def test_a_damaged_zip_says_so(archive, tmp_path):
+    path = archive(("a.txt", b"some text " * 1000))
+    data = bytearray(path.read_bytes())
+    data[40] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match="damaged archive"):
+        unpack(path, tmp_path / "out")
+
+
+def test_what_is_no_source_names_what_was_expected(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    for path, message in (
+        (tmp_path / "none", "no such file or folder"),
+        (tmp_path / "a.txt", "neither a folder nor a zip"),
+    ):
+        with pytest.raises(SourceError, match=message) as error, open_source(INFO, path):
+            pass
+        assert "master_clauses.csv" in str(error.value)
+
+
+def test_unpacked_files_are_gone_afterwards(archive):
+    with open_source(INFO, archive(("CUAD_v1/a.txt", b"x"))) as folder:
+        assert (folder / "CUAD_v1" / "a.txt").read_bytes() == b"x"
+    assert not folder.exists()
+
+
+# ---------------------------------------------------------------- downloads
+
+
+@pytest.fixture
+def server():
+    """A web server on loopback with ranges, that can be told to break off or to forget ranges."""
+    data = bytes(range(256)) * 2000
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.headers.get("Range"))
+            start = 0
+            if self.headers.get("Range") and state.ranges:
+                start = int(self.headers["Range"].removeprefix("bytes=").rstrip("-"))
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(data) - start))
+            self.end_headers()
+            end = state.break_at or len(data)
+            self.wfile.write(data[start:end])
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    state = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.asked, state.ranges, state.break_at, state.data = [], True, None, data
+    threading.Thread(target=state.serve_forever, daemon=True).start()
+    yield state
+    state.shutdown()
+
+
+@pytest.fixture
+def info(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    url = f"http://127.0.0.1:{server.server_port}/files/CUAD_v1.zip"
+    digest = hashlib.sha256(server.data).hexdigest()
+    return dataclasses.replace(INFO, download=Download(url=url, sha256=digest, bytes=len(server.data)))
+
+
+def test_a_download_is_checked_kept_and_not_repeated(server, info, capsys):
+    path = fetch(info)
+    assert path.read_bytes() == server.data and path.name == "CUAD_v1.zip"
+    assert fetch(info) == path and len(server.asked) == 1
+    notice = capsys.readouterr().err
+    assert "CC BY 4.0" in notice and "Hendrycks" in notice and INFO.url in notice
+
+
+def test_a_download_goes_on_where_it_broke_off(server, info):
+    server.break_at = 1000
+    with pytest.raises(ServiceError, match="run the command again"):
+        fetch(info)
+    server.break_at = None
+    assert fetch(info).read_bytes() == server.data
+    assert server.asked == [None, "bytes=1000-"]
+
+
+def test_a_server_without_ranges_starts_anew(server, info):
+    server.break_at = 1000
+    with pytest.raises(ServiceError):
+        fetch(info)
+    server.break_at, server.ranges = None, False
+    assert fetch(info).read_bytes() == server.data
+
+
+def test_other_content_than_pinned_is_removed(server, info):
+    wrong = dataclasses.replace(info, download=dataclasses.replace(info.download, sha256="0" * 64))
+    with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
+        fetch(wrong)
+    assert not list(_source.cache_folder().rglob("CUAD*"))
+
+
+def test_no_server_is_a_clear_error(info, server):
+    gone = dataclasses.replace(info, download=dataclasses.replace(info.download, url="http://127.0.0.1:9/x.zip"))
+    with pytest.raises(ServiceError, match="pass it with --source"):
+        fetch(gone)
+
+
+def test_without_a_download_the_source_must_be_given():
+    with pytest.raises(SourceError, match="has no download: pass --source"):
+        fetch(dataclasses.replace(INFO, download=None))
+
+
+def test_the_archive_itself_is_a_source(samples, convert, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for path in sorted((samples / "cuad").rglob("*")):
+            if path.is_file():
+                file.write(path, path.relative_to(samples / "cuad"))
+    (tmp_path / "CUAD_v1.zip").write_bytes(packed.getvalue())
+    one = convert("cuad", "--source", tmp_path / "CUAD_v1.zip", out="one")
+    other = convert("cuad", "--source", samples / "cuad", out="other")
+    for path in sorted(p for p in one.rglob("*") if p.is_file()):
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path
