@@ -1,0 +1,410 @@
+"""ContractNLI: 607 non-disclosure agreements, 17 hypotheses each, with the sentences that decide them.
+
+python -m converters.contractnli --out datasets_out/contractnli
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from pydantic import BaseModel, Field, ValidationError
+
+from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from converters._opening import date_of, kind_of, parties_of
+from converters._titles import join_names, unique_titles
+from converters._typeset import html_from_text
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="contractnli",
+    title="ContractNLI on its documents",
+    benchmark="ContractNLI",
+    summary=(
+        "Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17 "
+        "hypotheses say; the evidence for every yes and no is located on the page of the agreement's PDF."
+    ),
+    url="https://stanfordnlp.github.io/contract-nli/",
+    version="2021-10-05",
+    licence=Licence(
+        id="cc-by-4.0",
+        name="CC BY 4.0, with terms of use",
+        url="https://creativecommons.org/licenses/by/4.0/",
+        redistributable=False,
+        note=(
+            "The dataset is released under CC BY 4.0 together with TERMS that every user of it agrees to, and that say "
+            "how a copyright owner has a document taken out. The agreements in it were written by third parties and "
+            "collected from the web and from SEC filings: pass them on only where you have the right to."
+        ),
+    ),
+    citation="""@inproceedings{koreeda-manning-2021-contractnli,
+  title = {{ContractNLI}: A Dataset for Document-level Natural Language Inference for Contracts},
+  author = {Koreeda, Yuta and Manning, Christopher D.},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2021},
+  year = {2021},
+  pages = {1907--1919},
+  doi = {10.18653/v1/2021.findings-emnlp.164}
+}""",
+    expects="contract-nli/ with train.json, dev.json, test.json and raw/ (or contract-nli.zip)",
+    download=Download(
+        url="https://stanfordnlp.github.io/contract-nli/resources/contract-nli.zip",
+        sha256="e03fc77bbf8b53e2976a250e81d8a294bc3d5e5fb014521e477dee9340d6287b",
+        bytes=65_362_913,
+    ),
+    tags=("legal", "contracts", "nda", "contractnli"),
+    questions=(
+        'One question per hypothesis, worded for this conversion, in the form "Consider the {title}; {question}". '
+        "Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made by rule from "
+        "the heading and the parties on the first page; where two agreements would share one, or no party is named, "
+        "the date or the file's name tells them apart."
+    ),
+    limits=(
+        "A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there are printed "
+        "without scripts, and without pictures that are not in the file; where the folder or a file is missing, the "
+        "source's extracted text is printed instead. The source's offsets carry over exactly into what is printed "
+        "from its text; in official files its words are searched, and every place they stand in is kept as an "
+        "alternative. Many agreements are forms with blanks, and a few are in the release twice under two names."
+    ),
+)
+
+QUESTIONS: dict[str, str] = {
+    "nda-11": (
+        "does the agreement forbid the receiving party to reverse engineer anything that embodies the disclosing "
+        "party's confidential information?"
+    ),
+    "nda-16": (
+        "does the agreement oblige the receiving party to return or destroy at least some of the confidential "
+        "information when the agreement ends?"
+    ),
+    "nda-15": (
+        "does the agreement provide that the receiving party acquires no right in the confidential information by it?"
+    ),
+    "nda-10": (
+        "does the agreement forbid the receiving party to reveal that the agreement was made or was being negotiated?"
+    ),
+    "nda-2": "does the agreement provide that nothing but technical information can be confidential information?",
+    "nda-1": (
+        "does the agreement provide that all confidential information must be expressly identified as such by the "
+        "disclosing party?"
+    ),
+    "nda-19": "does the agreement provide that some of its obligations may outlast its termination?",
+    "nda-12": (
+        "does the agreement leave the receiving party free to develop, by itself, information that resembles the "
+        "confidential information?"
+    ),
+    "nda-20": (
+        "does the agreement let the receiving party keep some confidential information even after it has returned or "
+        "destroyed the rest?"
+    ),
+    "nda-3": "does the agreement provide that what is told by word of mouth can be confidential information?",
+    "nda-18": (
+        "does the agreement forbid the receiving party to solicit some of the disclosing party's representatives?"
+    ),
+    "nda-7": (
+        "does the agreement let the receiving party pass some confidential information on to some third parties, such "
+        "as consultants, agents or professional advisers?"
+    ),
+    "nda-17": (
+        "does the agreement let the receiving party make copies of some confidential information in some circumstances?"
+    ),
+    "nda-8": (
+        "does the agreement oblige the receiving party to tell the disclosing party when a law, a regulation or a "
+        "court requires it to disclose confidential information?"
+    ),
+    "nda-13": (
+        "does the agreement leave the receiving party free to obtain, from a third party, information that resembles "
+        "the confidential information?"
+    ),
+    "nda-5": (
+        "does the agreement let the receiving party pass some confidential information on to some of its own employees?"
+    ),
+    "nda-4": (
+        "does the agreement forbid the receiving party to use confidential information for any purpose that the "
+        "agreement does not state?"
+    ),
+}
+"""Our wording of the 17 hypotheses, in the order of the source's labels."""
+
+SPLITS = {"train": 423, "dev": 61, "test": 123}
+"""The release's files and how many documents each has."""
+ANSWERS = {"Entailment": "Yes", "Contradiction": "No", "NotMentioned": ""}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only ContractNLI needs."""
+    parser.add_argument(
+        "--split",
+        type=_splits,
+        default="all",
+        metavar="NAME[,NAME]",
+        help="which of the source's files to take: train, dev, test, or all that are there (default: all)",
+    )
+
+
+def _splits(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in {*SPLITS, "all"}]
+    if unknown:
+        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(SPLITS)}, all")
+    return "all" if "all" in names else ",".join(name for name in SPLITS if name in names)
+
+
+class _Annotation(BaseModel):
+    choice: str
+    spans: list[int]
+
+
+class _Annotations(BaseModel):
+    annotations: dict[str, _Annotation]
+
+
+class _Record(BaseModel):
+    """A document as the source has it."""
+
+    file_name: str = Field(pattern=r"^[^\x00]*[^\s/\x00]\s*$")
+    text: str = Field(pattern=r"\S")
+    spans: list[tuple[int, int]]
+    annotation_sets: list[_Annotations] = Field(min_length=1)
+    document_type: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class _Contract:
+    """A document and its place in the release."""
+
+    split: str
+    index: int
+    record: _Record
+    filename: str
+
+    @property
+    def name(self) -> str:
+        """The basename in the source."""
+        return PurePosixPath(self.record.file_name).name
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the splits and pair their documents with the files in raw/."""
+    root = _find_root(source)
+    paths = [root / f"{split}.json" for split in SPLITS if (root / f"{split}.json").is_file()]
+    chosen = list(SPLITS) if options.split == "all" else options.split.split(",")
+    _check_splits(root, chosen, paths, options, tally)
+    data = {path.stem: path.read_bytes() for path in paths}
+    contracts = list(_contracts(root, data, chosen, tally))
+    # titles are made unique over the whole source, so that neither a split nor a limit changes one
+    titles = unique_titles({c.filename: list(_candidates(c)) for c in contracts})
+    contracts = [c for c in contracts if c.split in chosen][: options.limit]
+    sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
+    files = _raw_files(root)
+    if not files:
+        tally.note("no raw/ folder in the source, so texts are printed", root.name)
+    return Benchmark(
+        documents=[_document(c, titles[c.filename], files, sha256, tally) for c in contracts],
+        rows=[row for c in contracts for row in _rows(c, titles[c.filename], options, tally)],
+        sha256=sha256,
+    )
+
+
+# ---------------------------------------------------------------- the splits
+
+
+def _find_root(source: Path) -> Path:
+    names = [f"{split}.json" for split in SPLITS]
+    for pattern in ("", "**/"):
+        found = sorted({path.parent for name in names for path in source.glob(pattern + name)})
+        if len(found) > 1:
+            raise SourceError(f"{source}: splits in {found[0]} and in {found[1]}; pass one contract-nli folder")
+        if found:
+            return found[0]
+    raise SourceError(f"{source}: none of {', '.join(names)} in it; expected {INFO.expects}, from {INFO.url}")
+
+
+def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Namespace, tally: Tally) -> None:
+    for split in chosen:
+        if root / f"{split}.json" in paths:
+            continue
+        if options.split != "all":
+            raise SourceError(f"{root}: no {split}.json in it; expected {INFO.expects}, from {INFO.url}")
+        tally.note("split that the source does not have", f"{split}.json")
+
+
+def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
+    """Yield the sound documents of all splits; what is wrong counts only where the split was asked for.
+
+    `index` counts documents of the release in the order train, dev, test, each split starting where it does there:
+    so a copy that lacks a split, or the end of one, has the ids of the whole.
+    """
+    start = 0
+    taken: dict[str, str] = {}
+    for split, size in SPLITS.items():
+        records = _read_split(root / f"{split}.json", data[split]) if split in data else []
+        report = tally if split in chosen else Tally()
+        for index, raw in enumerate(records, start):
+            place = f"{split}.json: document {index - start}"
+            try:
+                record = _Record.model_validate(raw)
+            except ValidationError as error:
+                fault = error.errors()[0]
+                report.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
+                continue
+            filename = _corpus_name(record.file_name)
+            if len(filename.encode()) > 255:
+                report.fault("file name that is too long for a file", f"{place}: {filename}")
+            elif taken.setdefault(filename, place) != place:
+                report.fault("second document of one file name", f"{place}: {filename}")
+            else:
+                yield _Contract(split, index, record, filename)
+        start += max(size, len(records))
+
+
+def _read_split(path: Path, data: bytes) -> list[object]:
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except ValueError as error:
+        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("documents"), list):
+        raise SourceError(f"{path}: no list of 'documents' in it; is this ContractNLI?")
+    labels = content.get("labels")
+    labels = list(labels) if isinstance(labels, dict) else []
+    missing = [key for key in QUESTIONS if key not in labels]
+    unknown = [key for key in labels if key not in QUESTIONS]
+    if missing or unknown:
+        what = f"no hypothesis {missing[0]!r}" if missing else f"a hypothesis {unknown[0]!r} that has no question"
+        raise SourceError(f"{path}: {what} among its labels; is this ContractNLI's release of 2021?")
+    return list(content["documents"])
+
+
+# ---------------------------------------------------------------- documents
+
+# The printer runs no script and is off line; a refresh would still lead it away from the page.
+_META = re.compile(r"<meta\b[^>]*>", re.IGNORECASE)
+# EDGAR puts each document of a filing into an envelope of tags, which is no part of it.
+_ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
+# Its plain text is set for a typewriter, 80 columns by 66 lines, and its page ends are tags.
+_TYPEWRITER = '<style>pre { font: 8.5pt/1.25 "Liberation Mono", "Courier New", monospace }</style>'
+_NEW_PAGE = '</pre><pre style="break-before: page">'
+
+
+def _corpus_name(file_name: str) -> str:
+    name = PurePosixPath(file_name).name
+    return name if name.lower().endswith(".pdf") else f"{name}.pdf"
+
+
+def _raw_files(root: Path) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for path in sorted(p for p in (root / "raw").rglob("*") if p.is_file()):
+        if files.setdefault(path.name, path) != path:
+            raise SourceError(f"two files named {path.name!r}: {files[path.name]} and {path}; remove one")
+    return files
+
+
+def _document(
+    contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
+) -> RawDocument:
+    """Return the official file, or what is to be printed in its place; the hash of what is printed is kept."""
+    record, filename, path = contract.record, contract.filename, files.get(contract.name)
+    if path is None:
+        if files:
+            tally.note("no file in raw/, so its text is printed", contract.name)
+        return RawDocument(filename, title, text=record.text, source=record.url)
+    if path.suffix.lower() == ".pdf":
+        return RawDocument(filename, title, path, text=record.text, source=record.url)
+    data = path.read_bytes()
+    sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
+    try:
+        page = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        page = data.decode("cp1252", errors="replace")  # what EDGAR's filers wrote with
+    page = _ENVELOPE.sub("", page)
+    if path.suffix.lower() in {".htm", ".html"}:
+        page = _META.sub("", page)
+    else:
+        page = html_from_text(page).replace("&lt;PAGE&gt;", _NEW_PAGE) + _TYPEWRITER
+    return RawDocument(filename, title, text=record.text, html=page, source=record.url)
+
+
+# ---------------------------------------------------------------- questions
+
+
+def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+    annotations = contract.record.annotation_sets[0].annotations
+    if len(contract.record.annotation_sets) > 1:
+        tally.note("more than one set of annotations; the first counts", contract.name)
+    for column, (key, question) in enumerate(QUESTIONS.items()):
+        place = f"{contract.name}: {key}"
+        annotation = annotations.get(key)
+        if annotation is None or annotation.choice not in ANSWERS:
+            tally.fault("hypothesis without a choice of the three", place)
+            continue
+        impossible = annotation.choice == "NotMentioned"
+        if impossible and options.answerable_only:
+            tally.leave_out("no answer in the document (--answerable-only)", place)
+            continue
+        quotes = [] if impossible else list(_evidence(contract, annotation, place, tally))
+        if not impossible and not quotes:
+            tally.note("answer without evidence: only its document is named", place)
+            quotes = [Quote(contract.filename, None)]
+        yield RawRow(
+            id=contract.index * len(QUESTIONS) + column,
+            question=f"Consider the {title}; {question}",
+            answer=ANSWERS[annotation.choice],
+            quotes=tuple(quotes),
+            filename=contract.filename,
+            is_impossible=impossible,
+            labels={
+                "hypothesis": key,
+                "label": annotation.choice,
+                "split": contract.split,
+                "document_type": contract.record.document_type,
+            },
+        )
+
+
+def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
+    """Yield one quote per span of evidence, trimmed of the white space at its edges."""
+    text, spans = contract.record.text, contract.record.spans
+    for index in dict.fromkeys(annotation.spans):
+        start, end = spans[index] if 0 <= index < len(spans) else (0, 0)
+        if not 0 <= start < end <= len(text):
+            tally.fault("evidence that is no span of the document", f"{place}: span {index}")
+            continue
+        words = text[start:end].strip()
+        if not words:
+            tally.leave_out("blank evidence", f"{place}: span {index}")
+            continue
+        start = text.index(words, start)
+        yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))
+
+
+# ---------------------------------------------------------------- titles
+
+
+def _candidates(contract: _Contract) -> Iterator[str]:
+    """Yield titles from plain to precise."""
+    text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
+    kind, parties = kind_of(text), parties_of(text)
+    if not parties:
+        # a form that names nobody is known by its file alone
+        yield f"{kind} ({stem})" if kind else stem
+        return
+    title = f"{kind or 'Agreement'} {'between' if len(parties) > 1 else 'of'} {join_names(parties)}"
+    yield title
+    date = date_of(text)
+    if date:
+        title += f" dated {date}"
+        yield title
+    yield f"{title} ({stem})"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
