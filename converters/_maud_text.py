@@ -1,0 +1,245 @@
+"""What MAUD's agreements say as text: where the excerpts of a cell stand, and what the first page calls the deal."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from converters._titles import join_names, tidy, title_case
+from evidence import Document, Match, Span, fold, locate
+from evidence.locate import OMITTED, worthy
+
+_PAGES = re.compile(r"\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
+"""The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
+_NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
+
+_FIRST_PAGE = 3000
+_PREAMBLE = 60_000
+"""Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = re.compile(rf"\b{_MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
+    r"(?:\s+and\s+(?:plan\s+of\s+)?(?:merger|reorganization))?"
+    r"|(?:merger|transaction|business\s+combination|combination)\s+agreement)\b",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE)
+_AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
+_BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
+_AND = re.compile(r"^(?:and\b\s*)+|(?:\s*\band)+$", re.IGNORECASE)
+_FORM = re.compile(
+    r",?\s*\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
+    r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
+    re.IGNORECASE,
+)
+"""`a Delaware corporation` after a name."""
+_ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
+_LONGEST_NAME = 80
+_SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
+"""A company made for the merger: where there are many parties, the others tell more."""
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one row says on one deal point."""
+
+    excerpts: tuple[str, ...]
+    """The words on either side of each `<omitted>`."""
+    pages: str
+    """The page mark without its brackets, for the labels."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Words of a cell, and their place in the contract's text when they have one."""
+
+    text: str
+    match: Match | None = None
+    others: tuple[Match, ...] = ()
+    """The places that the order of the cell's excerpts leaves possible besides."""
+
+    @property
+    def span(self) -> Span | None:
+        """The range from the first character to the last, where there is one place only."""
+        return self.match.span if self.match and not self.others else None
+
+
+def read_cell(cell: str) -> Cell:
+    """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
+    parts, pages = [], []
+    for part in OMITTED.split(cell):
+        mark = _PAGES.search(part)
+        words = part[: mark.start()].strip() if mark else part.strip()
+        if mark:
+            pages.append(" ".join(mark.group(1).split()))
+        if fold(words) and words.casefold() not in _NOTHING:
+            parts.append(words)
+    # the same words twice are one excerpt
+    return Cell(tuple(dict.fromkeys(parts)), "; ".join(pages))
+
+
+def definition_key(cell: str) -> str:
+    """Return what two copies of a definition share, whatever became of their spaces, dashes and page marks."""
+    return fold("".join(read_cell(cell).excerpts), loose=True)
+
+
+def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
+    """Return the excerpts with their places; of several places, the one that the order of the others decides."""
+    places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
+    found = [choices for choices in places if choices]
+    chain = iter(_tightest(found) or [choices[0] for choices in found])
+    allowed = iter(_in_order(found) or found)
+    excerpts = []
+    for text, choices in zip(cell.excerpts, places, strict=True):
+        if not choices:
+            excerpts.append(Excerpt(text))
+            continue
+        match = next(chain)
+        excerpts.append(Excerpt(text, match, tuple(other for other in next(allowed) if other != match)))
+    return _joined(_without_repeats(excerpts), document.text)
+
+
+def _in_order(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+    """Return for each excerpt the places that leave room for those before and after it; [] when no order does."""
+    earliest = [0]
+    for choices in places:
+        ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
+        if not ends:
+            return []
+        earliest.append(min(ends))
+    latest = [max(match.span.end for choices in places for match in choices)] if places else [0]
+    for choices in reversed(places):
+        latest.append(max(match.span.start for match in choices if match.span.end <= latest[-1]))
+    latest.reverse()
+    return [
+        [match for match in choices if before <= match.span.start and match.span.end <= after]
+        for choices, before, after in zip(places, earliest[:-1], latest[1:], strict=True)
+    ]
+
+
+def _tightest(places: Sequence[Sequence[Match]]) -> list[Match]:
+    """Return one place for each excerpt, in reading order and close together; [] when no order does.
+
+    A section's heading stands in the table of contents too: the nearest to what follows is the one quoted.
+    """
+    best: list[Match] = []
+    for first in places[0] if places else ():
+        chain = [first]
+        for choices in places[1:]:
+            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
+            if at == len(choices):
+                break
+            chain.append(choices[at])
+        if len(chain) == len(places) and (not best or _length(chain) < _length(best)):
+            best = chain
+    return best
+
+
+def _length(chain: Sequence[Match]) -> int:
+    return chain[-1].span.end - chain[0].span.start
+
+
+def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Leave out an excerpt whose place lies inside another's: some cells say the same again in fewer words."""
+    taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
+    return [
+        excerpt
+        for index, excerpt in enumerate(excerpts)
+        if not any(_inside(excerpt, index, span, other) for other, span in taken if other != index)
+    ]
+
+
+def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
+    if excerpt.match is None:
+        return False
+    # of two equal places the first is kept
+    return any(
+        span.start <= match.span.start and match.span.end <= span.end and (match.span != span or other < index)
+        for match in (excerpt.match, *excerpt.others)
+    )
+
+
+def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
+    """Make one of two excerpts with nothing but white space between their places: nothing was omitted."""
+    joined: list[Excerpt] = []
+    for excerpt in excerpts:
+        last = joined[-1] if joined else None
+        if (
+            last
+            and last.match
+            and excerpt.match
+            and last.span
+            and excerpt.span
+            and _meet(last.span, excerpt.span, text)
+        ):
+            whole = replace(
+                last.match,
+                spans=(Span(last.span.start, excerpt.span.end),),
+                score=min(last.match.score, excerpt.match.score),
+            )
+            joined[-1] = Excerpt(f"{last.text}\n{excerpt.text}", whole)
+        else:
+            joined.append(excerpt)
+    return joined
+
+
+def _meet(first: Span, second: Span, text: str) -> bool:
+    return first.end <= second.start and not text[first.end : second.start].strip()
+
+
+# ---------------------------------------------------------------- titles
+
+
+def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
+    """Yield titles from plain to precise; `deal` names it where the first page does not name the parties."""
+    page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
+    name = _NAME.search(page)
+    kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
+    names = [_as_usual(party, text[:_PREAMBLE]) for party in _parties(page[name.end() :])] if name else []
+    if len(names) > 1:
+        title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MOST)}"
+    else:
+        title = f"{kind} {_between(deal)}"
+    yield title
+    date = _DATE.search(page, name.end() if name else 0)
+    if date:
+        title = f"{title} dated {title_case(' '.join(date.group().upper().split()))}"
+        yield title
+    yield f"{title} ({stem})"
+
+
+def _parties(page: str) -> list[str]:
+    """Return the names between `by and among` and the date or the table of contents; [] when it is no title page."""
+    among = _AMONG.search(page)
+    after = _AFTER.search(page, among.end()) if among else None
+    if among is None or after is None:
+        return []
+    names = []
+    for line in _BREAK.split(page[among.end() : after.start()]):
+        name = _AND.sub("", _FORM.sub("", line).strip(" ,:")).strip(" ,:")
+        if name and not _ASIDE.search(name):
+            names.append(name)
+    if len(names) == 1:
+        names = re.split(r"\s+and\s+", names[0], flags=re.IGNORECASE)
+    if len(names) > _MOST:
+        names = [name for name in names if not _SHELL.search(name)]
+    return names if all(len(name) <= _LONGEST_NAME for name in names) else []
+
+
+def _as_usual(name: str, text: str) -> str:
+    """Return a shouted name as the agreement itself writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
+    if name.isupper():
+        words = r"\s+".join(re.escape(word) for word in name.split())
+        written = (" ".join(found.group().split()) for found in re.finditer(rf"\b{words}", text, re.IGNORECASE))
+        name = next((other for other in written if not other.isupper() and other[:1].isupper()), name)
+    return tidy(name)
+
+
+def _between(deal: str) -> str:
+    """Return the parties of a deal that is named `Target_Buyer.pdf`, or with `_` for every space."""
+    names = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
+    return f"between {names[0]} and {names[1]}" if len(names) == 2 else f"of {' '.join(names)}"

@@ -1,0 +1,279 @@
+"""MAUD: 152 merger agreements, their deal points quoted by lawyers for the ABA's Public Target Deal Points Study.
+
+python -m converters.maud --source maud-main --out datasets_out/maud
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from converters._maud_files import MAE, Labels, Release, read_release
+from converters._maud_text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
+from converters._titles import unique_titles
+from evidence import Document, fold
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="maud",
+    title="MAUD on printed agreements",
+    benchmark="Merger Agreement Understanding Dataset (MAUD)",
+    summary=(
+        "Merger agreements between public companies, each asked about the deal points of the American Bar "
+        "Association's Public Target Deal Points Study; the passages that lawyers chose are located on the page."
+    ),
+    url="https://www.atticusprojectai.org/maud",
+    version="1",
+    licence=Licence(
+        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
+    ),
+    citation="""@inproceedings{wang-etal-2023-maud,
+  title = {MAUD: An Expert-Annotated Legal NLP Dataset for Merger Agreement Understanding},
+  author = {Wang, Steven H. and Scardigli, Antoine and Tang, Leonard and Chen, Wei and Levkin, Dimitry and
+    Chen, Anya and Ball, Spencer and Woodside, Thomas and Zhang, Oliver and Hendrycks, Dan},
+  booktitle = {EMNLP},
+  year = {2023},
+  doi = {10.18653/v1/2023.emnlp-main.1019}
+}""",
+    expects="maud-main/ (or its zip) with data/raw/main.csv, data/MAUD_{train,dev,test}.csv and data/contracts/",
+    tags=("legal", "contracts", "mergers", "maud"),
+    questions=(
+        'One question per deal point, worded for this conversion, in the form "Consider the {title}; {question}". '
+        "The title is read from the agreement's first page by rule: its name and parties; where two agreements would "
+        "share one, the date and then the file's name tell them apart. The answer is the text of the excerpt, since "
+        "the questions ask what the agreement provides; what the experts ticked for finer questions on the same "
+        "excerpt is in gold.jsonl as `answers`."
+    ),
+    limits=(
+        "The source gives agreements as text, which is printed to PDF here: pages are not those of the filing. "
+        "A passage of several excerpts has one context for each. Where an excerpt's words occur more than once and "
+        "the order of the excerpts does not decide, the place nearest to the others is given and the rest are kept as "
+        "alternatives. A deal point without an excerpt is left out, not counted as impossible."
+    ),
+)
+
+QUESTIONS: dict[str, str] = {
+    "Type of Consideration": "what will the target's stockholders receive for their shares?",
+    "Accuracy of Target R&W Closing Condition": (
+        "how accurate must the target's representations and warranties be for the buyer to have to close?"
+    ),
+    "Compliance with Covenant Closing Condition": (
+        "how fully must covenants have been performed before the closing can be required?"
+    ),
+    "Absence of Litigation Closing Condition": (
+        "is it a condition of closing that no lawsuit or proceeding against the deal is pending or threatened?"
+    ),
+    'Agreement includes a "Back-Door" MAE': (
+        "does the target's representation that there was no material adverse effect let the buyer refuse to close?"
+    ),
+    '"No MAE" R&W Made as of a Specified Date': (
+        "since what date does the target represent that no material adverse effect has occurred?"
+    ),
+    "MAE Definition": "what counts as a material adverse effect, and what is carved out of it?",
+    "Knowledge Definition": "whose knowledge counts as a party's knowledge, and must they have inquired?",
+    "No-Shop": "how is the target kept from soliciting or discussing other acquisition proposals?",
+    "Fiduciary exception: Board determination (no-shop)": (
+        "what must the target's board determine before it may talk to an unsolicited bidder despite the no-shop?"
+    ),
+    "Fiduciary exception to COR covenant": (
+        "when do the board's fiduciary duties allow it to change its recommendation to stockholders?"
+    ),
+    "Agreement provides for matching rights in connection with COR": (
+        "may the buyer match a competing offer before the board changes its recommendation, and how long has it?"
+    ),
+    "Superior Offer Definition": "what makes a competing proposal a superior one?",
+    "Intervening Event Definition": (
+        "what event, other than a better offer, may lead the board to change its recommendation?"
+    ),
+    "FTR Triggers": "what allows the target to terminate in order to accept a better offer?",
+    "Limitations on FTR Exercise": (
+        "what must the target have done, or not done, before it may terminate for a better offer?"
+    ),
+    "Agreement provides for matching rights in connection with FTR": (
+        "may the buyer match a better offer before the target terminates for it, and how long has it?"
+    ),
+    "Tail Period & Acquisition Proposal Details": (
+        "for how long after termination can another deal still cost the target a termination fee?"
+    ),
+    "Breach of No Shop": "may the buyer terminate and collect a fee when the target breaches the no-shop?",
+    "Breach of Meeting Covenant": (
+        "may the buyer terminate and collect a fee when the target fails to call or hold its stockholders' meeting?"
+    ),
+    "Ordinary course covenant": "how must the target run its business between signing and closing?",
+    "Negative interim operating covenant": (
+        "what may the target not do between signing and closing without the buyer's consent?"
+    ),
+    "General Antitrust Efforts Standard": (
+        "how hard must the parties try to obtain antitrust and other regulatory clearance?"
+    ),
+    "Limitations on Antitrust Efforts": (
+        "which divestitures, lawsuits or other steps may the buyer refuse even if antitrust clearance depends on them?"
+    ),
+    "Specific Performance": "may a party have the agreement specifically enforced by a court?",
+}
+"""Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + place here."""
+
+KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
+"""What users of the release have reported of its contracts."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add nothing: MAUD needs no flags of its own."""
+    del parser
+
+
+@dataclass(frozen=True)
+class _Contract:
+    """A row of main.csv and the agreement it is about."""
+
+    row: int
+    cells: dict[str, str]
+    name: str
+    text: str
+
+    @property
+    def filename(self) -> str:
+        return f"{self.name}.pdf"
+
+    @property
+    def deal(self) -> str:
+        return _deal(self.cells)
+
+    @cached_property
+    def excerpts(self) -> dict[str, list[Excerpt]]:
+        """The excerpts of each deal point that has any, with their places."""
+        document = Document(f"{self.name}.txt", self.text)
+        cells = {point: read_cell(self.cells[point]) for point in QUESTIONS}
+        return {point: find_excerpts(cell, document) for point, cell in cells.items() if cell.excerpts}
+
+    @property
+    def located(self) -> int:
+        return sum(excerpt.match is not None for found in self.excerpts.values() for excerpt in found)
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read main.csv, tie its rows to the agreements, and find each excerpt in its agreement's text."""
+    release = read_release(source, INFO, ["Filename", *QUESTIONS], tally)
+    contracts = _pair(release, tally)
+    # titles are made unique over the whole source, so that a limit changes none
+    titles = unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
+    kept = [c for c in contracts[: options.limit] if not _leave_wrong(c, tally)]
+    return Benchmark(
+        documents=[RawDocument(c.filename, titles[c.filename], text=c.text) for c in kept],
+        rows=[row for c in kept for row in _rows(c, titles[c.filename], release.labels, tally)],
+        sha256=release.sha256,
+    )
+
+
+# ---------------------------------------------------------------- rows and their agreements
+
+
+def _deal(cells: dict[str, str]) -> str:
+    """Return the row's own name, in which an amendment has a line of its own."""
+    return " | ".join(cells["Filename"].split("\n"))
+
+
+def _pair(release: Release, tally: Tally) -> list[_Contract]:
+    """Tie each row to its agreement; `Filename (anon)` numbers them differently from contracts/."""
+    labels, texts = release.labels, release.texts
+    pairs: dict[str, list[_Contract]] = defaultdict(list)
+    for row, cells in enumerate(release.rows):
+        deal = _deal(cells)
+        name = _owner(cells[MAE], labels, texts)
+        if name is None:
+            tally.fault("no agreement has the row's MAE definition, or several do", deal or f"row {row}")
+        elif name not in texts:
+            tally.fault("no text for the agreement", f"{deal}: {name}.txt")
+        else:
+            pairs[name].append(_Contract(row, cells, name, texts[name]))
+    for name in sorted(texts.keys() - pairs.keys()):
+        tally.leave_out("no row for the agreement", f"{name}.txt")
+    return sorted((_best(rows, labels, tally) for rows in pairs.values()), key=lambda contract: contract.row)
+
+
+def _owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
+    """Return the one agreement that the label files give the definition to, else the one whose text has it."""
+    key = definition_key(definition)
+    owners = labels.owners.get(key, set()) if key else set()
+    if len(owners) != 1:
+        parts = [fold(part, loose=True) for part in read_cell(definition).excerpts]
+        owners = {name for name, text in texts.items() if parts and _has(text, parts)}
+    return next(iter(owners)) if len(owners) == 1 else None
+
+
+def _has(text: str, parts: list[str]) -> bool:
+    folded = fold(text, loose=True)
+    return all(part in folded for part in parts)
+
+
+def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
+    """Return the soundest of the rows for one agreement: the release has a broken copy of the Soliton row."""
+    if len(rows) == 1:
+        return rows[0]
+    best = max(rows, key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
+    for other in rows:
+        if other is not best:
+            tally.fault("second row for an agreement that another row has", f"{other.deal}: {other.name}.txt")
+    return best
+
+
+def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
+    """Report an agreement known to be bad; leave out one that has none of the words quoted from it."""
+    if contract.name in KNOWN_BAD:
+        tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")
+    if contract.located or not contract.excerpts:
+        return False
+    tally.fault("none of the excerpts stands in the agreement's text: it is another one's", f"{contract.name}.txt")
+    return True
+
+
+# ---------------------------------------------------------------- questions
+
+
+def _rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
+    for column, (point, question) in enumerate(QUESTIONS.items()):
+        place = f"{contract.filename}: {point}"
+        excerpts = contract.excerpts.get(point)
+        if not excerpts:
+            tally.leave_out("no excerpt for the deal point", place)
+            continue
+        if any(excerpt.others for excerpt in excerpts):
+            tally.note("excerpt with several places, which the order of the others does not decide", place)
+        ticked = labels.answers.get((contract.name, point), {})
+        yield RawRow(
+            id=contract.row * len(QUESTIONS) + column,
+            question=f"Consider the {title}; {question}",
+            answer=" […] ".join(" ".join(excerpt.text.split()) for excerpt in excerpts),
+            quotes=tuple(_quote(contract.filename, excerpt) for excerpt in excerpts),
+            filename=contract.filename,
+            labels={
+                "deal_point": point,
+                "contract": contract.name,
+                "deal": contract.deal,
+                "pages": read_cell(contract.cells[point]).pages or None,
+                "answers": "; ".join(f"{asked}: {answer}" for asked, answer in ticked.items()) or None,
+            },
+        )
+
+
+def _quote(filename: str, excerpt: Excerpt) -> Quote:
+    if excerpt.match is None:
+        return Quote(filename, excerpt.text)
+    return Quote(
+        filename,
+        excerpt.text,
+        spans=excerpt.match.spans,
+        alternatives=tuple(other.spans for other in excerpt.others),
+        score=excerpt.match.score,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
