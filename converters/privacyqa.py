@@ -1,0 +1,294 @@
+"""PrivacyQA: what users ask about the privacy policies of mobile apps, with the sentences that experts found relevant.
+
+python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from converters._records import decode_table, separated
+from converters._titles import unique_titles
+from converters._typeset import html_from_text
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="privacyqa",
+    title="PrivacyQA as PDF",
+    benchmark="PrivacyQA",
+    summary=(
+        "Questions that users ask about the privacy policies of mobile apps, most of them in their own words and some "
+        "of them beyond what any policy says; experts with legal training marked the sentences that answer them."
+    ),
+    url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
+    version="EMNLP 2019",
+    licence=Licence(id="mit", name="MIT", url="https://opensource.org/license/mit", redistributable=True),
+    citation="""@inproceedings{ravichander-etal-2019-question,
+  title = {Question Answering for Privacy Policies: Combining Computational and Legal Perspectives},
+  author = {Ravichander, Abhilasha and Black, Alan W and Wilson, Shomir and Norton, Thomas and Sadeh, Norman},
+  booktitle = {EMNLP-IJCNLP},
+  year = {2019},
+  pages = {4949--4959},
+  doi = {10.18653/v1/D19-1500}
+}""",
+    expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
+    accepts=(".csv", ".tsv"),
+    tags=("legal", "privacy", "privacyqa"),
+    questions=(
+        'Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is made of the '
+        "app's name in the source's DocID; where two policies would share one, the app's package tells them apart."
+    ),
+    limits=(
+        "The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and is not "
+        "the page its users saw. In the test set a sentence is gold when at least half of the annotators who answered "
+        "call it relevant; a question is left out where more than two of the six did not. The training set has one "
+        "mark a sentence. A question without a relevant sentence counts as impossible."
+    ),
+)
+
+TRAIN_QUESTIONS = 1_350
+"""Questions in the release's training set: where the ids of its test set begin."""
+MOST_BLANK = 2
+"""A sentence may lack so many of its six marks."""
+
+_COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
+_ANNOTATOR = re.compile(r"Ann\d+")
+_NO_MARK = frozenset({"", "none", "nan"})
+"""The release writes None where an annotator's mark should not be considered."""
+_NUMBERED = re.compile(r"(.*?)\s*_(\d+)")
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only PrivacyQA needs."""
+    parser.add_argument(
+        "--split",
+        choices=["train", "test", "all"],
+        default="all",
+        help="which of the source's two sets to take (default: all that is there)",
+    )
+
+
+class _Mark(NamedTuple):
+    """What the annotators said of one sentence for one question."""
+
+    relevant: int
+    answered: int
+    blank: int
+
+
+@dataclass
+class _Question:
+    """A question, and the marks it got by sentence."""
+
+    id: int
+    key: str
+    text: str
+    marks: dict[str, _Mark] = field(default_factory=dict)
+
+
+@dataclass
+class _Policy:
+    """A policy: its sentences by id, and what was asked about it."""
+
+    split: str
+    key: str
+    folder: str
+    sentences: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, _Question] = field(default_factory=dict)
+
+
+class _Printed(NamedTuple):
+    """A policy as text, and where each of its sentences stands in it."""
+
+    policy: _Policy
+    document: RawDocument
+    places: dict[str, tuple[int, int]]
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the tables, rebuild each policy from its sentences, and count the marks."""
+    tables = _find_tables(source)
+    sha256: dict[str, str] = {}
+    policies: list[_Policy] = []
+    for path in tables:
+        data = path.read_bytes()
+        sha256[path.name] = hashlib.sha256(data).hexdigest()
+        table = _read_table(path, data)
+        asked = sum(len(policy.questions) for policy in policies)
+        policies += _read_policies(table, asked, tally if options.split in (table.split, "all") else Tally())
+    # names are made unique over the whole source, so that neither a split nor a limit changes one
+    names = {f"{policy.key}, {policy.split}": list(_names(policy)) for policy in policies}
+    titles = unique_titles(names)
+    stems = unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
+    ready = [_printed(*parts) for parts in zip(policies, titles.values(), stems.values(), strict=True)]
+    chosen = [printed for printed in ready if options.split in (printed.policy.split, "all")][: options.limit]
+    if not chosen:
+        raise SourceError(f"{source}: no {options.split} set in it; expected {INFO.expects}, from {INFO.url}")
+    if options.split == "all" and len(tables) == 1:
+        tally.note("half of the release: the other table is not there", tables[0].name)
+    rows = [row for printed in chosen for row in _rows(printed, options, tally)]
+    return Benchmark([printed.document for printed in chosen], rows, sha256)
+
+
+# ---------------------------------------------------------------- the tables
+
+
+class _Table(NamedTuple):
+    rows: list[dict[str, str]]
+    marks: list[str]
+    """The columns with the annotators' marks: one in the training set, six in the test set."""
+
+    @property
+    def split(self) -> str:
+        return "train" if self.marks == ["Label"] else "test"
+
+
+def _find_tables(source: Path) -> list[Path]:
+    """Return the training table and then the test table, whichever are there."""
+    if source.is_file():
+        return [source]
+    found = []
+    for split in ("train", "test"):
+        name = f"policy_{split}_data.csv"
+        paths = sorted(source.glob(name)) or sorted(source.glob(f"**/{name}"))
+        if len(paths) > 1:
+            raise SourceError(f"{source}: several {name}: {paths[0]} and {paths[1]}; pass the folder of one")
+        found += paths
+    if not found:
+        raise SourceError(f"{source}: no policy_*_data.csv in it; expected {INFO.expects}, from {INFO.url}")
+    return found
+
+
+def _read_table(path: Path, data: bytes) -> _Table:
+    """Return the rows by column; wrong columns and pointers to the data are refused."""
+    if data.startswith(b"version https://git-lfs"):
+        raise SourceError(f"{path}: a Git LFS pointer, not the table; run `git lfs pull`, or download it: {INFO.url}")
+    header, *records = separated(decode_table(path, data), "\t") or [[]]
+    header = [name.strip() for name in header]
+    missing = [name for name in _COLUMNS if name not in header]
+    marks = [name for name in header if _ANNOTATOR.fullmatch(name)] or [name for name in header if name == "Label"]
+    if missing or not marks:
+        what = repr(missing[0]) if missing else "'Ann1' … 'Ann6' (test) or 'Label' (train)"
+        raise SourceError(f"{path}: no column {what} among {', '.join(header) or 'none'}; is this PrivacyQA's table?")
+    for number, record in enumerate(records, 2):
+        # an editor that cuts trailing white space cuts trailing empty cells
+        if len(record) > len(header) or (record and len(record) < len(header) - len(marks)):
+            raise SourceError(f"{path}: line {number} has {len(record)} cells, the header {len(header)}; get it again")
+        record += [""] * (len(header) - len(record)) if record else []
+    rows = [dict(zip(header, record, strict=True)) for record in records if record]
+    if not rows:
+        raise SourceError(f"{path}: no rows")
+    return _Table(rows, marks)
+
+
+# ---------------------------------------------------------------- policies
+
+
+def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
+    """Group the rows by policy and question; a question's id is its place by first appearance."""
+    # where only the test set is there, its questions have the ids that they have in the whole release
+    first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked
+    policies: dict[str, _Policy] = {}
+    count = 0
+    for row in table.rows:
+        key = row["DocID"].strip()
+        policy = policies.setdefault(key, _Policy(table.split, key, row.get("Folder", "")))
+        query, sentence, words = row["QueryID"].strip(), row["SentID"].strip(), row["Segment"].strip()
+        place = f"{key}: question {query}, sentence {sentence}"
+        if query not in policy.questions:
+            policy.questions[query] = _Question(first + count, query, " ".join(row["Query"].split()))
+            count += 1
+        if policy.sentences.setdefault(sentence, words) != words:
+            tally.fault("sentence with other words than before under its id", place)
+        elif policy.questions[query].marks.setdefault(sentence, mark := _mark(row, table.marks, place, tally)) != mark:
+            tally.fault("second, different marks for a sentence", place)
+    return list(policies.values())
+
+
+def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally) -> _Mark:
+    marks = Counter(row[column].strip().casefold() for column in columns)
+    for odd in sorted(marks.keys() - _NO_MARK - {"relevant", "irrelevant"}):
+        tally.fault(f"mark {odd!r} that is neither Relevant nor Irrelevant, counted as blank", place)
+    answered = marks["relevant"] + marks["irrelevant"]
+    return _Mark(marks["relevant"], answered, len(columns) - answered)
+
+
+def _names(policy: _Policy) -> Iterator[str]:
+    """Yield the app's name from plain to precise: `Fiverr _1` is the first policy, of Fiverr."""
+    numbered = _NUMBERED.fullmatch(policy.key)
+    name = " ".join((numbered[1] if numbered else policy.key).split()) or policy.key
+    yield name
+    parts = [part for part in re.split(r"[/\\]", policy.folder) if part not in ("", ".", "..", "policies")]
+    if parts:
+        yield f"{name} ({parts[-1]})"
+    yield f"{name} ({policy.split} {numbered[2]})" if numbered else f"{name} ({policy.split})"
+
+
+def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
+    """Set a policy as text: its title on top, then one sentence to a line."""
+    title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
+    text = f"{title}\n"
+    places: dict[str, tuple[int, int]] = {}
+    for key in _in_order(policy.sentences):
+        if policy.sentences[key]:
+            places[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
+            text += f"\n{policy.sentences[key]}"
+    html = html_from_text(text.removeprefix(title).lstrip("\n"), title=title)
+    return _Printed(policy, RawDocument(f"{stem}.pdf", title, text=text, html=html), places)
+
+
+def _in_order(keys: Iterable[str]) -> list[str]:
+    """Return sentence ids by the number they end in (`_10` after `_9`); others stay where they stand, at the end."""
+    numbers = {key: _NUMBERED.fullmatch(key) for key in keys}
+    return sorted(numbers, key=lambda key: int(found[2]) if (found := numbers[key]) else sys.maxsize)
+
+
+# ---------------------------------------------------------------- questions
+
+
+def _rows(printed: _Printed, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+    policy, document, places = printed
+    for question in policy.questions.values():
+        name = f"{policy.key}: question {question.key}"
+        if not question.text:
+            tally.fault("question without words", name)
+            continue
+        if any(mark.blank > MOST_BLANK or not mark.answered for mark in question.marks.values()):
+            tally.leave_out(f"a sentence with more than {MOST_BLANK} annotators blank, or with no mark at all", name)
+            continue
+        half = {key for key, mark in question.marks.items() if mark.relevant and 2 * mark.relevant >= mark.answered}
+        gold = [key for key in places if key in half]
+        if not gold and options.answerable_only:
+            tally.leave_out("no answer in the document (--answerable-only)", name)
+            continue
+        yield RawRow(
+            id=question.id,
+            question=f"Consider the {document.title}; {question.text}",
+            answer=" ".join(policy.sentences[key] for key in gold),
+            quotes=tuple(_quote(printed, key, question.marks[key]) for key in gold),
+            filename=document.filename,
+            is_impossible=not gold,
+            labels={"split": policy.split, "policy": policy.key, "query": question.key},
+        )
+
+
+def _quote(printed: _Printed, key: str, mark: _Mark) -> Quote:
+    words = printed.policy.sentences[key]
+    labels = (("sentence", key), ("relevant", mark.relevant), ("annotators", mark.answered))
+    return Quote(printed.document.filename, words, spans=(printed.places[key],), labels=labels)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
