@@ -15,18 +15,14 @@ raise a SourceError, before anything is downloaded, when two URLs would have one
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import os
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urldefrag, urlsplit
 
 from tqdm import tqdm
@@ -38,41 +34,14 @@ from converters._gate import Gate
 from converters._page import PagePrinter
 from converters._source import cache_folder
 from converters._stems import corpus_names
+from converters._store import Fetched, Store
 from engine import track
-from schemas.bundle import sha256_of
 from schemas.errors import SourceError
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 
 _AT_ONCE = 8
 """Downloads at one time, over all hosts."""
-_RECIPE = 1
-"""Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
-
-Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
-"""pdf: the publisher's file. printed: by Chromium. refused: an address that may not be reached. disallowed: by
-robots.txt. unusable: no page and no PDF, or too large. failed: the server or the network did not give it."""
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """What became of one URL; a line of the manifest."""
-
-    url: str
-    filename: str
-    """Its name in the corpus, by the URL-stem rule."""
-    outcome: Outcome
-    path: Path | None = None
-    """The PDF on this disk, or None."""
-    reason: str = ""
-    """Why there is none: a few words that are the same for all URLs with this fate."""
-    detail: str = ""
-    final_url: str = ""
-    status: int | None = None
-    bytes: int = 0
-    sha256: str = ""
-    note: str = ""
-    """What a reader of the PDF should know."""
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
@@ -93,7 +62,11 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
         "--timeout", type=_seconds, default=usual.timeout, metavar="S", help="seconds for one page, whole (default: 60)"
     )
     group.add_argument(
-        "--retries", type=_natural, default=usual.retries, metavar="N", help="tries after a passing failure (default: 3)"
+        "--retries",
+        type=_natural,
+        default=usual.retries,
+        metavar="N",
+        help="tries after a passing failure (default: 3)",
     )
     group.add_argument(
         "--max-bytes",
@@ -122,7 +95,7 @@ def policy_from(options: Namespace) -> Policy:
         max_bytes=options.max_bytes,
         retries=options.retries,
         refetch=options.refetch,
-        pages=max(2, getattr(options, "jobs", 2)),
+        pages=max(4, getattr(options, "jobs", 4)),
     )
 
 
@@ -150,7 +123,7 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str,
     found = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        store = _Store(folder)
+        store = Store(folder)
         if not policy.refetch:
             found |= {url: kept for url, name in names.items() if (kept := store.load(url, name)) is not None}
         missing = {url: name for url, name in names.items() if url not in found}
@@ -164,7 +137,7 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str,
     return fetched
 
 
-async def _fetch_missing(names: Mapping[str, str], store: _Store, policy: Policy) -> dict[str, Fetched]:
+async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy) -> dict[str, Fetched]:
     """Fetch what is not kept yet; URLs that differ in their fragment alone are one download."""
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
@@ -196,7 +169,7 @@ class _Crew:
 
     downloader: Downloader
     printer: PagePrinter
-    store: _Store
+    store: Store
     at_once: asyncio.Semaphore
 
     async def fetch(self, base: str, names: Mapping[str, str]) -> list[Fetched]:
@@ -218,55 +191,6 @@ class _Crew:
             return _failed(url, name, error)
         printed = Fetched(url, name, "printed", final_url=final, status=reply.status, note=note)
         return self.store.save(printed, data)
-
-
-@dataclass(frozen=True)
-class _Store:
-    """Fetched PDFs by URL, each with a record beside it; a file counts only with its record, written last."""
-
-    folder: Path
-
-    def load(self, url: str, filename: str) -> Fetched | None:
-        """Return what an earlier run fetched, if it is still whole."""
-        path, record = self._places(url)
-        try:
-            kept = Fetched(**json.loads(record.read_bytes()))
-            whole = sha256_of(path) == kept.sha256
-        except (OSError, ValueError, TypeError):
-            return None  # never fetched, or the run was killed between the two files
-        return replace(kept, path=path, filename=filename) if whole else None
-
-    def save(self, fetched: Fetched, data: bytes) -> Fetched:
-        """Keep a PDF and its record."""
-        path, record = self._places(fetched.url)
-        fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-        _write(path, data)
-        _write(record, _line(fetched))
-        return replace(fetched, path=path)
-
-    def write_manifest(self, fetched: Iterable[Fetched]) -> Path:
-        """Write one line per URL; each list of URLs has its own manifest."""
-        lines = list(fetched)
-        key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
-        path = self.folder / f"manifest-{key}.jsonl"
-        _write(path, b"".join(map(_line, lines)))
-        return path
-
-    def _places(self, url: str) -> tuple[Path, Path]:
-        key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
-
-
-def _line(fetched: Fetched) -> bytes:
-    record = asdict(fetched)
-    del record["path"]
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)
 
 
 def _failed(url: str, name: str, error: FetchError) -> Fetched:

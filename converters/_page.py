@@ -1,0 +1,172 @@
+"""Web pages printed by Chromium: one browser, a fresh profile for each page, nothing reached but through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+from playwright.async_api import Browser, Page, Playwright, Response, Route, async_playwright
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+from tqdm import tqdm
+
+from converters._addresses import FetchError
+from converters._browser import launch_arguments, require_browser
+from converters._download import USER_AGENT, Reply
+from converters._gate import MARK, Gate
+from converters._print import fix_dates, pdf_options
+from converters._typeset import html_from_text
+from schemas.errors import ServiceError
+
+UNFINISHED = "printed before everything on the page had loaded"
+_KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
+"""Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
+_IDLE_SECONDS = 10.0
+_CLOSE_SECONDS = 10.0
+_SEALED = (
+    # Names are for the gate to resolve, and nothing leaves beside it
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+# Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
+_REVEAL = """async () => {
+  for (const image of document.querySelectorAll('[loading=lazy]')) image.loading = 'eager';
+  const end = document.documentElement.scrollHeight;
+  for (let y = 0, steps = 0; y < end && steps < 50; y += innerHeight, steps++) {
+    scrollTo(0, y);
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+  scrollTo(0, 0);
+  await Promise.all([...document.images].map(image =>
+    image.complete || new Promise(resolve => { image.onload = image.onerror = resolve; })));
+  await document.fonts.ready;
+}"""
+
+
+class PagePrinter:
+    """Prints pages that were downloaded already; only what they refer to is fetched by the browser."""
+
+    def __init__(self, gate: Gate, *, timeout: float, pages: int) -> None:
+        self._gate = gate
+        self._timeout = timeout
+        self._places = asyncio.Semaphore(pages)
+        self._launching = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    async def aclose(self) -> None:
+        """Close the browser."""
+        if self._browser is not None:
+            with suppress(PlaywrightError):
+                await self._browser.close()
+        if self._playwright is not None:
+            await self._playwright.stop()
+
+    async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
+        """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
+        async with self._places:
+            browser = await self._running()
+            context = None
+            try:
+                async with asyncio.timeout(2 * self._timeout):
+                    context = await browser.new_context(
+                        user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
+                        locale="en-GB",
+                        timezone_id="UTC",
+                        service_workers="block",
+                        accept_downloads=False,
+                    )
+                    return await self._printed(await context.new_page(), reply, url)
+            except (TimeoutError, PlaywrightTimeout):
+                detail = f"in the browser, after {self._timeout:g} s"
+                raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
+            except PlaywrightError as error:
+                detail = error.message.splitlines()[0]
+                raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
+            finally:
+                if context is not None:
+                    # a page that is caught in a loop may not answer; its process ends with the browser
+                    with suppress(PlaywrightError, TimeoutError):
+                        await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
+
+    async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
+        async def hand_over(route: Route) -> None:
+            await route.fulfill(status=200, headers=_headers(reply), body=_body(reply))
+
+        landed: list[Response] = []
+        page.on("response", lambda response: landed.append(response) if _is_page(response, page) else None)
+        # only the page itself is handed over; whatever it asks for afterwards goes out through the gate
+        await page.route("**/*", hand_over, times=1)
+        await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
+        note = "" if await self._settled(page) else UNFINISHED
+        _refuse_elsewhere(landed[-1] if landed else None, page.url, reply.status)
+        data = await page.pdf(**pdf_options(margins="15mm"))
+        return fix_dates(data), page.url, note
+
+    async def _settled(self, page: Page) -> bool:
+        """Wait for load, for pictures below the fold, and for the network to rest; False when one does not come."""
+        idle = min(_IDLE_SECONDS, self._timeout / 2)
+        try:
+            async with asyncio.timeout(self._timeout / 2 + idle):
+                await page.wait_for_load_state("load", timeout=500 * self._timeout)
+                with suppress(PlaywrightError):  # the page moved on to another one, whose load is awaited below
+                    await asyncio.wait_for(page.evaluate(_REVEAL), idle)
+                await page.wait_for_load_state("load", timeout=1000 * idle)
+                await page.wait_for_load_state("networkidle", timeout=1000 * idle)
+        except (TimeoutError, PlaywrightTimeout):
+            return False
+        return True
+
+    async def _running(self) -> Browser:
+        """Return the browser, started when first needed and again should it have crashed."""
+        async with self._launching:
+            if self._browser is None or not self._browser.is_connected():
+                self._playwright = self._playwright or await async_playwright().start()
+                self._browser = await self._launch(self._playwright)
+            return self._browser
+
+    async def _launch(self, playwright: Playwright) -> Browser:
+        root = hasattr(os, "geteuid") and os.geteuid() == 0
+        for sandbox in (False,) if root else (True, False):
+            try:
+                return await playwright.chromium.launch(
+                    executable_path=require_browser(),
+                    args=[*launch_arguments(), *_SEALED],
+                    chromium_sandbox=sandbox,
+                    proxy={"server": self._gate.url, "bypass": "<-loopback>"},
+                )
+            except PlaywrightError as error:
+                problem = error
+            if sandbox:
+                tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
+        raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
+
+
+def _headers(reply: Reply) -> dict[str, str]:
+    headers = {name: reply.headers[name] for name in _KEPT_HEADERS if name in reply.headers}
+    declared = reply.headers.get("content-type", "")
+    if reply.kind == "text":
+        declared = "text/html; charset=utf-8"
+    elif "html" not in declared.lower():
+        declared = "text/html"  # a page behind a wrong type would be downloaded instead of shown
+    return {**headers, "content-type": declared}
+
+
+def _body(reply: Reply) -> bytes:
+    return html_from_text(reply.text).encode("utf-8") if reply.kind == "text" else reply.data
+
+
+def _is_page(response: Response, page: Page) -> bool:
+    return response.request.is_navigation_request() and response.frame == page.main_frame
+
+
+def _refuse_elsewhere(landed: Response | None, url: str, status: int) -> None:
+    """Raise when a script or a refresh led the page to where nothing can be printed."""
+    if landed is not None and MARK.lower() in landed.headers:
+        raise FetchError("refused", "leads to an address that cannot be reached", landed.headers[MARK.lower()], url=url)
+    if landed is not None and landed.status >= 400:
+        raise FetchError("failed", f"leads to a page with HTTP {landed.status}", url, url=url, status=landed.status)
+    if not url.startswith(("http://", "https://")):
+        raise FetchError("refused", "leads to an address that cannot be reached", url, url=url, status=status)

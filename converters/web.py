@@ -1,0 +1,184 @@
+"""A list of URLs to a corpus of PDFs: the half of a benchmark that is missing when it only gives links.
+
+python -m converters.web --source urls.txt --out datasets_out/web
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pypdfium2 as pdfium
+
+from converters._addresses import flaw_of
+from converters._benchmark import Benchmark, DatasetInfo, RawDocument, Tally
+from converters._cli import main
+from converters._fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
+from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
+from converters._stems import corpus_names
+from converters._titles import tidy, unique_titles
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="web",
+    title="Pages from the web as PDFs",
+    benchmark="A list of URLs",
+    summary=(
+        "Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one, "
+        "else the page as Chromium prints it, with its pictures and its print style. There are no questions in it: "
+        "train.json is empty until somebody asks some."
+    ),
+    url="",
+    version="",
+    licence=Licence(
+        id="other",
+        name="the terms of each page's publisher",
+        redistributable=False,
+        note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
+    ),
+    citation="@misc{web,\n  note = {Cite each page by its own address: documents[].source in bundle.json}\n}",
+    expects=(
+        "a list of URLs: urls.txt (one a line, # comments), "
+        "or a table (.csv, .tsv, .jsonl, .json, .parquet) with a column of them"
+    ),
+    tags=("legal", "web"),
+    questions="There are none: this bundle is a corpus.",
+    limits=(
+        "The same address may give other bytes on another day; what was fetched is kept, so that running the same list "
+        "again gives the same bundle (--refetch asks anew). A printed page is what a visitor without cookies sees, "
+        "consent banners included. A file is named after the last segment of its address's path, and its fragment, "
+        "exactly as written there."
+    ),
+    accepts=(".txt", *ENDINGS),
+    corpus_only=True,
+)
+
+_EPILOG = """\
+example, with a small site of this project served from this machine:
+  python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
+  python -m converters.web --source samples/web/urls.txt --out datasets_out/web --allow-private
+  python -m schemas.validate datasets_out/web
+
+A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
+"""
+_LIST = "urls.txt"
+_USUAL_COLUMNS = ("url", "link", "href", "uri", "source_url", "address")
+_MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only a list of URLs needs."""
+    parser.add_argument("--column", metavar="NAME", help="the column of a table that holds the URLs (default: guessed)")
+    add_fetch_arguments(parser)
+    parser.epilog = _EPILOG
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Fetch every URL of the list; the bundle itself is written later."""
+    path = _find_list(source)
+    data = path.read_bytes()
+    listed = Counter(_urls(path, data, options.column, tally))
+    urls = list(listed)
+    for url in urls:
+        if listed[url] > 1:
+            tally.note("listed more than once, fetched once", url)
+    if not urls:
+        raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
+    corpus_names(url for url in urls if flaw_of(url) is None)  # the whole list, whatever --limit says
+    fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=policy_from(options))
+    report(fetched, tally)
+    found = [one for one in fetched.values() if one.path is not None]
+    titles = unique_titles({one.filename: _titles(one) for one in found})
+    return Benchmark(
+        documents=[RawDocument(one.filename, titles[one.filename], one.path, source=one.url) for one in found],
+        rows=[],
+        sha256={path.name: hashlib.sha256(data).hexdigest()},
+        info=replace(INFO, url=_site(found)),
+    )
+
+
+# ---------------------------------------------------------------- the list
+
+
+def _find_list(source: Path) -> Path:
+    if source.is_file():
+        return source
+    if (source / _LIST).is_file():
+        return source / _LIST
+    raise SourceError(f"{source}: no {_LIST} in it; expected {INFO.expects}")
+
+
+def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[str]:
+    """Yield the URLs as they are written, but for the spaces around them."""
+    if path.suffix.lower() == ".txt":
+        lines = (line.strip() for line in decode_table(path, data).splitlines())
+        # a line that starts with # is a comment; inside a line it begins a fragment
+        yield from (line for line in lines if line and not line.startswith("#"))
+        return
+    records = read_records(path, data, tally)
+    seen = columns_of(records)
+    column = column or _guess(path, records)
+    if column not in seen:
+        raise SourceError(f"{path}: no column {column!r}; there are {', '.join(seen) or 'none'}")
+    for record in records:
+        url = str(record.cells.get(column) or "").strip()
+        if url:
+            yield url
+        else:
+            tally.leave_out("no URL in the row", f"{path.name}: {record.place}")
+
+
+def _guess(path: Path, records: list[Record]) -> str:
+    """Return the column that is called like one of URLs, or the only one that holds nothing else."""
+    columns = columns_of(records)
+    for name in _USUAL_COLUMNS:
+        for column in columns:
+            if column.strip().lower() == name:
+                return column
+    links = [column for column in columns if _all_urls([record.cells.get(column) for record in records])]
+    if len(links) != 1:
+        raise SourceError(f"{path}: which column holds the URLs? Pass --column, one of {', '.join(columns) or 'none'}")
+    return links[0]
+
+
+def _all_urls(cells: list[object]) -> bool:
+    return all(flaw_of(str(cell)) is None for cell in cells if cell)
+
+
+# ---------------------------------------------------------------- titles
+
+
+def _titles(one: Fetched) -> list[str]:
+    """Return the title the document gives itself, then the same with the file's name."""
+    stem = unquote(one.filename[:-4])
+    own = tidy(_MADE_BY.sub("", _own_title(one)))
+    # Chromium calls a page without a title by its address
+    if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
+        return [stem]
+    return [own, f"{own} ({stem})"]
+
+
+def _own_title(one: Fetched) -> str:
+    try:
+        with pdfium.PdfDocument(one.path) as pdf:
+            return str(pdf.get_metadata_value("Title")).replace("\0", "").strip()
+    except (pdfium.PdfiumError, ValueError):
+        return ""  # damaged; whoever reads it next says so
+
+
+def _site(found: Sequence[Fetched]) -> str:
+    """Return the site that all pages come from, or nothing when there are several."""
+    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in found)}
+    return sites.pop() if len(sites) == 1 else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
