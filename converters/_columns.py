@@ -1,0 +1,131 @@
+"""What the columns of a table hold, named or guessed from the names they commonly have; and what their cells do."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from converters._benchmark import Label, Tally
+from schemas.errors import SourceError
+
+ROLES: dict[str, str] = {
+    "question": "the question",
+    "answer": "the answer (default: the passages)",
+    "document": "the file name, path or URL of the document, or a list of them",
+    "text": "the passage that answers, or a list of them",
+    "id": "the id; rows with the same one are one question with several passages",
+    "impossible": "whether no document answers the question",
+}
+
+GUESSES: dict[str, tuple[str, ...]] = {
+    "question": ("question", "query", "questions", "prompt", "user_query", "user_input", "q", "input"),
+    "answer": (
+        *("answer", "answers", "ground_truth", "reference_answer", "expected_answer", "gold_answer", "reference"),
+        *("expected_output", "response", "output", "target", "a"),
+    ),
+    "document": (
+        *("document", "documents", "filename", "file", "file_name", "file_path", "filepath", "path", "pdf", "doc"),
+        *("document_name", "document_id", "doc_name", "doc_id", "source_document", "url", "link", "source"),
+    ),
+    "text": (
+        *("text", "context", "contexts", "passage", "passages", "quote", "quotes", "evidence", "snippet", "snippets"),
+        *("excerpt", "excerpts", "gold_context", "gold_contexts", "reference_contexts", "span"),
+    ),
+    "id": ("id", "query_id", "question_id", "qid", "row_id", "_id", "idx", "index"),
+    "impossible": ("is_impossible", "impossible", "unanswerable", "is_unanswerable", "no_answer"),
+}
+"""Common names, by what a column holds; the first one that a table has is taken."""
+
+Columns = dict[str, str | None]
+
+
+def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None], tally: Tally) -> Columns:
+    """Return the column of each role: the one named, else the first with a common name; and show the choice."""
+    chosen: Columns = {}
+    for role, name in named.items():
+        if name and name not in seen:
+            raise SourceError(f"{table}: no column {name!r} for --{role}{listed(seen)}")
+        if name is not None:
+            chosen[role] = name or None
+    shown = []
+    for role in ROLES:
+        guessed = role not in chosen
+        if guessed:
+            free = {_key(name): name for name in reversed(seen) if name not in chosen.values()}
+            chosen[role] = next((free[_key(name)] for name in GUESSES[role] if _key(name) in free), None)
+        shown.append(f"{role} = {chosen[role] or 'none'}{' (guessed)' if guessed and chosen[role] else ''}")
+        if guessed and chosen[role]:
+            tally.note("column guessed from its name", f"{role} = {chosen[role]}")
+    tqdm.write(f"columns: {', '.join(shown)}", file=sys.stderr)
+    if chosen["question"] is None:
+        raise SourceError(f"{table}: which column is the question?{listed(seen)}; name it with --question")
+    if chosen["answer"] is None and chosen["text"] is None:
+        raise SourceError(f"{table}: no column of answers or passages{listed(seen)}; name one: --answer or --text")
+    return chosen
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Return the columns that a table has, for an error message."""
+    return f" (its columns: {', '.join(columns) or 'none'})"
+
+
+def inside(value: Mapping[str, Any], role: str) -> str:
+    """Return what an object in a cell (`{"filename": …, "text": …}`) says, under any of the common names."""
+    keys = {_key(name): name for name in reversed(list(value))}
+    return next((words(value[keys[_key(name)]]) for name in GUESSES[role] if _key(name) in keys), "")
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+# ---------------------------------------------------------------- cells
+
+
+def values(cell: Any) -> list[Any]:
+    """Return what a cell holds as a list: a list, a list written as text, or one value; nothing blank."""
+    if isinstance(cell, str) and cell.strip().startswith("[") and cell.strip().endswith("]"):
+        cell = _parsed(cell.strip())
+    if isinstance(cell, dict) and isinstance(cell.get("text"), list):
+        cell = cell["text"]  # SQuAD's answers: {"text": […], "answer_start": […]}
+    items = cell if isinstance(cell, list | tuple) else [cell]
+    return [item for item in items if words(item)]
+
+
+def _parsed(text: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, list):
+            return value
+    return text
+
+
+def words(cell: Any) -> str:
+    """Return a cell as text, without white space at its edges; missing values are empty."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))  # a column of integers with a gap comes as floats
+    return str(cell).strip()
+
+
+def label(cell: Any) -> Label:
+    """Return a cell as a label of gold.jsonl, which holds no lists and no infinities."""
+    if cell is None or isinstance(cell, str | bool | int):
+        return cell
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False, default=str)
+    return str(cell)

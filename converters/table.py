@@ -1,0 +1,240 @@
+"""Any table of questions: JSONL, JSON, CSV, TSV or Parquet, with the documents in a folder, beside it, or on the web.
+
+python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from converters._columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
+from converters._fetch import add_fetch_arguments, policy_from
+from converters._records import ENDINGS, Record, columns_of, read_records
+from converters._table_documents import Shelf, files_of
+from converters._titles import unique_titles
+from schemas.errors import SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="table",
+    title="A table of questions",
+    benchmark="Any table of questions about documents",
+    summary="Questions from a table, with the passages that answer them located in their documents.",
+    url="",
+    version="",
+    licence=Licence(id="unknown", name="unknown terms", redistributable=False),
+    citation="",
+    expects=f"one table ({', '.join(ENDINGS)}) with a question a row",
+    accepts=ENDINGS,
+    tags=("legal",),
+    questions="The questions are the table's own.",
+    limits="What its columns mean was said on the command line, or guessed from their names: see bundle.json.",
+)
+
+_YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
+_NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})
+_SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the columns, the documents, and what only the user can know of the table."""
+    columns = parser.add_argument_group("columns", "guessed from common names when not given; '' for none")
+    for role, meaning in ROLES.items():
+        columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
+    documents = parser.add_argument_group("documents")
+    documents.add_argument("--documents", type=Path, metavar="DIR", help="the folder that holds them")
+    documents.add_argument(
+        "--all-documents", action="store_true", help="take in those of the folder, too, that no question is about"
+    )
+    documents.add_argument(
+        "--as", choices=["pdf", "is"], default="pdf", help="text and HTML printed to PDF, or as they are (default: pdf)"
+    )
+    about = parser.add_argument_group("about the table")
+    about.add_argument("--name", help="the bundle's short name (default: the table's)")
+    about.add_argument("--title", help="the bundle's name on the Hub (default: the short one)")
+    about.add_argument("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
+    about.add_argument("--redistributable", action="store_true", help="the licence allows to pass the documents on")
+    add_fetch_arguments(parser)
+
+
+class _Passage(NamedTuple):
+    """A document as the table names it, the words in it if there are any, and what their row alone says."""
+
+    document: str
+    text: str | None
+    labels: tuple[tuple[str, Label], ...] = ()
+
+
+@dataclass
+class _Question:
+    """A question as its rows give it."""
+
+    id: int
+    place: str
+    text: str
+    answer: str
+    is_impossible: bool
+    labels: dict[str, Label]
+    passages: list[_Passage]
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the table, find its documents, and tie each passage to its own."""
+    table = _find_table(source)
+    data = table.read_bytes()
+    records = read_records(table, data, tally)
+    seen = columns_of(records)
+    columns = choose_columns(table, seen, {role: getattr(options, role) for role in ROLES}, tally)
+    questions = list(_questions(records, columns, _only_document(columns, options.documents), tally))
+    names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
+    if not names:
+        raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
+    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
+    found = shelf.find(names[: options.limit], tally)
+    others = {} if options.limit else shelf.find_others(found, take=options.all_documents, tally=tally)
+    chosen = [
+        question for question in questions if {p.document for p in question.passages} <= {*names[: options.limit]}
+    ]
+    documents = {document.filename: document for document in [*found.values(), *others.values()]}
+    titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
+    return Benchmark(
+        documents=[replace(document, title=titles[name]) for name, document in documents.items()],
+        rows=[row for question in chosen for row in _row(question, found, options, tally)],
+        sha256={table.name: hashlib.sha256(data).hexdigest()},
+        info=_info(table, options),
+    )
+
+
+def _find_table(source: Path) -> Path:
+    if source.is_file():
+        return source
+    found = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    if len(found) != 1:
+        listing = ", ".join(path.name for path in found) or "none"
+        raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. Pass the file itself with --source")
+    return found[0]
+
+
+def _only_document(columns: Columns, folder: Path | None) -> str | None:
+    """Return the name of the document that all rows must be about, where no column says so."""
+    if columns["document"] is not None or folder is None:
+        return None
+    files = files_of(folder)
+    return files[0].relative_to(folder).as_posix() if len(files) == 1 else None
+
+
+def _info(table: Path, options: Namespace) -> DatasetInfo:
+    name = options.name or table.stem
+    title = options.title or name
+    terms = options.licence
+    slug = terms.lower() if terms and _SLUG.fullmatch(terms.lower()) else "other"
+    licence = Licence(id=slug, name=terms, redistributable=options.redistributable) if terms else INFO.licence
+    return replace(INFO, name=name, title=title, benchmark=title, licence=licence)
+
+
+# ---------------------------------------------------------------- questions
+
+
+def _questions(records: list[Record], columns: Columns, only: str | None, tally: Tally) -> Iterator[_Question]:
+    """Yield the questions in order; rows with the same id are one."""
+    ids = [words(record.cells.get(columns["id"] or "")) for record in records]
+    keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
+    grouped: dict[str, _Question] = {}
+    for record, name in zip(records, ids, strict=True):
+        try:
+            question = _question(record, columns, only, int(name) if keep else record.index)
+        except ValueError as error:
+            tally.fault(str(error), record.place)
+            continue
+        if name and not keep:
+            question.labels = {"id": name, **question.labels}
+        # 7 and 007 are one number; a row without an id is a question by itself
+        first = grouped.setdefault(str(question.id) if keep else name or f"\0{record.place}", question)
+        if first is question:
+            continue
+        if first.text != question.text or first.is_impossible != question.is_impossible:
+            tally.fault("another question under the id of an earlier row", f"{record.place}: {name}")
+            continue
+        if question.answer not in ("", first.answer):
+            tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
+        own = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
+        first.passages += [passage._replace(labels=own) for passage in question.passages]
+    yield from grouped.values()
+
+
+def _question(record: Record, columns: Columns, only: str | None, number: int) -> _Question:
+    """Return the question of a row, or raise a ValueError that says what it lacks."""
+    cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
+    question = words(cells["question"])
+    if not question:
+        raise ValueError("row without a question")
+    verdict = words(cells["impossible"]).casefold()
+    if verdict not in _YES | _NO:
+        raise ValueError("whether it is impossible is neither yes nor no")
+    names = [words(value) for value in values(cells["document"])] or ([only] if only else [])
+    used = {name for name in columns.values() if name}
+    return _Question(
+        id=number,
+        place=record.place,
+        text=question,
+        answer="; ".join(filter(None, map(words, values(cells["answer"])))),
+        is_impossible=verdict in _YES,
+        labels={name: label(value) for name, value in record.cells.items() if name not in used},
+        passages=list(_passages(names, values(cells["text"]))),
+    )
+
+
+def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Passage]:
+    """Tie passages to documents: each to the one it names, all to the only one, or one to one."""
+    if not cell:
+        yield from (_Passage(name, None) for name in names)
+    for place, value in enumerate(cell):
+        own = inside(value, "document") if isinstance(value, dict) else ""
+        text = inside(value, "text") if isinstance(value, dict) else words(value)
+        if not own and not names:
+            raise ValueError("passage without a document")
+        if not own and len(names) not in (1, len(cell)):
+            raise ValueError(f"{len(cell)} passages and {len(names)} documents: which stands where?")
+        yield _Passage(own or names[place if len(names) > 1 else 0], text or None)
+
+
+def _row(question: _Question, found: dict[str, RawDocument], options: Namespace, tally: Tally) -> Iterator[RawRow]:
+    missing = [passage.document for passage in question.passages if passage.document not in found]
+    texts = [passage.text for passage in question.passages if passage.text]
+    if missing:
+        tally.leave_out("question about a document that is not there", f"{question.place}: {missing[0]}")
+        return
+    if question.is_impossible and options.answerable_only:
+        tally.leave_out("no answer in the document (--answerable-only)", question.place)
+        return
+    if not question.is_impossible and not (question.answer or texts):
+        tally.fault("row without an answer or a passage", question.place)
+        return
+    if not question.is_impossible and not question.passages:
+        tally.fault("row names no document", question.place)
+        return
+    if question.is_impossible and texts:
+        tally.note("impossible, so its passages are dropped", question.place)
+    quotes = [Quote(found[p.document].filename, p.text, labels=p.labels) for p in question.passages]
+    yield RawRow(
+        id=question.id,
+        question=question.text,
+        answer=question.answer or "; ".join(dict.fromkeys(texts)),
+        quotes=() if question.is_impossible else tuple(dict.fromkeys(quotes)),
+        filename=quotes[0].filename if quotes else None,
+        is_impossible=question.is_impossible,
+        labels=question.labels,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

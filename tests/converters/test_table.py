@@ -1,0 +1,496 @@
+"""Any table: columns named or guessed and shown, cells with one value or many, documents from three places."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import io
+import json
+import shutil
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from converters import table
+from converters._benchmark import Benchmark, Tally
+from converters._cli import main
+from evidence import read_document
+from evidence.fold import fold
+from schemas.bundle import GOLD, INFO, TRAIN
+from schemas.errors import SourceError
+from schemas.validate import validate
+
+QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease.txt", "text": "The tenant pays."}
+
+
+@pytest.fixture(scope="module")
+def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, converted once."""
+    folder = tmp_path_factory.mktemp("table") / "bundle"
+    assert main(table, ["--source", str(samples / "table"), "--out", str(folder), "--jobs", "1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two short documents, for tables to be put beside."""
+    (tmp_path / "lease.txt").write_text("The tenant pays. The landlord repairs.", encoding="utf-8")
+    (tmp_path / "terms.md").write_text("Nobody pays.", encoding="utf-8")
+    return tmp_path
+
+
+def read(source: Path, *flags: str | Path, tally: Tally | None = None) -> Benchmark:
+    """Read a source without making a bundle of it, which may need a browser."""
+    parser = ArgumentParser()
+    table.add_arguments(parser)
+    options = parser.parse_args([str(flag) for flag in flags])
+    defaults = {"limit": None, "answerable_only": False, "jobs": 1}
+    return table.read(source, Namespace(**defaults, **vars(options)), tally or Tally())
+
+
+def write(path: Path, *rows: dict[str, Any]) -> Path:
+    """Write rows in the format that the file's ending says."""
+    if path.suffix == ".parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps({"version": 1, "rows": rows}), encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text("\n\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    else:
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+        path.write_text("\ufeff" + buffer.getvalue(), encoding="utf-8", newline="")
+    return path
+
+
+def quotes(benchmark: Benchmark) -> list[list[tuple[str, str | None]]]:
+    return [[(quote.filename, quote.text) for quote in row.quotes] for row in benchmark.rows]
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# ---------------------------------------------------------------- the sample
+
+
+def test_the_sample_becomes_the_golden_bundle(bundle, golden):
+    assert validate(bundle) == []
+    golden("table/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
+    kept = ("id", "context", "filename", "how", "labels")
+    lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in json_lines(bundle / GOLD)]
+    golden("table/gold.jsonl", "\n".join(lines) + "\n")
+
+
+def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
+    rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
+    documents = {path.name: read_document(path).text for path in (bundle / "corpus").iterdir()}
+    assert set(documents) == {
+        "harbour-lease.txt.pdf",
+        "staff-handbook.md.pdf",
+        "mooring-terms.html.pdf",
+        "Notice of 12 September.PDF",
+    }
+    found = [line for line in json_lines(bundle / GOLD) if line["spans"]]
+    assert len(found) == 9
+    for line in found:
+        (span,) = line["spans"]
+        words = rows[line["id"]]["contexts"][line["context"]]["text"]
+        assert fold(documents[line["filename"]][slice(*span)]) == fold(words)
+
+
+def test_what_could_not_be_used_is_in_the_bundle_s_account(bundle):
+    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
+    assert info["left_out"]["question about a document that is not there"] == ["row 11: documents/dinghies.txt"]
+    assert info["noted"]["column guessed from its name"] == [
+        "question = Query",
+        "answer = Reference answer",
+        "document = File",
+        "text = Passages",
+        "id = Question ID",
+        "impossible = Unanswerable",
+    ]
+
+
+def test_as_is_copies_every_document_byte_for_byte(convert, samples):
+    bundle = convert("table", "--source", samples / "table", "--as", "is")
+    for path in (samples / "table" / "documents").iterdir():
+        assert (bundle / "corpus" / path.name).read_bytes() == path.read_bytes()
+    assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["counts"]["located"]["absent"] == 2
+
+
+def test_name_title_and_licence_are_the_user_s(convert, samples):
+    flags = ["--name", "harbour", "--title", "Harbour papers", "--licence", "CC-BY-4.0", "--redistributable"]
+    bundle = convert("table", "--source", samples / "table", "--as", "is", *flags)
+    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
+    assert (info["name"], info["title"]) == ("harbour", "Harbour papers")
+    assert info["licence"]["id"] == "cc-by-4.0"
+    assert info["licence"]["redistributable"] is True
+    card = (bundle / "README.md").read_text(encoding="utf-8")
+    assert "python -m converters.table --as is" in card
+    assert "--title 'Harbour papers'" in card
+    assert "Please cite" not in card
+
+
+def test_the_licence_is_unknown_and_nothing_may_be_passed_on_unless_said(samples):
+    info = read(samples / "table").info
+    assert info is not None
+    assert (info.name, info.licence.id, info.licence.redistributable) == ("questions", "unknown", False)
+
+
+# ---------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_every_format_gives_the_same_questions(folder, ending):
+    rows = [QUESTION, {**QUESTION, "question": 'Who "repairs"?', "text": "The landlord repairs."}]
+    benchmark = read(write(folder / f"table.{ending}", *rows))
+    assert [(row.id, row.question) for row in benchmark.rows] == [(0, "Who pays?"), (1, 'Who "repairs"?')]
+    assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")], [("lease.txt.pdf", "The landlord repairs.")]]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_a_csv_file_may_be_delimited_by_something_else(folder, delimiter):
+    lines = ["question,really", "answer", "document"], ["Who pays, and when?", "The tenant.", "lease.txt"]
+    path = folder / "table.csv"
+    path.write_text("\n".join(delimiter.join(line) for line in lines), encoding="utf-8")
+    (row,) = read(path, "--question", "question,really").rows
+    assert row.question == "Who pays, and when?"
+
+
+def test_a_tsv_file_may_have_bare_quotation_marks(folder):
+    path = folder / "table.tsv"
+    path.write_text('question\tanswer\tdocument\n"Rent" means what?\t"The" rent\tlease.txt\n', encoding="utf-8")
+    (row,) = read(path).rows
+    assert (row.question, row.answer) == ('"Rent" means what?', '"The" rent')
+
+
+def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
+    path = folder / "table.jsonl"
+    path.write_text(f'{{"question": \n["a list"]\n{json.dumps(QUESTION)}\n', encoding="utf-8")
+    tally = Tally()
+    assert [row.id for row in read(path, tally=tally).rows] == [2]
+    assert list(tally.left_out) == ["line is not JSON", "line is not a JSON object"]
+    with pytest.raises(SourceError, match="line 1"):
+        read(path, tally=Tally(strict=True))
+
+
+def test_parquet_without_pyarrow_names_the_extra(folder, monkeypatch):
+    path = write(folder / "table.parquet", QUESTION)
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SourceError, match=r"exhibit-rag\[parquet\]"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("t.json", b"{", "not JSON"),
+        ("t.json", b'{"a": [], "b": []}', "lists: a, b"),
+        ("t.json", b'["a"]', "list of objects"),
+        ("t.csv", b"question,question\n", "two columns named 'question'"),
+        ("t.csv", b"question,answer\nwho \xff,x\n", "not UTF-8"),
+        ("t.parquet", b"PAR1 nothing", "not a Parquet file"),
+    ],
+)
+def test_tables_that_are_none_are_refused(tmp_path, name, content, complaint):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=complaint):
+        read(tmp_path / name)
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_columns_are_guessed_and_the_guess_is_shown(folder, capsys):
+    row = {
+        "Prompt": "Who pays?",
+        "Ground Truth": "The tenant.",
+        "Doc_Name": "lease.txt",
+        "Evidence": "The tenant pays.",
+    }
+    benchmark = read(write(folder / "t.jsonl", row))
+    assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")]]
+    assert "question = Prompt (guessed), answer = Ground Truth (guessed), document = Doc_Name (guessed)" in (
+        capsys.readouterr().err
+    )
+
+
+def test_named_columns_win_over_guesses_and_none_is_allowed(folder):
+    row = {**QUESTION, "better": "Who really pays?"}
+    benchmark = read(write(folder / "t.jsonl", row), "--question", "better", "--text", "")
+    assert benchmark.rows[0].question == "Who really pays?"
+    assert quotes(benchmark) == [[("lease.txt.pdf", None)]]
+    assert benchmark.rows[0].labels == {"question": "Who pays?", "text": "The tenant pays."}
+
+
+@pytest.mark.parametrize(
+    ("row", "flags", "complaint"),
+    [
+        ({"frage": "Wer?", "answer": "x", "document": "lease.txt"}, [], r"which column is the question\?"),
+        (QUESTION, ["--answer", "reply"], "no column 'reply' for --answer"),
+        ({"question": "Who?", "document": "lease.txt"}, [], "no column of answers or passages"),
+        ({"question": "Who?", "answer": "x", "where": "lease.txt"}, [], "no row names a document"),
+    ],
+)
+def test_columns_that_are_missing_are_an_error_that_lists_those_there(folder, row, flags, complaint):
+    with pytest.raises(SourceError, match=complaint) as error:
+        read(write(folder / "t.jsonl", row), *flags)
+    assert f"(its columns: {', '.join(row)})" in str(error.value)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def test_numbers_are_kept_as_ids_and_rows_with_the_same_one_are_one_question(folder):
+    rows = [
+        {"id": 40, **QUESTION, "note": "a"},
+        {"id": 7, **QUESTION, "question": "Who repairs?"},
+        {"id": 40, **QUESTION, "text": "Nobody pays.", "document": "terms.md", "answer": "Nobody.", "note": "b"},
+        {"id": 40, **QUESTION, "question": "Something else?"},
+    ]
+    tally = Tally()
+    benchmark = read(write(folder / "t.jsonl", *rows), tally=tally)
+    assert [(row.id, row.answer) for row in benchmark.rows] == [(40, "The tenant."), (7, "The tenant.")]
+    assert quotes(benchmark)[0] == [("lease.txt.pdf", "The tenant pays."), ("terms.md.pdf", "Nobody pays.")]
+    assert benchmark.rows[0].labels == {"note": "a"}
+    assert benchmark.rows[0].quotes[1].labels == (("note", "b"),)
+    assert tally.left_out == {"another question under the id of an earlier row": ["line 7: 40"]}
+    assert tally.noted["another answer under the same id: the first is kept"] == ["line 5: 40"]
+
+
+def test_words_as_ids_become_labels(folder):
+    rows = read(write(folder / "t.jsonl", {"id": "A-1", **QUESTION}, {"id": None, **QUESTION})).rows
+    assert [(row.id, row.labels) for row in rows] == [(0, {"id": "A-1"}), (1, {})]
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("lease.txt", ["The tenant pays.", "", "The tenant pays."], [("lease.txt.pdf", "The tenant pays.")]),
+        (["lease.txt", "terms.md"], [], [("lease.txt.pdf", None), ("terms.md.pdf", None)]),
+        (["lease.txt", "terms.md"], ["a", "b"], [("lease.txt.pdf", "a"), ("terms.md.pdf", "b")]),
+        (None, [{"filename": "terms.md", "text": "b"}], [("terms.md.pdf", "b")]),
+        (
+            "lease.txt",
+            [{"content": "-", "quote": "a"}, "[sic] b"],
+            [("lease.txt.pdf", "a"), ("lease.txt.pdf", "[sic] b")],
+        ),
+        ("['lease.txt', 'terms.md']", '["a", "b"]', [("lease.txt.pdf", "a"), ("terms.md.pdf", "b")]),
+    ],
+)
+def test_cells_may_hold_several_documents_and_passages(folder, document, text, expected):
+    row = {**QUESTION, "document": document, "text": text}
+    assert quotes(read(write(folder / "t.jsonl", row))) == [expected]
+
+
+def test_rows_that_say_too_little_are_counted_by_reason(folder):
+    rows = [
+        QUESTION,
+        {**QUESTION, "question": " "},
+        {**QUESTION, "document": ["lease.txt", "terms.md"]},
+        {**QUESTION, "document": None},
+        {**QUESTION, "document": None, "text": None},
+        {**QUESTION, "answer": None, "text": None},
+        {**QUESTION, "impossible": "perhaps"},
+    ]
+    tally = Tally()
+    assert len(read(write(folder / "t.jsonl", *rows), tally=tally).rows) == 1
+    assert tally.left_out == {
+        "row without a question": ["line 3"],
+        "1 passages and 2 documents: which stands where?": ["line 5"],
+        "passage without a document": ["line 7"],
+        "row names no document": ["line 9"],
+        "row without an answer or a passage": ["line 11"],
+        "whether it is impossible is neither yes nor no": ["line 13"],
+    }
+
+
+def test_impossible_questions_keep_their_document_and_lose_their_passages(folder):
+    rows = [{**QUESTION, "impossible": False}, {**QUESTION, "impossible": True}, {**QUESTION, "impossible": "1"}]
+    path = write(folder / "t.jsonl", *rows)
+    tally = Tally()
+    benchmark = read(path, tally=tally)
+    assert [(row.is_impossible, len(row.quotes), row.filename) for row in benchmark.rows] == [
+        (False, 1, "lease.txt.pdf"),
+        (True, 0, "lease.txt.pdf"),
+        (True, 0, "lease.txt.pdf"),
+    ]
+    assert tally.noted["impossible, so its passages are dropped"] == ["line 3", "line 5"]
+
+
+def test_squad_s_answers_are_read(folder):
+    row = {**QUESTION, "answer": {"text": ["The tenant", "Tenant"], "answer_start": [0, 4]}}
+    assert read(write(folder / "t.parquet", row)).rows[0].answer == "The tenant; Tenant"
+
+
+# ---------------------------------------------------------------- documents
+
+
+def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_it(tmp_path):
+    documents = tmp_path / "documents"
+    (documents / "deep").mkdir(parents=True)
+    for name in ("deep/Lease & Licence.txt", "Terms.md", "Verre-Élor agreement of 2019.txt", "spare.txt"):
+        (documents / name).write_text("The tenant pays.", encoding="utf-8")
+    names = [
+        "deep/Lease & Licence.txt",
+        "/elsewhere/Lease & Licence.txt",
+        "lease_licence",
+        "C:\\files\\Terms",
+        "Verre-_lor agreement of 2019.pdf",
+    ]
+    rows = [{**QUESTION, "document": name} for name in [*names, "nowhere.txt"]]
+    tally = Tally()
+    benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
+    lease = "Lease & Licence.txt.pdf"
+    assert [row.quotes[0].filename for row in benchmark.rows] == [
+        *[lease] * 3,
+        "Terms.md.pdf",
+        "Verre-Élor agreement of 2019.txt.pdf",
+    ]
+    assert tally.left_out == {
+        "document is not in the folder": ["nowhere.txt"],
+        "question about a document that is not there": ["line 11: nowhere.txt"],
+    }
+    assert tally.noted["document paired with a file of a similar name"] == [
+        "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
+    ]
+    assert tally.noted["document that no question is about (--all-documents takes it in)"] == ["spare.txt"]
+    everything = read(tmp_path / "t.jsonl", "--documents", documents, "--all-documents")
+    assert "spare.txt.pdf" in [document.filename for document in everything.documents]
+
+
+def test_the_only_document_of_a_folder_needs_no_column(folder):
+    documents = folder / "documents"
+    documents.mkdir()
+    shutil.move(folder / "lease.txt", documents)
+    row = {"question": "Who pays?", "text": "The tenant pays."}
+    benchmark = read(write(folder / "t.jsonl", row), "--documents", documents)
+    assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")]]
+    assert benchmark.rows[0].answer == "The tenant pays."
+
+
+def test_two_files_of_one_name_are_never_mixed_up(tmp_path):
+    for name in ("a/lease.txt", "b/lease.txt"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    tally = Tally()
+    rows = [{**QUESTION, "document": "a/lease.txt"}, {**QUESTION, "document": "lease.txt"}]
+    path = write(tmp_path / "t.jsonl", *rows)
+    assert len(read(path, "--documents", tmp_path, tally=tally).rows) == 1
+    assert "lease.txt: " in tally.left_out["several files have the document's name"][0]
+    write(path, rows[0], {**QUESTION, "document": "b/lease.txt"})
+    with pytest.raises(SourceError, match=r"a/lease\.txt and b/lease\.txt: both would be 'lease\.txt\.pdf'"):
+        read(path)
+
+
+def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    secret = tmp_path / "secret.txt"
+    secret.write_text("The tenant pays.", encoding="utf-8")
+    (inner / "link.txt").symlink_to(secret)
+    names = ["../secret.txt", str(secret), "link.txt"]
+    tally = Tally()
+    path = write(inner / "t.jsonl", *({**QUESTION, "document": name} for name in names))
+    assert read(path, tally=tally).rows == []
+    assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == names
+
+
+def test_a_limit_takes_the_first_documents_and_their_questions(folder):
+    rows = [
+        QUESTION,
+        {**QUESTION, "document": "terms.md"},
+        {**QUESTION, "document": ["terms.md", "lease.txt"], "text": None},
+    ]
+    parser = ArgumentParser()
+    table.add_arguments(parser)
+    options = Namespace(limit=1, answerable_only=False, jobs=1, **vars(parser.parse_args([])))
+    benchmark = table.read(write(folder / "t.jsonl", *rows), options, Tally())
+    assert [row.id for row in benchmark.rows] == [0]
+    assert [document.filename for document in benchmark.documents] == ["lease.txt.pdf"]
+
+
+def test_a_pdf_without_its_ending_gets_it_and_titles_differ(folder, samples):
+    shutil.copy(samples / "table" / "documents" / "Notice of 12 September.PDF", folder / "lease")
+    rows = [QUESTION, {**QUESTION, "document": "lease"}]
+    documents = read(write(folder / "t.jsonl", *rows)).documents
+    assert {document.filename: document.title for document in documents} == {
+        "lease.txt.pdf": "lease.txt.pdf",
+        "lease.pdf": "lease.pdf",
+    }
+
+
+# ---------------------------------------------------------------- addresses
+
+
+class Site(NamedTuple):
+    url: str
+    asked: list[str]
+
+
+@pytest.fixture
+def site(samples: Path) -> Iterator[Site]:
+    """A site on this machine that has one PDF, and remembers what it was asked for."""
+    asked: list[str] = []
+    data = (samples / "table" / "documents" / "Notice of 12 September.PDF").read_bytes()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            found = self.path == "/papers/notice%20of%20break"
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", "application/pdf" if found else "text/plain")
+            self.end_headers()
+            self.wfile.write(data if found else b"not here")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield Site(f"http://127.0.0.1:{server.server_port}", asked)
+    server.shutdown()
+
+
+def test_documents_may_be_named_by_their_addresses(folder, site, monkeypatch, tmp_path):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    page = f"{site.url}/papers/notice%20of%20break"
+    rows = [QUESTION, {**QUESTION, "document": page}, {**QUESTION, "document": f"{site.url}/gone.pdf"}]
+    path = write(folder / "t.jsonl", *rows)
+    tally = Tally()
+    benchmark = read(path, "--allow-private", "--delay", "0", tally=tally)
+    assert [row.quotes[0].filename for row in benchmark.rows] == ["lease.txt.pdf", "notice%20of%20break.pdf"]
+    assert benchmark.documents[1].source == page
+    assert benchmark.documents[1].path is not None
+    assert tally.left_out["question about a document that is not there"] == [f"line 5: {site.url}/gone.pdf"]
+    refused = Tally()
+    assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "this machine is not the web"
+
+
+def test_printing_a_page_asks_nobody_for_its_parts_and_runs_nothing(convert, tmp_path, site):
+    page = (
+        f"<p>The tenant pays.</p><img src='{site.url}/dot.png'><link rel='stylesheet' href='{site.url}/style.css'>"
+        f"<iframe src='{site.url}/frame'></iframe><script>document.body.append('The landlord pays.')</script>"
+    )
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    bundle = convert("table", "--source", write(tmp_path / "t.jsonl", {**QUESTION, "document": "page.html"}))
+    assert read_document(bundle / "corpus" / "page.html.pdf").text.strip() == "The tenant pays."
+    assert site.asked == []
