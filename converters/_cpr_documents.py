@@ -1,0 +1,291 @@
+"""The documents of a CPR corpus: search-index exports put together again, PDFs as they are, HTML to be printed."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pypdf
+from pypdf.errors import PyPdfError
+
+from converters._benchmark import RawDocument, Tally
+from converters._cpr_pages import heading_of, page_of
+from converters._fetch import Policy, fetch_all, fetch_folder, report
+from converters._titles import tidy, unique_titles
+from evidence import read_document
+from schemas.errors import DocumentError, SourceError
+
+CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
+"""The source's own words for what a document is."""
+
+Record = Mapping[str, object]
+
+_CHUNK_ID = re.compile(r"_chunk_(\d+)$")
+# "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
+_CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
+_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[a-z]*\d*)\b", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
+_EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
+_LONGEST = 255 - len(".pdf")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document of the corpus and every name that a citation may give it."""
+
+    raw: RawDocument
+    names: tuple[str, ...]
+    kind: str
+    """CPR, PD, Court Guide, or nothing where its name does not say."""
+    origin: str
+    """Where it was found, for messages."""
+
+    def text(self) -> str:
+        """Return its words, empty when the file cannot be read; the conversion will then say so."""
+        if self.raw.path is None:
+            return self.raw.text or ""
+        try:
+            return read_document(self.raw.path).text
+        except DocumentError:
+            return ""
+
+
+def load(root: Path, policy: Policy, tally: Tally) -> tuple[list[Source], str]:
+    """Return the documents of a folder, a file or a list of URLs, each once, by file name; and a digest of them."""
+    if root.suffix.lower() == ".txt" and root.is_file():
+        return _fetched(root, policy, tally)
+    paths = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+    digest = hashlib.sha256()
+    exports: dict[str, _Export] = {}
+    found: list[Source] = []
+    for path in paths:
+        ending = path.suffix.lower()
+        if path.name.startswith(".") or ending not in {".json", ".pdf", ".html", ".htm"}:
+            continue
+        digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        if ending == ".json":
+            _add_exports(path, exports, tally)
+        else:
+            found.append(_pdf(path) if ending == ".pdf" else _page(path))
+    shared = Counter(export.sourcefile for export in exports.values())
+    found += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
+    if not found:
+        raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
+    return _distinct(found), digest.hexdigest()
+
+
+def kind_of(name: str) -> str:
+    """Return what a document of this name is, in the words of `source_type`; empty when the name does not say."""
+    first = _REFERENCE.match(name)
+    if first:
+        return CPR if first.group(1).lower() == "part" else PD
+    if re.match(r"practice direction|cyfarwyddyd ymarfer", name, re.IGNORECASE):
+        return PD
+    return GUIDE if re.search(r"(?<![a-z])guide(?![a-z])", name, re.IGNORECASE) else ""
+
+
+def reference_of(name: str) -> str:
+    """Return the `Part 36` or `Practice Direction 51ZG3` that a name begins with, or nothing."""
+    found = _REFERENCE.match(name)
+    return found.group() if found else ""
+
+
+# ---------------------------------------------------------------- exports
+
+
+@dataclass
+class _Export:
+    """A document as a search index gave it back: in one piece, or in numbered chunks."""
+
+    key: str
+    origin: str
+    pieces: list[tuple[int, str]] = field(default_factory=list)
+    sourcefile: str = ""
+    sections: list[str] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def text(self) -> str:
+        ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
+        return "\n\n".join(text for _, text in ordered)
+
+    @property
+    def title(self) -> str:
+        return full_name(self.key, self.sections[0] if self.sections else "")
+
+
+def records(data: object) -> Iterator[Record]:
+    """Yield the records of an export: one, a list of them, or a search reply's list under a name."""
+    if isinstance(data, list):
+        for item in data:
+            yield from records(item)
+    elif isinstance(data, dict):
+        if "content" in data or "chunks" in data:
+            yield data
+        for name in ("value", "results", "documents"):
+            if isinstance(data.get(name), list):
+                yield from records(data[name])
+
+
+def string(record: Record, *names: str) -> str:
+    """Return the first of these fields that holds words."""
+    values = (record.get(name) for name in names)
+    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def document_key(record: Record) -> str:
+    """Return what the chunks of one document share; `sourcefile` comes last, as twelve directions are "51Z" in it."""
+    return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
+
+
+def full_name(name: str, section: str) -> str:
+    """Return a document's name as it was before the exporter cut it at 100 characters and put `_` for `:`."""
+    mangled = _EXPORTER_CHANGED.sub("_", section)
+    for start in range(len(name)):
+        if len(name) - start > 3 and mangled.startswith(name[start:]):
+            return name[:start].replace("_ ", ": ") + section
+    return name.replace("_ ", ": ")
+
+
+def body(content: str) -> str:
+    """Return a chunk's own words, without the lines that the exporter set above them."""
+    return _CHUNK_HEAD.sub("", content).strip()
+
+
+def _add_exports(path: Path, exports: dict[str, _Export], tally: Tally) -> None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        tally.fault("JSON file cannot be read", f"{path.name}: {error}")
+        return
+    here: dict[str, _Export] = {}
+    if isinstance(data, dict) and "query" in data:
+        data = []  # what a search found is parts of documents, for --from-search
+    for record in records(data):
+        key = document_key(record)
+        if not key:
+            tally.fault("export record without a document's name", path.name)
+            continue
+        export = here.setdefault(key, _Export(key, path.name))
+        export.pieces += _pieces(record, len(export.pieces))
+        export.sourcefile = export.sourcefile or string(record, "sourcefile", "document")
+        export.url = export.url or string(record, "storageUrl", "url")
+        section = string(record, "sourcepage")
+        if section and section not in export.sections:
+            export.sections.append(section)
+    if not here:
+        tally.leave_out("JSON file that is no export of documents", path.name)
+    for key, export in here.items():
+        first = exports.setdefault(key, export)
+        if first is not export:
+            same = first.text == export.text
+            remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
+            tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
+
+
+def _pieces(record: Record, place: int) -> Iterator[tuple[int, str]]:
+    chunks = record.get("chunks")
+    # a record with chunks repeats the first of them as its content
+    parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
+    for index, part in enumerate(parts):
+        number = _CHUNK_ID.search(string(part, "id"))
+        words = body(string(part, "content"))
+        if words:
+            yield int(number.group(1)) if number else place + index, words
+
+
+def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
+    title, text = export.title, export.text
+    name = _NOT_IN_NAMES.sub("_", export.key)
+    name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
+    if name != export.key:
+        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
+    raw = RawDocument(f"{name}.pdf", title, text=text, html=page_of(title, text), source=export.url)
+    # `sourcefile` says "Part 63" of Part 63A, so a number is taken from the title alone;
+    # some titles are a number alone: the text's own first line then has the words
+    misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
+    names = (title, export.key, "" if misleading else export.sourcefile)
+    return _source(raw, (*names, *export.sections, heading_of(text)), export.origin)
+
+
+def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> Source:
+    number = reference_of(raw.title)
+    words = raw.title.removeprefix(number).strip(" –—:-") if number else ""
+    called = tuple(filter(None, dict.fromkeys((*names, number, words))))
+    return Source(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
+
+
+def _distinct(found: list[Source]) -> list[Source]:
+    first: dict[str, Source] = {}
+    for source in found:
+        name = source.raw.filename.casefold()
+        if name in first:
+            origins = f"{first[name].origin} and {source.origin}"
+            raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
+        first[name] = source
+    ordered = sorted(found, key=lambda source: source.raw.filename)
+    titles = unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
+    return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
+
+
+# ---------------------------------------------------------------- files and links
+
+
+def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], str]:
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    urls = [line for line in lines if line and not line.startswith("#")]
+    if not urls:
+        raise SourceError(f"{path}: no URL in it; expected one on each line")
+    pages = fetch_all(urls, folder=fetch_folder(), policy=policy)
+    report(pages, tally)
+    found = []
+    for page in pages.values():
+        if page.path is not None:
+            source = _pdf(page.path)
+            raw = replace(source.raw, filename=page.filename, source=page.url)
+            names = (
+                source.raw.title,
+                reference_of(source.raw.title),
+                page.filename,
+                Path(page.filename).stem,
+                page.url,
+            )
+            found.append(_source(raw, names, page.url))
+    if not found:
+        raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; run `python -m converters.web` on it")
+    digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
+    return _distinct(found), digest.hexdigest()
+
+
+def _pdf(path: Path) -> Source:
+    title = _pdf_title(path) or tidy(re.sub(r"[-_]+", " ", path.stem))
+    return _source(RawDocument(path.name, title, path), (title, path.stem, path.name), path.name)
+
+
+def _pdf_title(path: Path) -> str:
+    try:
+        metadata = pypdf.PdfReader(path).metadata
+        title = metadata.title if metadata else None
+    except (PyPdfError, OSError, ValueError, KeyError, TypeError):
+        return ""  # a damaged file: the conversion reads it next, and reports it
+    return tidy(title) if isinstance(title, str) and not title.startswith("Microsoft Word") else ""
+
+
+def _page(path: Path) -> Source:
+    data = path.read_bytes()
+    try:
+        markup = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        markup = data.decode("cp1252", "replace")  # what browsers take a page for that does not say
+    found = re.search(r"<title[^>]*>(.*?)</title>", markup, re.IGNORECASE | re.DOTALL)
+    title = tidy(html.unescape(found.group(1))) if found else ""
+    title = title or tidy(re.sub(r"[-_]+", " ", path.stem))
+    words = html.unescape(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", markup, flags=re.IGNORECASE | re.DOTALL))
+    raw = RawDocument(f"{path.stem}.pdf", title, text=words, html=markup)
+    return _source(raw, (title, path.stem, path.name), path.name)

@@ -1,0 +1,56 @@
+"""Rules as a page that prints well: the document's name on top, its headings set off, every word kept."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from converters._names import name_key
+from converters._typeset import printable
+
+_CSS = """
+@page { size: A4; margin: 22mm }
+body { font: 10.5pt/1.45 "Liberation Serif", "Times New Roman", "DejaVu Serif", "Noto Serif", serif; color: #111 }
+h1 { font-size: 15pt; line-height: 1.25; margin: 0 0 7mm }
+h2 { font-size: 11.5pt; margin: 6mm 0 2mm; break-after: avoid }
+p { margin: 0 0 2.4mm; white-space: pre-wrap; overflow-wrap: anywhere; orphans: 2; widows: 2 }
+"""
+_SEPARATOR = "---"
+"""The export's own mark before each heading."""
+_LONGEST_HEADING = 150
+_OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
+
+
+def page_of(title: str, text: str) -> str:
+    """Return a page with a document's name and its text, paragraph by paragraph."""
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", printable(text)) if part.strip()]
+    blocks = [f"<h1>{html.escape(title)}</h1>"]
+    if paragraphs and name_key(heading_of(text)).startswith(name_key(title)):
+        # the text brings its own title; printing both would repeat it
+        blocks = [f"<h1>{html.escape(paragraphs.pop(0))}</h1>"]
+    after_separator = False
+    for paragraph in paragraphs:
+        if paragraph == _SEPARATOR:
+            after_separator = True
+            continue
+        tag = "h2" if _is_heading(paragraph, after_separator) else "p"
+        blocks.append(f"<{tag}>{html.escape(paragraph, quote=False)}</{tag}>")
+        after_separator = False
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_CSS}</style><body>{''.join(blocks)}</body></html>"
+    )
+
+
+def heading_of(text: str) -> str:
+    """Return a text's first line when it is short enough to be its title, else nothing."""
+    first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
+    return first if len(first) <= 2 * _LONGEST_HEADING and "\n" not in first else ""
+
+
+def _is_heading(paragraph: str, after_separator: bool) -> bool:
+    if len(paragraph) > _LONGEST_HEADING or "\n" in paragraph or _OPEN_END.search(paragraph):
+        return False
+    # chunked exports have lost the separators; a line in capitals is still a heading there
+    shouted = paragraph.isupper() and len(paragraph) > 8
+    return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))

@@ -1,0 +1,273 @@
+"""UK Civil Procedure: questions with cited answers, on the rules, practice directions and court guides they cite.
+
+python -m converters.cpr --source FOLDER --out datasets_out/cpr
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
+from converters._cli import main
+from converters._cpr_citations import METHODS, Citation, Corpus, Resolution, citations
+from converters._cpr_documents import Source, load, string
+from converters._cpr_search import candidates
+from converters._fetch import add_fetch_arguments, policy_from
+from converters._source import open_source
+from schemas.errors import SourceError, ToolkitError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="cpr",
+    title="Civil Procedure Rules on PDFs",
+    benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
+    summary=(
+        "Questions on the civil procedure of England and Wales, answered with citations; each citation is tied to the "
+        "Part, practice direction or court guide that it names."
+    ),
+    url="https://www.justice.gov.uk/courts/procedure-rules/civil",
+    version="as given",
+    licence=Licence(
+        id="other",
+        name="MIT (questions); Crown copyright (rules and court guides)",
+        url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+        redistributable=False,
+        note=(
+            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, usually "
+            "offered under the Open Government Licence v3.0; a court guide may have terms of its own, which the "
+            "source does not give. Check them before passing the documents on."
+        ),
+    ),
+    citation="""@misc{cpr,
+  title = {Civil Procedure Rules and Practice Directions},
+  author = {{Ministry of Justice}},
+  howpublished = {https://www.justice.gov.uk/courts/procedure-rules/civil},
+  note = {Crown copyright}
+}""",
+    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
+    tags=("legal", "civil procedure", "uk", "cpr"),
+    questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
+    limits=(
+        "A citation names a document, sometimes a section, and quotes nothing: contexts have a file name and no text, "
+        "and count for document metrics only. A citation is matched by name (exact), by name without case, "
+        "punctuation and abbreviation (normalised), or, where it gives only a heading of a court guide, by that "
+        "heading in the guide of the question's court (section): gold.jsonl says which. One that names no document, "
+        "or several, gives no context and is listed in bundle.json."
+    ),
+    accepts=(".jsonl",),
+)
+
+_UNRESOLVED = "citation to review: it gives no context"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only CPR needs; the two other modes are here to be shown by --help."""
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        metavar="DIR|FILE|urls.txt",
+        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line "
+        "(default: the source's folder)",
+    )
+    add_fetch_arguments(parser)
+    other = parser.add_argument_group("other things it can do, without --out")
+    other.add_argument(
+        "--check",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="print what each citation resolves to, write nothing; exit 1 if one resolves to no document",
+    )
+    other.add_argument(
+        "--from-search",
+        type=Path,
+        nargs="+",
+        default=argparse.SUPPRESS,
+        metavar="EXPORT.json",
+        help="make candidate questions and answers out of exported search results, for a person to edit",
+    )
+    other.add_argument(
+        "--ground-truth-out", type=Path, default=argparse.SUPPRESS, metavar="FILE.jsonl", help="where those go"
+    )
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of the ground truth with what its citations mean."""
+
+    id: int
+    question: str
+    truth: str
+    source_type: str
+    category: str
+    cited: tuple[tuple[Citation, Resolution], ...] = ()
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the ground truth and the documents, and tie each citation to a document."""
+    sources, entries, hashes = _resolved(source, options, tally)
+    rows = [_row(entry, tally) for entry in entries]
+    if options.limit:
+        # the documents that are asked about first, so that a small bundle still has gold
+        cited = [quote.filename for row in rows for quote in row.quotes]
+        kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
+        sources = [s for s in sources if s.raw.filename in kept]
+        rows = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
+    return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
+
+
+def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Source], list[_Entry], dict[str, str]]:
+    table = _find_table(source)
+    documents: Path = options.documents or (source if source.is_dir() else table.parent)
+    if not documents.exists():
+        raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
+    sources, digest = load(documents, policy_from(options), tally)
+    entries = list(_entries(table, tally))
+    corpus = Corpus(sources, (entry.category for entry in entries))
+    hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
+    return sources, [_tied(entry, corpus, tally) for entry in entries], hashes
+
+
+# ---------------------------------------------------------------- the ground truth
+
+
+def _find_table(source: Path) -> Path:
+    if source.is_file():
+        return source
+    for pattern in ("ground_truth*.jsonl", "*.jsonl", "**/ground_truth*.jsonl", "**/*.jsonl"):
+        found = sorted(source.glob(pattern))
+        if len(found) > 1:
+            raise SourceError(f"{source}: several tables: {found[0].name} and {found[1].name}; pass one as --source")
+        if found:
+            return found[0]
+    raise SourceError(f"{source}: no .jsonl file in it; expected {INFO.expects}")
+
+
+def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
+    """Yield the questions; an id is the line's place, blank lines aside, so that a bad line never renumbers."""
+    try:
+        lines = [line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    for index, line in enumerate(lines):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            tally.fault(f"line is not JSON ({error.msg})", f"{path.name}: row {index}")
+            continue
+        record = record if isinstance(record, dict) else {}
+        question, truth = string(record, "question"), string(record, "truth")
+        if not question or not truth:
+            tally.fault("row without question or truth", f"{path.name}: row {index}")
+            continue
+        yield _Entry(index, question, truth, string(record, "source_type"), string(record, "category"))
+
+
+def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
+    cited = []
+    for citation in citations(entry.truth):
+        found = corpus.resolve(citation, source_type=entry.source_type, category=entry.category)
+        cited.append((citation, found))
+        place = f"row {entry.id}: [{citation.text}]"
+        if found.source is None:
+            if tally.strict:
+                raise SourceError(f"{place} {found.reason} (--strict)")
+            tally.note(_UNRESOLVED, f"{place} {found.reason}")
+            continue
+        kind = found.source.kind
+        if kind and entry.source_type and kind != entry.source_type:
+            tally.note("cited document is not of the row's source_type", f"{place} -> {found.source.raw.filename}")
+        if citation.section and not corpus.holds(found.source, citation.section):
+            tally.note("cited section is not in the document", f"{place} -> {found.source.raw.filename}")
+    if not cited:
+        tally.note("answer without a citation: it gives no context", f"row {entry.id}")
+    return replace(entry, cited=tuple(cited))
+
+
+def _row(entry: _Entry, tally: Tally) -> RawRow:
+    labels: dict[str, Label] = {"source_type": entry.source_type, "category": entry.category}
+    review = [citation.text for citation, found in entry.cited if found.source is None]
+    if review:
+        labels["unresolved"] = "; ".join(review)
+    quotes = []
+    for citation, found in entry.cited:
+        if found.source is None:
+            continue
+        section = citation.document if found.how == "section" else citation.section
+        said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
+        quotes.append(Quote(found.source.raw.filename, None, labels=tuple((k, v) for k, v in said.items() if v)))
+        tally.note("citation quotes no words: it counts for document metrics only", f"row {entry.id}")
+    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels)
+
+
+# ---------------------------------------------------------------- other modes
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Convert; or, where the flags ask for it, check the citations or make ground truth."""
+    modes = ArgumentParser(add_help=False)
+    modes.add_argument("--check", action="store_true")
+    modes.add_argument("--from-search", type=Path, nargs="+")
+    wanted, rest = modes.parse_known_args(argv)
+    try:
+        if wanted.from_search:
+            return _from_search(wanted.from_search, rest)
+        if wanted.check:
+            return _check(rest)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return main(sys.modules[__name__], argv)
+
+
+def _check(argv: list[str]) -> int:
+    """Print a table of the citations; return 1 if one is unresolved."""
+    parser = ArgumentParser(prog="python -m converters.cpr --check")
+    parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
+    add_arguments(parser)
+    options = parser.parse_args(argv)
+    with open_source(INFO, options.source) as source:
+        _, entries, _ = _resolved(source, options, Tally())
+    lines = [("row", "how", "citation", "document")]
+    for entry in entries:
+        for citation, found in entry.cited:
+            target = found.source.raw.filename if found.source else found.reason
+            lines.append((str(entry.id), found.how, f"[{citation.text}]", target))
+    widths = [min(60, max(len(line[column]) for line in lines)) for column in range(3)]
+    for line in lines:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip())
+    counts = Counter(found.how for entry in entries for _, found in entry.cited)
+    print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
+    return 1 if counts["unresolved"] else 0
+
+
+def _from_search(exports: list[Path], argv: list[str]) -> int:
+    """Write a line of ground truth per exported query; refuse to overwrite what a person may have edited."""
+    parser = ArgumentParser(prog="python -m converters.cpr --from-search EXPORT.json …")
+    parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
+    parser.add_argument("--force", action="store_true", help="replace the file")
+    options = parser.parse_args(argv)
+    out: Path = options.ground_truth_out
+    if out.exists() and not options.force:
+        raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
+    lines = [json.dumps(line, ensure_ascii=False) for line in candidates(exports)]
+    partial = out.with_name(out.name + ".partial")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        partial.replace(out)
+    except OSError as error:
+        raise SourceError(f"{out}: cannot be written: {error.strerror}") from error
+    print(f"{len(lines)} candidates -> {out}; read and edit each: the words are the documents', not an expert's")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())

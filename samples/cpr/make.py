@@ -1,0 +1,92 @@
+"""Build documents/, a made-up rulebook in the shape of a search index's exports, from the texts beside this file.
+
+Run `python -m samples.cpr.make` from the root of the repository. In rulebook.txt, `=== id | sourcefile | sourcepage`
+begins a document and `*** chunk: section` cuts it. An exporter's faults are made on purpose: see README.md.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from converters._print import Printer
+
+_HERE = Path(__file__).parent
+_OUT = _HERE / "documents"
+_GUIDE = "03.2_AT_Harbour_Chamber_Guide_v2.pdf"
+_LONGEST_ID = 100
+_CSS = "body { font: 11pt/1.5 'Liberation Sans', Arial, sans-serif } .new { break-before: page } h1 { font-size: 15pt }"
+
+
+def _documents() -> Iterator[list[dict[str, object]]]:
+    """Yield the records of each document: one, or one per chunk."""
+    for part in (_HERE / "rulebook.txt").read_text(encoding="utf-8").split("=== ")[1:]:
+        head, _, text = part.partition("\n")
+        name, sourcefile, sourcepage = head.split(" | ")
+        name = name[:_LONGEST_ID]
+        chunks = re.split(r"^\*\*\* chunk: (.*)\n", text, flags=re.MULTILINE)
+        sections, texts = ["", *chunks[1::2]], chunks[::2]
+        records: list[dict[str, object]] = []
+        for number, (section, words) in enumerate(zip(sections, texts, strict=True), 1):
+            above = f"Document: {name}\n" + (f"Section: {section}\n" if section else "")
+            above += f"Part {number} of {len(texts)}\n{'=' * 50}\n"
+            records.append(
+                {
+                    "id": f"{name}_chunk_{number:03}" if len(texts) > 1 else name,
+                    "content": (above if len(texts) > 1 else "") + words.strip(),
+                    "category": "Tribunal Procedure Rules",
+                    "sourcepage": sourcepage,
+                    "sourcefile": sourcefile,
+                    "storageUrl": f"https://rules.ardmoor.example/{sourcefile.lower().replace(' ', '-')}",
+                    "embedding": [],
+                    "parent_id": name,
+                    "updated": "2031-04-01T00:00:00Z",
+                }
+            )
+        yield records
+
+
+def _write(name: str, data: object) -> None:
+    (_OUT / name).write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def _exports() -> None:
+    """Write one file per `sourcefile`, the last document of that name winning, and one file with all records."""
+    flattened: list[dict[str, object]] = []
+    for records in _documents():
+        chunks = {"chunks": [{key: r[key] for key in ("id", "content", "updated")} for r in records]}
+        _write(f"{records[0]['sourcefile']}.json", records[0] | (chunks if len(records) > 1 else {}))
+        flattened += reversed(records)  # chunks come back in any order
+    _write("all_rules_flattened.json", flattened)
+
+
+def _guide() -> str:
+    blocks: list[str] = []
+    for page in (_HERE / "guide.txt").read_text(encoding="utf-8").split("^^^\n"):
+        lines = []
+        for line in filter(None, page.splitlines()):
+            marks, words = re.match(r"(#*) ?(.*)", line).groups()  # type: ignore[union-attr]
+            tag = f"h{len(marks)}" if marks else "p"
+            lines.append(f"<{tag}>{html.escape(words)}</{tag}>")
+        blocks.append(f"<div class='{'new' if blocks else ''}'>{''.join(lines)}</div>")
+    title = "The Harbour Chamber Guide (Second Edition)"
+    return f"<!doctype html><title>{title}</title><style>{_CSS}</style>{''.join(blocks)}"
+
+
+def main() -> None:
+    """Write documents/ anew."""
+    shutil.rmtree(_OUT, ignore_errors=True)
+    _OUT.mkdir()
+    _exports()
+    shutil.copyfile(_HERE / "remote.txt", _OUT / "registry-note-3.html")
+    with Printer() as printer:
+        printer.print_html(_guide(), _OUT / _GUIDE)
+    print(f"{len(list(_OUT.iterdir()))} files in {_OUT}")
+
+
+if __name__ == "__main__":
+    main()
