@@ -136,7 +136,9 @@ def _describe(
     documents: list[DocumentEntry],
 ) -> BundleInfo:
     impossible = sum(row.is_impossible for row in rows)
-    located = Counter(line.how for line in gold if line.context is not None)
+    words = {row.id: row.quotes for row in rows}
+    # a file named without words has nothing to locate: it counts as a context, not as one that was missed
+    located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
     return BundleInfo(
         format=FORMAT,
         name=info.name,
@@ -150,7 +152,7 @@ def _describe(
             questions=len(rows),
             answerable=len(rows) - impossible,
             impossible=impossible,
-            contexts=sum(located.values()),
+            contexts=sum(len(row.quotes) for row in rows),
             located={how: located[how] for how in HOWS},
         ),
         groups=info.groups,

@@ -92,16 +92,19 @@ def _reasons(tally: Tally) -> str:
 def table(bundle: BundleInfo, out: Path, seconds: float) -> str:
     """Return the summary that ends a conversion."""
     counts = bundle.counts
-    located = counts.contexts - counts.located.get("absent", 0)
-    share = f"{100 * located / counts.contexts:.2f}%" if counts.contexts else "none to find"
+    quotes = sum(counts.located.values())
+    located = quotes - counts.located.get("absent", 0)
+    share = f"{100 * located / quotes:.2f}%" if quotes else "none to find"
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),
         ("questions", f"{counts.questions:,}"),
         ("  answerable", f"{counts.answerable:,}"),
         ("  impossible", f"{counts.impossible:,}"),
-        ("gold passages", f"{counts.contexts:,}"),
+        ("files named without words", f"{counts.contexts - quotes:,}"),
+        ("gold passages", f"{quotes:,}"),
         ("  located", f"{located:,}  ({share})"),
     ]
+    rows = [row for row in rows if row != ("files named without words", "0")]
     rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
     rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
     rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]

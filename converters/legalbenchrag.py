@@ -1,0 +1,300 @@
+"""LegalBench-RAG: the queries and gold spans of four benchmarks, over one search space of text files.
+
+python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+import unicodedata
+from argparse import ArgumentParser, Namespace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._cli import main
+from evidence import read_document
+from schemas.errors import DocumentError, SourceError
+from schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="legalbenchrag",
+    title="LegalBench-RAG as one bundle",
+    benchmark="LegalBench-RAG",
+    summary=(
+        "Queries on non-disclosure agreements (ContractNLI), commercial contracts (CUAD), merger agreements (MAUD) and "
+        "privacy policies (PrivacyQA), answered by character spans; all four are searched in one corpus."
+    ),
+    url="https://github.com/zeroentropy-cc/legalbenchrag",
+    version="",
+    licence=Licence(
+        id="mit",
+        name="MIT",
+        url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
+        note="That covers the queries and spans; the texts keep their own licences: CC BY 4.0 for ContractNLI, CUAD "
+        "and MAUD, MIT for PrivacyQA.",
+    ),
+    citation="""@article{pipitone2024legalbenchrag,
+  title = {LegalBench-RAG: A Benchmark for Retrieval-Augmented Generation in the Legal Domain},
+  author = {Pipitone, Nicholas and Alami, Ghita Houir},
+  journal = {arXiv preprint arXiv:2408.10343},
+  year = {2024}
+}""",
+    expects="benchmarks/*.json and corpus/<benchmark>/*.txt",
+    groups="benchmark",
+    tags=("legal", "contracts", "privacy", "legalbench-rag"),
+    questions="The queries are LegalBench-RAG's own, word for word.",
+    limits=(
+        "The answer of a row is the text of its gold passages: the source has no other, and no impossible rows. As "
+        "text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts are printed "
+        "anew: pages and lines are not those of the originals. labels.benchmark names the group that a mean is "
+        "taken over before the mean of the four."
+    ),
+)
+
+MINI = 194
+"""How many tests of each benchmark the published sample has: as many as the smallest of them."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add what only LegalBench-RAG needs."""
+    parser.add_argument(
+        "--mini",
+        action="store_true",
+        help=f"only LegalBench-RAG-mini: {MINI} tests of each benchmark by the published rule, and their files",
+    )
+    parser.add_argument(
+        "--as",
+        choices=["text", "pdf"],
+        default="text",
+        help="the corpus as published, or printed with the gold carried over (default: text)",
+    )
+
+
+class _Snippet(NamedTuple):
+    """A gold passage as published; `span` is None where it is no pair of offsets."""
+
+    path: str
+    span: tuple[int, int] | None
+    answer: str | None
+
+
+_Words = dict[str, dict[_Snippet, str]]
+"""For every file that can be read, the words at each span that lies within it."""
+
+
+class _Test(NamedTuple):
+    """A query; `id` counts through all benchmarks, whatever is left out."""
+
+    id: int
+    benchmark: str
+    name: str
+    query: str
+    snippets: tuple[_Snippet, ...]
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read benchmarks/*.json and check each span against the text that it counts in."""
+    root = _find_root(source)
+    as_pdf = vars(options)["as"] == "pdf"
+    tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
+    files = _corpus(root / "corpus", tally)
+    # over the whole corpus, so that neither a filter nor a limit changes a name
+    names = _unique_names(files, ".pdf" if as_pdf else "", tally)
+    if options.mini:
+        tests = _mini(tests, tally)
+        files = _used(files, tests, tally)
+    if options.limit:
+        files = dict(list(files.items())[: options.limit])
+        tests = [test for test in tests if all(_key(snippet.path) in files for snippet in test.snippets)]
+    words = _verify(files, tests, tally)
+    return Benchmark(
+        documents=[
+            RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
+            for key, path in files.items()
+            if key in words
+        ],
+        rows=[row for test in tests for row in _row(test, words, names, tally)],
+        sha256=sha256,
+    )
+
+
+# ---------------------------------------------------------------- the benchmarks
+
+
+def _find_root(source: Path) -> Path:
+    """Return the folder that has benchmarks/ and corpus/, at the top or further down."""
+    found = sorted({p.parent.parent for p in source.glob("**/benchmarks/*.json") if "__MACOSX" not in p.parts})
+    roots = [root for root in ([source] if source in found else found) if (root / "corpus").is_dir()]
+    if not roots:
+        raise SourceError(f"{source}: no benchmarks/*.json beside a corpus/; expected {INFO.expects}, from {INFO.url}")
+    if len(roots) > 1:
+        raise SourceError(f"{source}: several sources, {roots[0]} and {roots[1]}; pass one of them")
+    return roots[0]
+
+
+def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:
+    """Return the tests of all files in the order of their names, and the files' checksums."""
+    tests: list[_Test] = []
+    sha256: dict[str, str] = {}
+    first = 0
+    for path in sorted(folder.glob("*.json")):
+        data = path.read_bytes()
+        records = _records(path, data)
+        for index, record in enumerate(records):
+            name = f"{path.stem} {index}"
+            problem = _problem(record)
+            if problem:
+                tally.fault(problem, name)
+            else:
+                snippets = tuple(_snippet(item) for item in record["snippets"])
+                tests.append(_Test(first + index, path.stem, name, record["query"], snippets))
+        first += len(records)
+        sha256[path.name] = hashlib.sha256(data).hexdigest()
+    return tests, sha256
+
+
+def _records(path: Path, data: bytes) -> list[Any]:
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except ValueError as error:
+        raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("tests"), list):
+        raise SourceError(f'{path}: no list under "tests"; is this a LegalBench-RAG benchmark?')
+    return list(content["tests"])
+
+
+def _problem(record: Any) -> str:
+    """Return what keeps a test from being one, or nothing."""
+    if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
+        return "test without a query"
+    snippets = record.get("snippets")
+    if not isinstance(snippets, list) or not snippets:
+        return "test without snippets"
+    if not all(isinstance(item, dict) and isinstance(item.get("file_path"), str) for item in snippets):
+        return "snippet without a file_path"
+    return ""
+
+
+def _snippet(item: dict[str, Any]) -> _Snippet:
+    answer = item["answer"] if isinstance(item.get("answer"), str) else None
+    match item.get("span"):
+        case [int(start), int(end)]:
+            return _Snippet(item["file_path"], (start, end), answer)
+    return _Snippet(item["file_path"], None, answer)
+
+
+def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
+    """Return the published sample, in the source's order."""
+    kept: set[int] = set()
+    for benchmark in dict.fromkeys(test.benchmark for test in tests):
+        group = [test for test in tests if test.benchmark == benchmark]
+        if len(group) > MINI:
+            # One number for all tests of a document: they stay together, so that the sample needs few documents.
+            # Random(seed) draws what random.random() does after random.seed(seed).
+            group.sort(key=lambda test: random.Random(test.snippets[0].path).random())
+        kept.update(test.id for test in group[:MINI])
+    for test in tests:
+        if test.id not in kept:
+            tally.leave_out("not in the published sample (--mini)", test.name)
+    return [test for test in tests if test.id in kept]
+
+
+# ---------------------------------------------------------------- the corpus
+
+
+def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
+    """Return the text files by their path below corpus/, as `file_path` spells it."""
+    files: dict[str, Path] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        inside = path.relative_to(folder).as_posix()
+        if path.suffix.lower() == ".txt":
+            files[_key(inside)] = path
+        else:
+            tally.leave_out("file in corpus/ that is no text", inside)
+    if not files:
+        raise SourceError(f"{folder}: no text file in it; expected {INFO.expects}, from {INFO.url}")
+    return files
+
+
+def _key(path: str) -> str:
+    """Return a path as one spelling: unpacked on some systems, an accent in a name is a character of its own."""
+    return unicodedata.normalize("NFC", path)
+
+
+def _unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
+    """Return each file's name in the bundle, with another ending if asked; equal ones get their folder in front."""
+    counts = Counter(path.name for path in files.values())
+    names: dict[str, str] = {}
+    owner: dict[str, str] = {}
+    for key, path in files.items():
+        name = " - ".join(PurePosixPath(key).parts) if counts[path.name] > 1 else path.name
+        names[key] = f"{name[:-4]}{ending}" if ending else name
+        if counts[path.name] > 1:
+            tally.note("two files of one name, told apart by their folder", f"{key} -> {names[key]}")
+        if owner.setdefault(names[key], key) != key:
+            raise SourceError(f"corpus/{owner[names[key]]} and corpus/{key} would both be {names[key]!r}; rename one")
+    return names
+
+
+def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[str, Path]:
+    used = {_key(snippet.path) for test in tests for snippet in test.snippets}
+    for key in sorted(files.keys() - used):
+        tally.leave_out("file that the published sample does not use (--mini)", key)
+    return {key: path for key, path in files.items() if key in used}
+
+
+# ---------------------------------------------------------------- gold
+
+
+def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
+    """Cut every snippet out of its text; one text is held at a time."""
+    wanted: dict[str, set[_Snippet]] = defaultdict(set)
+    for test in tests:
+        for snippet in test.snippets:
+            wanted[_key(snippet.path)].add(snippet)
+    words: _Words = {}
+    for key, path in files.items():
+        try:
+            text = read_document(path).text
+        except DocumentError as error:
+            tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
+            continue
+        spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
+        words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
+    return words
+
+
+def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
+    """Yield the row of a test, or nothing when a part of its gold is lost: half a gold would score a half truth."""
+    passages: list[tuple[str, Quote]] = []
+    for snippet in test.snippets:
+        key, place = _key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"
+        if key not in words:
+            tally.fault("test on a document that is not in corpus/ or cannot be read", place)
+            return
+        found = words[key].get(snippet)
+        text = found if snippet.answer is None else snippet.answer
+        if text is None or not text.strip():
+            tally.fault("test with a snippet that says nothing", place)
+            return
+        if found != text:
+            tally.fault("span whose text is not the stored answer: the answer was located instead", place)
+        spans = (snippet.span,) if snippet.span and found == text else ()
+        passages.append((text.strip(), Quote(names[key], text, spans)))
+    yield RawRow(
+        id=test.id,
+        question=test.query,
+        answer="\n".join(text for text, _ in passages),
+        quotes=tuple(quote for _, quote in passages),
+        labels={"benchmark": test.benchmark},
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
