@@ -17,11 +17,11 @@ from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
 from converters._cli import main
-from converters._cpr_citations import METHODS, Citation, Corpus, Resolution, citations
-from converters._cpr_documents import Source, load, string
-from converters._cpr_search import candidates
-from converters._fetch import add_fetch_arguments, policy_from
+from converters._cpr.citations import METHODS, Citation, Corpus, Resolution, citations
+from converters._cpr.documents import Source, load, string
+from converters._cpr.search import candidates
 from converters._source import open_source
+from converters._web.fetch import add_fetch_arguments, policy_from
 from schemas.errors import SourceError, ToolkitError
 from schemas.models import Licence
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
 from converters._cli import main
-from converters._maud_files import MAE, Labels, Release, read_release
-from converters._maud_text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
+from converters._maud.files import MAE, Labels, Release, read_release
+from converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
 from converters._titles import unique_titles
 from evidence import Document, fold
 from schemas.models import Licence

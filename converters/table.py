@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from converters._cli import main
-from converters._columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
-from converters._fetch import add_fetch_arguments, policy_from
 from converters._records import ENDINGS, Record, columns_of, read_records
-from converters._table_documents import Shelf, files_of
+from converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
+from converters._table.documents import Shelf, files_of
 from converters._titles import unique_titles
+from converters._web.fetch import add_fetch_arguments, policy_from
 from schemas.errors import SourceError
 from schemas.models import Licence
 

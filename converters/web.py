@@ -17,13 +17,13 @@ from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
 
-from converters._addresses import flaw_of
 from converters._benchmark import Benchmark, DatasetInfo, RawDocument, Tally
 from converters._cli import main
-from converters._fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
 from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
-from converters._stems import corpus_names
 from converters._titles import tidy, unique_titles
+from converters._web.addresses import flaw_of
+from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
+from converters._web.stems import corpus_names
 from schemas.errors import SourceError
 from schemas.models import Licence
 

@@ -14,10 +14,10 @@ import pytest
 from converters import cpr
 from converters._benchmark import RawDocument, Tally
 from converters._cli import main
-from converters._cpr_citations import Citation, Corpus, citations
-from converters._cpr_documents import Source, full_name, kind_of, load, reference_of
-from converters._cpr_pages import page_of
-from converters._fetch import Policy
+from converters._cpr.citations import Citation, Corpus, citations
+from converters._cpr.documents import Source, full_name, kind_of, load, reference_of
+from converters._cpr.pages import page_of
+from converters._web.fetch import Policy
 from evidence import read_document
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError

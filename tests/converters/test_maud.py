@@ -15,7 +15,7 @@ import pytest
 from converters import maud
 from converters._benchmark import Benchmark, Tally
 from converters._cli import main
-from converters._maud_text import find_excerpts, read_cell, titles_of
+from converters._maud.text import find_excerpts, read_cell, titles_of
 from evidence import Document, read_document
 from evidence.fold import fold
 from schemas.bundle import GOLD, INFO, TRAIN, open_bundle

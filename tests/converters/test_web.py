@@ -21,15 +21,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters import _addresses, web
-from converters._addresses import Addresses, flaw_of, is_public
+from converters import web
 from converters._benchmark import Tally
 from converters._cli import main
-from converters._download import USER_AGENT, Hosts
-from converters._fetch import Policy, fetch_all
-from converters._gate import Gate
-from converters._robots import rules_for
-from converters._stems import corpus_names, filename_of, stem_of
+from converters._web import addresses
+from converters._web.addresses import Addresses, flaw_of, is_public
+from converters._web.download import USER_AGENT, Hosts
+from converters._web.fetch import Policy, fetch_all
+from converters._web.gate import Gate
+from converters._web.robots import rules_for
+from converters._web.stems import corpus_names, filename_of, stem_of
 from evidence import read_document
 from schemas.bundle import GOLD, INFO, TRAIN
 from schemas.errors import SourceError
@@ -183,7 +184,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setattr(socket, "getaddrinfo", look_up)
-            patch.setattr(_addresses, "is_public", lambda address: address == "127.0.0.1")
+            patch.setattr(addresses, "is_public", lambda address: address == "127.0.0.1")
             assert main(web, flags) == 0
         yield Run(site, folder / "bundle", folder / "cache")
 

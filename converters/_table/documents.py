@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from converters._benchmark import RawDocument, Tally
-from converters._fetch import Policy, fetch_all, fetch_folder, report
 from converters._names import name_key, pair_files
+from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence import read_document
 from evidence.read import readable
 from evidence.readers.text import decode

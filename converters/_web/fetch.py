@@ -9,7 +9,7 @@ Any converter whose source gives links uses it so:
 
 `fetch_all` never raises for a bad page: each URL comes back as a `Fetched`, with a path or with a reason. It does
 raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none
-(`converters._stems`). What was fetched stays in the folder, so that the next run asks only for what is missing.
+(`converters._web.stems`). What was fetched stays in the folder, so that the next run asks only for what is missing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from urllib.parse import urldefrag, urlsplit
 
 from tqdm import tqdm
 
-from converters._addresses import Addresses, FetchError, flaw_of
 from converters._benchmark import Tally
-from converters._download import Downloader, Policy, Reply
-from converters._gate import Gate
-from converters._page import PagePrinter
 from converters._source import cache_folder
-from converters._stems import corpus_names
-from converters._store import Fetched, Store
+from converters._web.addresses import Addresses, FetchError, flaw_of
+from converters._web.download import Downloader, Policy, Reply
+from converters._web.gate import Gate
+from converters._web.page import PagePrinter
+from converters._web.stems import corpus_names
+from converters._web.store import Fetched, Store
 from engine import track
 from schemas.errors import SourceError
 

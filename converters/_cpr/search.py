@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters._cpr_documents import Record, body, document_key, full_name, kind_of, records, reference_of, string
+from converters._cpr.documents import Record, body, document_key, full_name, kind_of, records, reference_of, string
 from schemas.errors import SourceError
 
 _CITED = 3

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from converters._benchmark import DatasetInfo, Tally
-from converters._maud_text import definition_key
+from converters._maud.text import definition_key
 from converters._source import unpack
 from schemas.errors import SourceError
 

@@ -15,9 +15,9 @@ import pypdf
 from pypdf.errors import PyPdfError
 
 from converters._benchmark import RawDocument, Tally
-from converters._cpr_pages import heading_of, page_of
-from converters._fetch import Policy, fetch_all, fetch_folder, report
+from converters._cpr.pages import heading_of, page_of
 from converters._titles import tidy, unique_titles
+from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence import read_document
 from schemas.errors import DocumentError, SourceError
 

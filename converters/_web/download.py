@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from converters._addresses import Addresses, FetchError, flaw_of
-from converters._gate import MARK, Gate
-from converters._robots import Rules, rules_for
+from converters._web.addresses import Addresses, FetchError, flaw_of
+from converters._web.gate import MARK, Gate
+from converters._web.robots import Rules, rules_for
 from schemas import __version__
 
 ROBOT = "exhibit-rag"

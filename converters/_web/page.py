@@ -12,12 +12,12 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
-from converters._addresses import FetchError
 from converters._browser import launch_arguments, require_browser
-from converters._download import USER_AGENT, Reply
-from converters._gate import MARK, Gate
 from converters._print import fix_dates, pdf_options
 from converters._typeset import html_from_text
+from converters._web.addresses import FetchError
+from converters._web.download import USER_AGENT, Reply
+from converters._web.gate import MARK, Gate
 from schemas.errors import ServiceError
 
 UNFINISHED = "printed before everything on the page had loaded"

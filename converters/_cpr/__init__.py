@@ -1,0 +1,1 @@
+"""Parts of the CPR converter: its documents, its citations, its search exports."""

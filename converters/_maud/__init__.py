@@ -1,0 +1,1 @@
+"""Parts of the MAUD converter: its tables and its excerpts."""

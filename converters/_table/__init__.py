@@ -1,0 +1,1 @@
+"""Parts of the table converter: its columns and its documents."""
