@@ -17,10 +17,10 @@ demo: $(VENV)/ready       ## convert the samples, check the bundles, show what c
 	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
-	$(PY) -m pytest -n $(JOBS) -m "not slow"
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow"
 
 test-all: $(VENV)/ready   ## the slow tests too, and those that measure on real data
-	$(PY) -m pytest -n $(JOBS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 check: lint test          ## everything: style, types, generated files, tests
 

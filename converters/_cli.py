@@ -92,21 +92,21 @@ def _reasons(tally: Tally) -> str:
 def table(bundle: BundleInfo, out: Path, seconds: float) -> str:
     """Return the summary that ends a conversion."""
     counts = bundle.counts
-    quotes = sum(counts.located.values())
-    located = quotes - counts.located.get("absent", 0)
-    share = f"{100 * located / quotes:.2f}%" if quotes else "none to find"
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),
         ("questions", f"{counts.questions:,}"),
-        ("  answerable", f"{counts.answerable:,}"),
-        ("  impossible", f"{counts.impossible:,}"),
-        ("files named without words", f"{counts.contexts - quotes:,}"),
-        ("gold passages", f"{quotes:,}"),
-        ("  located", f"{located:,}  ({share})"),
     ]
-    rows = [row for row in rows if row != ("files named without words", "0")]
-    rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
-    rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+    if counts.questions:
+        rows += [("  answerable", f"{counts.answerable:,}"), ("  impossible", f"{counts.impossible:,}")]
+    quotes = sum(counts.located.values())
+    if counts.contexts > quotes:
+        rows.append(("files named without words", f"{counts.contexts - quotes:,}"))
+    if quotes:
+        located = quotes - counts.located.get("absent", 0)
+        rows.append(("gold passages", f"{quotes:,}"))
+        rows.append(("  located", f"{located:,}  ({100 * located / quotes:.2f}%)"))
+        rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
+        rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
     rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     rows.append(("time", f"{seconds:.1f} s"))

@@ -28,3 +28,24 @@ def html_from_text(text: str, *, title: str = "") -> str:
         f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{_CSS}</style>"
         f"<body>{heading}<pre>{html.escape(printable(text), quote=False)}</pre></body></html>"
     )
+
+
+# EDGAR puts each document of a filing into an envelope of tags, which is no part of it.
+_ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
+# Its plain text is set for a typewriter, 80 columns by 66 lines, and its page ends are tags.
+_TYPEWRITER = '<style>pre { font: 8.5pt/1.25 "Liberation Mono", "Courier New", monospace }</style>'
+_NEW_PAGE = '</pre><pre style="break-before: page">'
+# The printer runs no script and is off line; a refresh would still lead it away from the page.
+_META = re.compile(r"<meta\b[^>]*>", re.IGNORECASE)
+
+
+def filing_page(data: bytes, *, html: bool) -> str:
+    """Return a document filed with the SEC as a page to print, without its envelope."""
+    try:
+        page = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        page = data.decode("cp1252", errors="replace")  # what filers wrote with
+    page = _ENVELOPE.sub("", page)
+    if html:
+        return _META.sub("", page)
+    return html_from_text(page).replace("&lt;PAGE&gt;", _NEW_PAGE) + _TYPEWRITER

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDo
 from converters._cli import main
 from converters._opening import date_of, kind_of, parties_of
 from converters._titles import join_names, unique_titles
-from converters._typeset import html_from_text
+from converters._typeset import filing_page
 from schemas.errors import SourceError
 from schemas.models import Licence
 
@@ -286,14 +285,6 @@ def _read_split(path: Path, data: bytes) -> list[object]:
 
 # ---------------------------------------------------------------- documents
 
-# The printer runs no script and is off line; a refresh would still lead it away from the page.
-_META = re.compile(r"<meta\b[^>]*>", re.IGNORECASE)
-# EDGAR puts each document of a filing into an envelope of tags, which is no part of it.
-_ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
-# Its plain text is set for a typewriter, 80 columns by 66 lines, and its page ends are tags.
-_TYPEWRITER = '<style>pre { font: 8.5pt/1.25 "Liberation Mono", "Courier New", monospace }</style>'
-_NEW_PAGE = '</pre><pre style="break-before: page">'
-
 
 def _corpus_name(file_name: str) -> str:
     name = PurePosixPath(file_name).name
@@ -321,15 +312,7 @@ def _document(
         return RawDocument(filename, title, path, text=record.text, source=record.url)
     data = path.read_bytes()
     sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
-    try:
-        page = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        page = data.decode("cp1252", errors="replace")  # what EDGAR's filers wrote with
-    page = _ENVELOPE.sub("", page)
-    if path.suffix.lower() in {".htm", ".html"}:
-        page = _META.sub("", page)
-    else:
-        page = html_from_text(page).replace("&lt;PAGE&gt;", _NEW_PAGE) + _TYPEWRITER
+    page = filing_page(data, html=path.suffix.lower() in {".htm", ".html"})
     return RawDocument(filename, title, text=record.text, html=page, source=record.url)
 
 

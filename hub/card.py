@@ -54,6 +54,8 @@ def render_card(
     return environment.get_template("card.md.j2").render(
         bundle=bundle,
         counts=bundle.counts,
+        passages=sum(bundle.counts.located.values()),
+        paged=any(document.pages for document in bundle.documents),
         hows=HOWS,
         size=size_category(bundle.counts.questions),
         example=json.dumps(_shortened(example), ensure_ascii=False, indent=2) if example else "",
@@ -70,7 +72,7 @@ _MEANINGS = {
     "folded": "after unifying spaces, quotes, dashes, ligatures, hyphenation and, if need be, case",
     "parts": "in pieces: at `<omitted>`, or around a page's running head or foot",
     "fuzzy": "at least 95% alike; `score` says how much",
-    "absent": "not found, or a file named without words; kept in `train.json` and marked",
+    "absent": "not found; kept in `train.json` and marked",
 }
 
 
