@@ -19,8 +19,9 @@ from pathlib import Path
 from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally
 from converters._cli import main
 from converters._names import pair_files
-from converters._titles import join_names, llm_titles, tidy, unique_titles
+from converters._titles import join_names, llm_titles, unique_titles
 from evidence import read_document
+from evidence.casing import tidy
 from schemas.errors import SourceError
 from schemas.models import Licence
 
@@ -165,7 +166,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read master_clauses.csv and pair its rows with the PDFs."""
     table = _find_table(source)
     data = table.read_bytes()
-    records = _read_table(table, data)
+    records = read_table(table, data)
     contracts = _pair(records, _pdfs(table.parent), tally)
     # titles are made unique over the whole source, so that neither a filter nor a limit changes one
     titles = unique_titles({c.path.name: list(_candidates(c)) for c in contracts})
@@ -193,7 +194,7 @@ def _find_table(source: Path) -> Path:
     return found[0]
 
 
-def _read_table(path: Path, data: bytes) -> list[dict[str, str]]:
+def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
     """Return the rows by column, with header spaces mended and missing columns refused."""
     try:
         text = data.decode("utf-8-sig")
@@ -305,7 +306,7 @@ def party_names(answer: str) -> list[str]:
 
 def _first_quote(cell: str) -> str:
     try:
-        return next(iter(_quotes(cell)), "")
+        return next(iter(quotes_of(cell)), "")
     except ValueError:
         return ""
 
@@ -317,7 +318,7 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
     for column, (clause, question) in enumerate(QUESTIONS.items()):
         place = f"{contract.path.name}: {clause}"
         try:
-            quotes = _quotes(contract.cells[clause])
+            quotes = quotes_of(contract.cells[clause])
         except ValueError as error:
             tally.fault(f"cell is not a list of quotes ({error})", place)
             continue
@@ -338,7 +339,7 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
         )
 
 
-def _quotes(cell: str) -> list[str]:
+def quotes_of(cell: str) -> list[str]:
     """Return the quotes of a cell, which is a Python list in a string."""
     if not cell.strip():
         return []

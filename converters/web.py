@@ -20,10 +20,11 @@ import pypdfium2 as pdfium
 from converters._benchmark import Benchmark, DatasetInfo, RawDocument, Tally
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
-from converters._titles import tidy, unique_titles
+from converters._titles import unique_titles
 from converters._web.addresses import flaw_of
 from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
 from converters._web.stems import corpus_names
+from evidence.casing import tidy
 from schemas.errors import SourceError
 from schemas.models import Licence
 

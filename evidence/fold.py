@@ -66,6 +66,8 @@ class Fold:
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> Fold:
         """Fold a text; `loose` also ignores case and hyphens, `without` leaves ranges out."""
+        if text.isascii():
+            return _fold_ascii(text, loose, without)
         points = code_points(text)
         if not len(points):
             return Fold("", np.zeros(0, dtype=np.int64))
@@ -114,6 +116,20 @@ class Fold:
         if not 0 < at < len(self.offsets):
             return False
         return bool(self.offsets[at - 1] == self.offsets[at]) or unicodedata.combining(self.text[at]) > 0
+
+
+def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
+    """Fold plain ASCII, as most quotes are: no character expands, so one look-up per character is all."""
+    folded = _ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
+    for start, end in without:
+        folded[start:end] = 0
+    offsets = np.flatnonzero(folded)
+    return Fold(folded[offsets].tobytes().decode("ascii"), offsets)
+
+
+@lru_cache(maxsize=2)
+def _ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
+    return np.array([ord(_fold_character(chr(point), loose) or "\0") for point in range(128)], dtype=np.uint8)
 
 
 def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:

@@ -7,8 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from converters._titles import join_names, tidy, title_case
+from converters._titles import join_names
 from evidence import Document, Match, Span, fold, locate
+from evidence.casing import tidy, title_case
 from evidence.locate import OMITTED, worthy
 
 _PAGES = re.compile(r"\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)

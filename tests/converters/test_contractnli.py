@@ -16,9 +16,9 @@ import pytest
 from converters import contractnli
 from converters._benchmark import Benchmark, Tally
 from converters._cli import main
-from converters._opening import date_of, kind_of, parties_of
 from evidence import read_document
 from evidence.fold import fold
+from evidence.opening import date_of, kind_of, parties_of
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate

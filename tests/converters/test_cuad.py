@@ -269,17 +269,17 @@ def test_help_teaches(capsys):
 def quotes_located_in_text(root: Path) -> tuple[int, int]:
     """Return how many quotes of the release there are, and how many are found in its text files."""
     from converters._names import pair_files
-    from converters.cuad import _quotes, _read_table
+    from converters.cuad import quotes_of, read_table
     from evidence import locate, read_document
 
     table = root / "master_clauses.csv"
-    records = _read_table(table, table.read_bytes())
+    records = read_table(table, table.read_bytes())
     pairs = pair_files([record["Filename"] for record in records], sorted((root / "full_contract_txt").iterdir()))
     assert len(pairs.files) == len(records)
     found = total = 0
     for row, path in pairs.files.items():
         document = read_document(path)
-        quotes = [quote for clause in QUESTIONS for quote in _quotes(records[row][clause])]
+        quotes = [quote for clause in QUESTIONS for quote in quotes_of(records[row][clause])]
         total += len(quotes)
         found += sum(bool(locate(quote, document)) for quote in quotes)
     return found, total

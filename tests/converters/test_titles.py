@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from converters._titles import join_names, tidy, title_case, unique_titles
+from converters._titles import join_names, unique_titles
+from evidence.casing import tidy, title_case
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from converters._titles import tidy, title_case
+from evidence.casing import tidy, title_case
 
 _LINES = 40
 _NEAR = 3000

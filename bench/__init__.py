@@ -1,0 +1,1 @@
+"""Measured comparisons, as ratios in one run: these are not tests."""

@@ -1,0 +1,38 @@
+"""Tables on stdout, and where the data is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows under their heads, aligned."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
+    print(f"\n{title}")
+    for row in [list(head), ["-" * width for width in widths], *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def data_folder() -> Path | None:
+    """Return the folder with real benchmark files, or None."""
+    for folder in (os.environ.get("EXHIBIT_DATA"), ROOT.parent / "shared" / "data"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    return None
+
+
+def cuad_folder(given: Path | None) -> Path:
+    """Return CUAD's folder: the one given, the real one, or the samples, saying so."""
+    data = data_folder()
+    if given is not None:
+        return given
+    if data is not None and (data / "cuad" / "CUAD_v1").is_dir():
+        return data / "cuad" / "CUAD_v1"
+    print("no real data (set EXHIBIT_DATA): measuring on the samples, which are too few to mean much", file=sys.stderr)
+    return ROOT / "samples" / "cuad" / "CUAD_v1"

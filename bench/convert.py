@@ -1,0 +1,209 @@
+"""Whole conversions: how long, how much memory, how much gold, for each benchmark that is at hand.
+
+    python -m bench.convert [cuad maud …]
+
+The first rows compare CUAD's conversion with the straightforward pipeline (pypdf, one regular expression per quote)
+in the same run; `bench.locate` takes that comparison apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from pypdf import PdfReader
+
+from bench._table import ROOT, data_folder, print_table
+from bench.locate import by_expression, load, timed
+
+SOURCES = {
+    "cuad": "cuad/CUAD_v1",
+    "contractnli": "contractnli/contract-nli",
+    "maud": "maud/maud-main",
+    "privacyqa": "privacyqa",
+    "cpr": "cpr",
+    "legalbenchrag": "legalbenchrag",
+}
+"""Where real data has each benchmark; samples/NAME stands in where it is not."""
+SAMPLES_ONLY = ("table", "web")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One conversion, measured from outside."""
+
+    seconds: float
+    peak: int
+    info: dict[str, dict[str, int]]
+
+
+def convert(name: str, source: Path, jobs: int, *flags: str) -> Run | str:
+    """Run a converter in a process of its own; return what it took, or its error."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        out = Path(folder) / name
+        command = [sys.executable, "-m", f"converters.{name}", "--source", str(source), "--out", str(out)]
+        command += ["--jobs", str(jobs), *flags]
+        environment = {**os.environ, "EXHIBIT_CACHE": folder}
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        peak = _watch(process)
+        error = process.communicate()[1]
+        if process.returncode:
+            return error.strip().splitlines()[-1] if error.strip() else f"exit {process.returncode}"
+        return Run(time.perf_counter() - started, peak(), json.loads((out / "bundle.json").read_text(encoding="utf-8")))
+
+
+def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
+    """Sample the memory of a process and all its children until it ends; return how to ask for the peak."""
+    highest = [0]
+
+    def sample() -> None:
+        while process.poll() is None:
+            highest[0] = max(highest[0], tree_memory(process.pid))
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=sample, daemon=True)
+    thread.start()
+    return lambda: highest[0]
+
+
+def tree_memory(root: int) -> int:
+    """Return the bytes that a process and its descendants hold, shared pages counted once (Linux: PSS)."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+    tree = {root}
+    for _ in range(6):
+        tree |= {child for child, parent in parents.items() if parent in tree}
+    total = 0
+    for process in tree:
+        try:
+            rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+            total += int(rollup.partition("Pss:")[2].split()[0]) * 1024
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def source_of(name: str) -> tuple[Path, str]:
+    """Return a benchmark's source and which it is."""
+    data = data_folder()
+    if data is not None and name in SOURCES and (data / SOURCES[name]).exists():
+        return data / SOURCES[name], "real"
+    return ROOT / "samples" / name, "sample"
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Path]:
+    """Serve the sample site on loopback; yield a list of its pages' addresses."""
+    handler = partial(_Quiet, directory=str(folder / "site"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    pages = sorted(path.relative_to(folder / "site") for path in (folder / "site").rglob("*.html"))
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        file.write("".join(f"http://127.0.0.1:{server.server_port}/{page.as_posix()}\n" for page in pages))
+        file.flush()
+        yield Path(file.name)
+    server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+def row(name: str, jobs: int) -> list[object]:
+    """Return a converter's row of the table."""
+    source, which = source_of(name)
+    if name == "web":
+        with served(source) as urls:
+            run = convert(name, urls, jobs, "--allow-private", "--delay", "0")
+    else:
+        run = convert(name, source, jobs)
+    if isinstance(run, str):
+        return [name, which, run[:60], "", "", "", "", ""]
+    counts = run.info["counts"]
+    located: dict[str, int] = counts["located"]  # type: ignore[assignment]
+    quotes = sum(located.values())
+    share = f"{100 * (1 - located['absent'] / quotes):.2f}%" if quotes else "none"
+    return [
+        name, which, counts["documents"], counts["questions"], share,
+        f"{run.seconds:.1f}", f"{counts['documents'] / run.seconds:.1f}", f"{run.peak >> 20}",
+    ]  # fmt: skip
+
+
+def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
+    """Return quotes found, quotes, and seconds of the pipeline one would write first."""
+    contracts = load(root, limit)
+
+    def work() -> int:
+        found = 0
+        for contract in contracts:
+            text = "\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages)
+            found += sum(by_expression(quote, text) for quote in contract.quotes)
+        return found
+
+    found, seconds = timed(work)
+    return found, sum(len(contract.quotes) for contract in contracts), seconds
+
+
+def compare_cuad(jobs: int, limit: int) -> None:
+    """Print CUAD's conversion, with copying, card and validation, beside the straightforward search alone."""
+    source, _ = source_of("cuad")
+    root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        flags = ["--source", str(root), "--out", f"{folder}/cuad", "--limit", str(limit), "--jobs", str(jobs)]
+        command = [sys.executable, "-m", "converters.cuad", *flags, "--keep-ambiguous"]
+        _, seconds = timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
+        counts = json.loads((Path(folder) / "cuad" / "bundle.json").read_text(encoding="utf-8"))["counts"]
+    found, quotes, slow = straightforward(root, limit)
+    located = counts["contexts"] - counts["located"]["absent"]
+    print_table(
+        f"CUAD, the first {counts['documents']} contracts",
+        ["", "quotes found", "share", "seconds", "ratio"],
+        [
+            ["pypdf + re, search alone, one process", found, f"{100 * found / quotes:.1f}%", f"{slow:.1f}", "1.0"],
+            [
+                f"converters.cuad --jobs {jobs}",
+                located,
+                f"{100 * located / counts['contexts']:.2f}%",
+                f"{seconds:.1f}",
+                f"{slow / seconds:.1f} x",
+            ],
+        ],
+    )
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure the converters named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench.convert", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*SOURCES, *SAMPLES_ONLY])}")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--contracts", type=int, default=40, metavar="N", help="contracts in the comparison (40)")
+    options = parser.parse_args(argv)
+    names = options.names or [*SOURCES, *SAMPLES_ONLY]
+    if "cuad" in names:
+        compare_cuad(options.jobs, options.contracts)
+    head = ["converter", "source", "documents", "questions", "located", "seconds", "docs/s", "peak MB"]
+    print_table(f"Conversions, --jobs {options.jobs}", head, [row(name, options.jobs) for name in names])
+
+
+if __name__ == "__main__":
+    main()
