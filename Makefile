@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 OUT := datasets_out
+SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
 .PHONY: demo test test-all check lint lock schemas pictures bench clean help
@@ -11,9 +12,10 @@ help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: $(VENV)/ready       ## convert the samples, check the bundles, show what came out
-	$(PY) -m converters.cuad --source samples/cuad --out $(OUT)/cuad --force
-	$(PY) -m schemas.validate $(OUT)/cuad
-	$(PY) -m evidence.check $(OUT)/cuad
+	@for name in $(SAMPLES); do \
+	  $(PY) -m converters.$$name --source samples/$$name --out $(OUT)/$$name --force || exit 1; echo; done
+	$(PY) -m schemas.validate $(SAMPLES:%=$(OUT)/%)
+	$(PY) -m evidence.check $(SAMPLES:%=$(OUT)/%)
 	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
@@ -41,6 +43,9 @@ lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
 	$(PY) -m pip install -q uv
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
+
+pictures: demo            ## draw the README's pictures anew
+	$(PY) -m docs.pictures
 
 clean:                    ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
