@@ -47,8 +47,12 @@ def find_browser() -> Path | None:
 
 def launch_arguments() -> list[str]:
     """Return Chromium's flags: nothing leaves the machine by itself; no sandbox only for root, who has none."""
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    return [*_QUIET, "--no-sandbox"] if root else list(_QUIET)
+    return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
+
+
+def is_root() -> bool:
+    """Return whether this is the one user for whom Chromium has no sandbox."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def require_browser() -> Path:

@@ -30,6 +30,8 @@ class Task:
     path: Path
     """The file to read: the official one, or the print of it that already stands in the corpus."""
     target: Path
+    fault: str = ""
+    """Why it could not be printed."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,16 @@ def tasks(documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corp
         printer: Printer | None = None
         for raw in documents:
             target = corpus / raw.filename
-            path = raw.path or target
+            fault = ""
             if raw.path is None and target.suffix.lower() == ".pdf":
                 printer = printer or stack.enter_context(Printer())
-                printer.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
+                try:
+                    printer.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
+                except DocumentError as error:
+                    fault = str(error)
             elif raw.path is None:
                 target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
-            yield Task(raw, tuple(quotes.get(raw.filename, ())), path, target)
+            yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault)
 
 
 def source_text(raw: RawDocument) -> str | None:
@@ -78,6 +83,8 @@ def source_text(raw: RawDocument) -> str | None:
 def materialise(task: Task) -> Done:
     """Put a document into the corpus, read it, and locate its quotes."""
     raw = task.document
+    if task.fault:
+        raise DocumentError(task.fault)
     document = read_document(task.path)
     if not document.has_text:
         raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")

@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
-from converters._browser import launch_arguments, require_browser
+from converters._browser import is_root, launch_arguments, require_browser
+from schemas.errors import DocumentError, ServiceError
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
 _EPOCH = b"D:20000101000000+00'00'"
@@ -20,12 +22,21 @@ class Printer:
 
     def __enter__(self) -> Printer:
         self._playwright: Playwright = sync_playwright().start()
-        self._browser: Browser = self._playwright.chromium.launch(
-            executable_path=require_browser(), args=launch_arguments()
-        )
+        self._browser = self._launch()
         # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
         self._page: Page = self._browser.new_page(offline=True, java_script_enabled=False)
         return self
+
+    def _launch(self) -> Browser:
+        """Start Chromium in its sandbox; without it for root, and where the system grants none."""
+        for sandbox in (False,) if is_root() else (True, False):
+            try:
+                return self._playwright.chromium.launch(
+                    executable_path=require_browser(), args=launch_arguments(), chromium_sandbox=sandbox
+                )
+            except PlaywrightError as error:
+                problem = error
+        raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -35,8 +46,11 @@ class Printer:
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
-        self._page.set_content(html, wait_until="load")
-        data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
+        try:
+            self._page.set_content(html, wait_until="load")
+            data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
+        except PlaywrightError as error:
+            raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         partial = path.with_name(path.name + ".partial")
         partial.write_bytes(fix_dates(data))
         partial.replace(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from contextlib import suppress
 
@@ -12,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
-from converters._browser import launch_arguments, require_browser
+from converters._browser import is_root, launch_arguments, require_browser
 from converters._print import fix_dates, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
@@ -128,8 +127,7 @@ class PagePrinter:
             return self._browser
 
     async def _launch(self, playwright: Playwright) -> Browser:
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        for sandbox in (False,) if root else (True, False):
+        for sandbox in (False,) if is_root() else (True, False):
             try:
                 return await playwright.chromium.launch(
                     executable_path=require_browser(),
