@@ -52,10 +52,10 @@ class Run:
 def convert(name: str, source: Path, jobs: int, *flags: str) -> Run | str:
     """Run a converter in a process of its own; return what it took, or its error."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        out = Path(folder) / name
+        out = Path(folder) / "out" / name
         command = [sys.executable, "-m", f"converters.{name}", "--source", str(source), "--out", str(out)]
         command += ["--jobs", str(jobs), *flags]
-        environment = {**os.environ, "EXHIBIT_CACHE": folder}
+        environment = {**os.environ, "EXHIBIT_CACHE": f"{folder}/cache"}
         started = time.perf_counter()
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
