@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import httpx
 from tqdm import tqdm
 
 from converters._benchmark import DatasetInfo, Download
+from schemas.cache import cache_folder
 from schemas.errors import ServiceError, SourceError
 
 MAX_FILES = 100_000
@@ -24,14 +24,6 @@ MAX_BYTES = 8 << 30
 MAX_RATIO = 200
 """Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
 _RATIO_FROM = 1 << 20
-
-
-def cache_folder() -> Path:
-    """Return where downloads are kept: `EXHIBIT_CACHE`, or the user's cache folder."""
-    chosen = os.environ.get("EXHIBIT_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exhibit"
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 from tqdm import tqdm
 
-from converters._source import cache_folder
 from engine import track
+from schemas.cache import cache_folder
 from schemas.errors import ServiceError
 
 _SPACES = re.compile(r"\s+")

@@ -10,14 +10,15 @@ _EDGE = 4
 """How many lines from a page's edge can be furniture: a company's name, a title, a notice, a number."""
 
 _SHARE = 0.1
-"""A line is a running one when it stands at the edge of a tenth of the pages, and of two at least."""
+"""A line is a running one when it stands at the edge of a tenth of the pages, and of two at least; of three when
+only its number goes up with the page."""
 
 _NUMBER = re.compile(
     r"(?:page\s*)?[-–—\[(.\s]*(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*"
     r"(?:(?:of|/)\s*\d{1,4})?[-–—\s]*",
     re.IGNORECASE,
 )
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d{1,5}")
 _SPACES = re.compile(r"\s+")
 _LINE = re.compile(r"[^\n]*\n?")
 
@@ -46,16 +47,24 @@ def _lines(text: str, start: int, end: int) -> Iterator[Range]:
 
 def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     """Yield the lines at one edge that recur, or number the page; they must reach the edge without a gap."""
-    keys = [[_key(text[slice(*line)]) for line in lines] for lines in edges]
-    counts = Counter(key for page in keys for key in set(page))
-    needed = max(2, _SHARE * len(edges))
-    for lines, page in zip(edges, keys, strict=True):
-        for line, key in zip(lines, page, strict=True):
-            if counts[key] < needed and not _NUMBER.fullmatch(text[slice(*line)].strip()):
+    keys = [[_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
+    counts = Counter(key for page in keys for key in {key for line in page for key in line})
+    share = _SHARE * len(edges)
+    # two numbers in step with the page may be chance: a heading on each of two pages
+    for lines, page_keys in zip(edges, keys, strict=True):
+        for line, own in zip(lines, page_keys, strict=True):
+            recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)
+            if not recurs and not _NUMBER.fullmatch(text[slice(*line)].strip()):
                 break
             yield line
 
 
-def _key(line: str) -> str:
-    """Return what stays of a line from page to page: everything but its numbers and spaces."""
-    return _SPACES.sub("", _DIGITS.sub("#", line)).casefold()
+def _keys(line: str, page: int) -> list[tuple[str, int | None]]:
+    """Return what a running line has in common with those of other pages.
+
+    Either all of it, or all but a number that goes up with the page: so "Page 3 of 9" and "Page 4 of 9" are alike,
+    "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 are not.
+    """
+    whole = _SPACES.sub("", line).casefold()
+    masked = _DIGITS.sub("#", whole)
+    return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]

@@ -22,6 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew, then read the diff")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what asks a real language model, unless `-m` names it: nobody pays for a server by accident."""
+    if "llm" not in config.option.markexpr:
+        asking = [item for item in items if item.get_closest_marker("llm")]
+        config.hook.pytest_deselected(items=asking)
+        items[:] = [item for item in items if item not in asking]
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
     """The raw sources written for this project."""

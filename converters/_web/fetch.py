@@ -28,7 +28,6 @@ from urllib.parse import urldefrag, urlsplit
 from tqdm import tqdm
 
 from converters._benchmark import Tally
-from converters._source import cache_folder
 from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.download import Downloader, Policy, Reply
 from converters._web.gate import Gate
@@ -36,6 +35,7 @@ from converters._web.page import PagePrinter
 from converters._web.stems import corpus_names
 from converters._web.store import Fetched, Store
 from engine import track
+from schemas.cache import cache_folder
 from schemas.errors import SourceError
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]

@@ -165,6 +165,8 @@ def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
         units.append(unit)
     # a span never ends in white space that matters; drop it so that no empty rectangle follows
     cleaned = _clean(raw)
+    if end > len(cleaned):
+        return 0, 0  # words that OCR read: they have no characters in the PDF
     while end > start and cleaned[end - 1].isspace():
         end -= 1
     if end <= start:

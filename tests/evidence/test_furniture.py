@@ -32,6 +32,16 @@ def test_page_numbers_of_every_style():
         assert found(f"one\n{number}", "two\nand a sentence here") == [number], number
 
 
+def test_headings_that_differ_in_their_number_are_text():
+    pages = ["ARTICLE 4\nterm one\nx a", "more words here\nx b", "ARTICLE 5\nterm two\nx c", "ARTICLE 6\nend\nx d"]
+    assert found(*pages) == []
+
+
+def test_a_number_that_goes_up_with_the_page_may_start_anywhere():
+    pages = [f"words {word}\nAnnex B, sheet {number} of 60" for number, word in ((41, "a"), (42, "b"), (43, "c"))]
+    assert found(*pages) == [f"Annex B, sheet {number} of 60" for number in (41, 42, 43)]
+
+
 def test_a_line_inside_the_page_is_text_even_if_it_recurs():
     assert (
         found(

@@ -1,0 +1,131 @@
+"""Embedding: ours against sentence-transformers on torch, and against bare onnxruntime on the same tokens.
+
+    python -m bench.embed [--source FOLDER] [--texts 400] [--peer-python /path/to/python]
+
+All in one run on the same chunks, in turn, so that the ratios hold on any machine. The peer runs in an interpreter of
+its own, which has sentence-transformers and torch; without one it is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from bench._table import print_table
+from bench.split import corpus_folder, read_texts
+from rag.embedders._weights import MODEL, find_file
+from rag.embedders.minilm import Ids, MiniLM
+from rag.seams import Vectors
+from rag.splitters import rcts
+
+_PEER = """
+import json, sys, time
+import numpy as np
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu")
+texts = json.load(sys.stdin)
+model.encode(texts[:8])
+started = time.perf_counter()
+vectors = model.encode(texts, batch_size=32, normalize_embeddings=True)
+seconds = time.perf_counter() - started
+np.save(sys.argv[2], vectors)
+print(seconds)
+"""
+
+
+def sample(folder: Path, count: int) -> list[str]:
+    """Return some chunks of 500 characters, the same ones in every run."""
+    chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
+    return random.Random(7).sample(chunks, min(count, len(chunks)))
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds it takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def run_peer(python: Path, texts: Sequence[str]) -> tuple[float, Vectors]:
+    """Return the seconds and the vectors of sentence-transformers, once."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "vectors.npy"
+        command = [str(python), "-c", _PEER, str(find_file(MODEL).parent), str(out)]
+        done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"error: {python}: {done.stderr.strip().splitlines()[-1]}")
+        return float(done.stdout.split()[-1]), np.load(out)
+
+
+def run_bare(model: MiniLM, batches: Sequence[Ids], threads: int) -> None:
+    """Run the graph on tokens that are there already, side by side as our embedder does."""
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(model.run, batches))
+
+
+def top_ten(vectors: Vectors) -> list[set[int]]:
+    """Return each text's ten nearest others."""
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -1)
+    return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
+
+
+def agreement(ours: Vectors, exact: Vectors) -> list[object]:
+    """Return the cosine on average and at worst, and the share of nearest neighbours that stay."""
+    cosines = (ours * exact).sum(axis=1)
+    kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
+    return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
+
+
+def measure(texts: list[str], rounds: int, peer: Path | None) -> None:
+    """Run each way in turn and print the two tables."""
+    default, full = MiniLM(), MiniLM("fp32")
+    tokens = sorted(default.tokenise(texts), key=lambda ids: -ids.shape[1])
+    seconds: dict[str, list[float]] = {"ours, int8": [], "ours, fp32": [], "bare onnxruntime, int8": []}
+    exact = None
+    for _ in range(rounds):
+        seconds["ours, int8"].append(timed(lambda: default.embed(texts, role="passage")))
+        seconds["bare onnxruntime, int8"].append(timed(lambda: run_bare(default, tokens, default.threads)))
+        seconds["ours, fp32"].append(timed(lambda: full.embed(texts, role="passage")))
+        if peer is not None:
+            once, exact = run_peer(peer, texts)
+            seconds.setdefault("sentence-transformers", []).append(once)
+    best = {name: min(times) for name, times in seconds.items()}
+    rows = [[name, f"{len(texts) / s:.1f}", f"{s / best['ours, int8']:.2f}"] for name, s in best.items()]
+    mean = np.mean([ids.shape[1] for ids in tokens])
+    print_table(
+        f"{len(texts)} chunks, {mean:.0f} tokens on average", ["", "chunks/s", "seconds, as times ours"], rows
+    )
+    ours, fp32 = default.embed(texts, role="passage"), full.embed(texts, role="passage")
+    rows = [["int8 and fp32", *agreement(ours, fp32)]]
+    if exact is not None:
+        rows += [["int8 and torch", *agreement(ours, exact)], ["fp32 and torch", *agreement(fp32, exact)]]
+    print_table("Agreement", ["", "cosine, mean", "worst", "top ten kept"], rows)
+
+
+def main() -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
+    parser.add_argument("--texts", type=int, default=400, help="how many chunks (default: 400)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
+    parser.add_argument("--peer-python", type=Path, help="an interpreter that has sentence-transformers")
+    options = parser.parse_args()
+    measure(sample(corpus_folder(options.source), options.texts), options.rounds, options.peer_python)
+    if options.peer_python is None:
+        print("\nwithout --peer-python there is no comparison with sentence-transformers", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
