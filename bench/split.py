@@ -1,0 +1,106 @@
+"""Splitting: ours against langchain-text-splitters, the same separators on the same texts, chunk by chunk.
+
+    python -m bench.split [--source FOLDER] [--rounds 7]
+
+All in one run, in turn, so that the ratios hold on any machine. Needs the extra `bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from bench._table import ROOT, data_folder, print_table
+from evidence import Span
+from rag.splitters import rcts
+
+_SIZE = 500
+
+
+def corpus_folder(given: Path | None) -> Path:
+    """Return a folder of text files: the one given, LegalBench-RAG-mini, or the samples, saying so."""
+    data = data_folder()
+    if given is not None:
+        return given
+    if data is not None and (data / "legalbenchrag" / "corpus").is_dir():
+        return data / "legalbenchrag" / "corpus"
+    print("no real data (set EXHIBIT_DATA): measuring on the samples, which are too few to mean much", file=sys.stderr)
+    return ROOT / "samples" / "legalbenchrag" / "corpus"
+
+
+def read_texts(folder: Path) -> list[str]:
+    """Return the texts below a folder, in order."""
+    return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
+
+
+def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
+    """Return each way's fastest run in processor seconds; they take turns, so a busy machine is unfair to none."""
+    best = [float("inf")] * len(ways)
+    for _ in range(rounds):
+        for number, way in enumerate(ways):
+            started = time.process_time()
+            way()
+            best[number] = min(best[number], time.process_time() - started)
+    return best
+
+
+def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Sequence[Sequence[str]]) -> float:
+    """Return the share of their chunks that are ours too, at the same place."""
+    same = total = 0
+    for text, spans, chunks in zip(texts, ours, theirs, strict=True):
+        found, start = set(spans), 0
+        for chunk in chunks:
+            span = Span(start, start + len(chunk))  # they tile the text, too
+            same += span in found and text[span.start : span.end] == chunk
+            start = span.end
+        total += len(chunks)
+    return same / total
+
+
+def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: int) -> list[object]:
+    """Return a row: chunks, seconds of both, ratios, and how many chunks are the same."""
+    theirs = RecursiveCharacterTextSplitter(
+        separators=list(separators), chunk_size=_SIZE, chunk_overlap=0, strip_whitespace=False
+    )
+    placing = RecursiveCharacterTextSplitter(
+        separators=list(separators), chunk_size=_SIZE, chunk_overlap=0, strip_whitespace=False, add_start_index=True
+    )
+    us, them, placed = best_of(
+        rounds,
+        lambda: [rcts.split(text, size=_SIZE, separators=separators) for text in texts],
+        lambda: [theirs.split_text(text) for text in texts],
+        lambda: placing.create_documents(list(texts)),
+    )
+    ours = [rcts.split(text, size=_SIZE, separators=separators) for text in texts]
+    same = same_share(texts, ours, [theirs.split_text(text) for text in texts])
+    chunks = sum(map(len, ours))
+    return [name, chunks, f"{us:.3f}", f"{them:.3f}", f"{them / us:.1f}", f"{placed / us:.1f}", f"{same:.2%}"]
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each, of which the fastest counts (default: 7)")
+    options = parser.parse_args()
+    texts = read_texts(corpus_folder(options.source))
+    rows = [
+        compare("LegalBench-RAG's", texts, rcts.SEPARATORS, options.rounds),
+        compare("sentences", texts, rcts.SENTENCES, options.rounds),
+    ]
+    characters = sum(map(len, texts))
+    print_table(
+        f"{len(texts)} texts, {characters:,} characters, chunks of {_SIZE}",
+        ["separators", "chunks", "ours s", "theirs s", "times", "times, with offsets", "same chunks"],
+        rows,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The pipeline from the command line: `python -m rag index|search|answer`.
+
+python -m rag index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset sac
+python -m rag search index "Which law governs the distributor agreement?"
+python -m rag answer index "Which law governs the distributor agreement?"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rag.config import Config, preset_names
+from rag.index import open_index
+from rag.pipeline import Answered, Pipeline
+from rag.retrieval.state import Retrieved
+from schemas.errors import ToolkitError
+
+_WIDTH = 100
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --preset, and a flag for every setting that it decides."""
+    parser.add_argument("--preset", default="sac", help=f"{', '.join(preset_names())}, or a .toml file (default: sac)")
+    group = parser.add_argument_group("single settings, which overrule the preset")
+    for name in Config.model_fields:
+        group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", default=argparse.SUPPRESS)
+
+
+def config_from(options: argparse.Namespace) -> Config:
+    """Return the config that the flags ask for."""
+    given = {name: getattr(options, name) for name in Config.model_fields if hasattr(options, name)}
+    return Config.preset(
+        options.preset,
+        **{name: None if value == "none" and name in _OPTIONAL else value for name, value in given.items()},
+    )
+
+
+_OPTIONAL = frozenset({"threshold", "max_requests", "max_cost"})
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rag", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    index = actions.add_parser("index", help="build an index of a folder or of one file")
+    index.add_argument("source", type=Path, help="a folder of documents, or one document")
+    index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
+    index.add_argument("--force", action="store_true", help="replace an existing index")
+    add_config_arguments(index)
+    for name, text in (("search", "show the best passages"), ("answer", "answer with citations")):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("index", type=Path, help="an index's folder")
+        action.add_argument("questions", nargs="+", metavar="QUESTION")
+        action.add_argument("--k", type=int, default=6, metavar="N", help="how many passages (default: 6)")
+        action.add_argument("--llm", default="none", help="openai:MODEL, or none (default)")
+        action.add_argument("--json", action="store_true", help="JSON instead of text")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one action."""
+    options = _parser().parse_args(argv)
+    try:
+        if options.action == "index":
+            report = Pipeline(config_from(options)).index(options.source, options.out, force=options.force)
+            print(
+                f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
+                f"{report.seconds:.1f} s"
+            )
+            for reason in report.set_aside:
+                print(f"set aside: {reason}")
+            return 0
+        settings = open_index(options.index).config.model_copy(update={"k": options.k, "llm": options.llm})
+        pipeline = Pipeline(settings).open(options.index)
+        if options.action == "search":
+            _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
+        else:
+            _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _passages(found: Retrieved) -> dict[str, Any]:
+    hits = [
+        {
+            "document": hit.chunk.document,
+            "page": hit.chunk.page,
+            "section": hit.chunk.section,
+            "span": list(hit.chunk.span),
+            "score": round(hit.score, 4),
+            "text": hit.text,
+        }
+        for hit in found.selected
+    ]
+    return {"question": found.question, "passages": hits}
+
+
+def _answer(answered: Answered) -> dict[str, Any]:
+    answer = answered.answer
+    record = {"answer": answer.text, "citations": list(answer.citations), "refused": answer.refused}
+    return {**_passages(answered.retrieved), **record, **({"error": answer.error} if answer.error else {})}
+
+
+def _show(records: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(records, ensure_ascii=False, indent=1))
+        return
+    for record in records:
+        print(f"\n{record['question']}")
+        if "answer" in record:
+            print(f"  {record.get('error') or record['answer']}")
+        for number, hit in enumerate(record["passages"], 1):
+            place = ", ".join(
+                filter(None, [hit["document"], f"page {hit['page']}" if hit["page"] else "", hit["section"]])
+            )
+            print(f"  [{number}] {hit['score']:.3f}  {place}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Answers by a language model, with every citation checked and one more try when they do not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rag.answerers._prompts import ask, insist
+from rag.citations import claims_of, normalise, verify
+from rag.config import Config
+from rag.refusal import is_refusal
+from rag.seams import LLM, REFUSAL, Answer, Completion, Context, Prompt
+from schemas.errors import ToolkitError
+
+
+def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:
+    """Return the answerer of the config's model."""
+    if llm is None:
+        raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
+    return LLMAnswerer(llm, max_tokens=config.max_tokens, temperature=config.temperature)
+
+
+class LLMAnswerer:
+    """Asks a model to answer from numbered sources only."""
+
+    def __init__(self, llm: LLM, *, max_tokens: int = 1000, temperature: float = 0.1) -> None:
+        self.name = f"llm:{llm.name}"
+        self._llm = llm
+        self._max_tokens = max_tokens
+        self._temperature = temperature
+
+    def answer(self, question: str, context: Context) -> Answer:
+        """Return the model's answer, its refusal, or the error that took its place."""
+        return self.answer_all([(question, context)])[0]
+
+    def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
+        """Return one answer per question, in order; the model is asked all of them at once."""
+        answers = [Answer(REFUSAL, refused=True) for _ in asked]
+        # without sources there is nothing to ask
+        with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
+        first = dict(zip(with_sources, self._complete([ask(*asked[index]) for index in with_sources]), strict=True))
+        for index, reply in first.items():
+            answers[index] = _judge(*asked[index], [reply])
+        weak = [index for index in with_sources if _needs_another(answers[index])]
+        again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
+        for index, reply in zip(weak, self._complete(again), strict=True):
+            answers[index] = _better(answers[index], _judge(*asked[index], [first[index], reply]))
+        return answers
+
+    def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        if not prompts:
+            return []
+        return self._llm.complete(prompts, max_tokens=self._max_tokens, temperature=self._temperature)
+
+
+def _judge(question: str, context: Context, replies: Sequence[Completion]) -> Answer:
+    """Return the last reply as an answer, checked; earlier ones count in its usage."""
+    last = replies[-1]
+    usage = _usage(replies)
+    retried = len(replies) > 1
+    if last.error or not last.text.strip():
+        return Answer("", error=last.error or "the model replied with nothing", retried=retried, usage=usage)
+    if is_refusal(last.text):
+        return Answer(REFUSAL, refused=True, retried=retried, usage=usage)
+    text = normalise(last.text.strip())
+    claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
+    verdict = verify(claims, context.sources, given=question)
+    # a reply without claims, such as a bare Yes, is one itself
+    return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
+
+
+def _needs_another(answer: Answer) -> bool:
+    return not answer.error and not answer.refused and (bool(answer.unsupported) or not answer.citations)
+
+
+def _better(first: Answer, second: Answer) -> Answer:
+    """Return the answer with fewer claims that do not hold; a retry that failed leaves the first."""
+
+    def weakness(answer: Answer) -> tuple[bool, bool, int]:
+        return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)
+
+    best = first if weakness(first) < weakness(second) else second
+    return replace(best, retried=True, usage=second.usage)
+
+
+def _usage(replies: Sequence[Completion]) -> dict[str, float]:
+    return {
+        "requests": float(sum(not reply.cached for reply in replies)),
+        "tokens_in": float(sum(reply.tokens_in for reply in replies)),
+        "tokens_out": float(sum(reply.tokens_out for reply in replies)),
+        "seconds": sum(reply.seconds for reply in replies),
+    }

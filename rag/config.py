@@ -1,0 +1,104 @@
+"""What a pipeline is made of: a preset file, with single settings overruled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from schemas.errors import ToolkitError
+
+PRESETS = Path(__file__).parent / "presets"
+
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Config(BaseModel):
+    """The whole recipe. `ingest` settings decide the index; the others can change from question to question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # ---- ingest
+    splitter: str = "rcts"
+    size: Positive = 500
+    overlap: Annotated[int, Field(ge=0)] = 0
+    augment: Literal["none", "summary"] = "summary"
+    """What stands in front of a chunk when it is embedded; never in its text."""
+    layers: Literal["chunk", "all"] = "chunk"
+    """Which layers are embedded: chunks alone, or documents and sections as well."""
+    summaries: str = "extractive"
+    summary_style: Literal["generic", "expert"] = "generic"
+    summary_characters: Positive = 150
+    section_characters: Positive = 75
+    embedder: str = "minilm"
+    store: str = "faiss"
+
+    # ---- retrieve
+    depth: Positive = 64
+    """How many passages are ranked; metrics at smaller k are prefixes of this."""
+    k: Positive = 6
+    """How many of them an answer is made from, at most."""
+    candidates: Positive = 2
+    """Documents are chosen by the first `candidates` x k passages."""
+    documents: Annotated[int, Field(ge=0)] = 0
+    """Passages come from so many documents at most; 0 = from any."""
+    document_max: Share = 0.6
+    document_mean: Share = 0.4
+    """A document's score: this share of its best passage, and this of their mean."""
+    threshold: Share | None = None
+    """Passages that score lower than the best one by more than this are not used for the answer."""
+    budget: Positive = 2500
+    """Tokens of context."""
+
+    # ---- answer
+    llm: str = "none"
+    answerer: str = "auto"
+    """extractive or llm; auto = llm when there is one."""
+    max_requests: Positive | None = None
+    max_cost: Annotated[float, Field(gt=0)] | None = None
+    """Caps on what a language model may be asked and may cost; what is over them is an error, not an answer."""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
+    max_tokens: Positive = 1000
+
+    @property
+    def ingest_hash(self) -> str:
+        """A digest of every setting that decides what is in an index."""
+        wanted = {name: getattr(self, name) for name in INGEST}
+        return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> Config:
+        """Return a preset by name or by the path of a TOML file, with settings overruled."""
+        path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
+        if not path.is_file():
+            raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
+        try:
+            settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise ToolkitError(f"{path}: not TOML: {error}") from error
+        return cls.parse({**settings, **overrides}, where=str(path))
+
+    @classmethod
+    def parse(cls, settings: dict[str, Any], *, where: str = "config") -> Config:
+        """Return a config from settings; raise one error that names each bad one."""
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ToolkitError(f"{where}: {faults}; settings are {', '.join(cls.model_fields)}") from error
+
+
+INGEST = (
+    "splitter", "size", "overlap", "augment", "layers", "summaries", "summary_style", "summary_characters",
+    "section_characters", "embedder", "store",
+)  # fmt: skip
+
+
+def preset_names() -> list[str]:
+    """Return the presets that come with the project."""
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))

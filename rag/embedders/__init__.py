@@ -1,0 +1,1 @@
+"""Texts to unit vectors: one file per embedder, named by `--embedder`."""

@@ -1,0 +1,141 @@
+"""all-MiniLM-L6-v2 as an ONNX graph, built from its weights: token ids in, unit vectors out.
+
+The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+VERSION = 1
+"""Counts changes that change vectors: graphs and vectors of another version are not used."""
+WIDTH, HEADS, LAYERS = 384, 12, 6
+_CONTRIB = "com.microsoft"
+_EPSILON = 1e-12
+_OPSET = 20  # the first with Gelu
+_SINGLE = npt.NDArray[np.float32]
+
+
+def read_safetensors(path: Path) -> dict[str, _SINGLE]:
+    """Return the single-precision tensors of a file by name."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8 : 8 + length]).items():
+        if entry.get("dtype") == "F32":
+            start, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = np.frombuffer(data[start:end], "<f4").reshape(entry["shape"])
+    return tensors
+
+
+def build_graph(weights: dict[str, _SINGLE], *, int8: bool) -> onnx.ModelProto:
+    """Return the network: embeddings, six layers of attention and feed-forward, mean, norm."""
+    graph = _Graph(weights, int8=int8)
+    # there is one kind of token here, so its embedding can be part of the positions'
+    kind = weights["embeddings.token_type_embeddings.weight"][0]
+    words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
+    positions = graph.constant(weights["embeddings.position_embeddings.weight"] + kind)
+    places = graph.add("Slice", positions, graph.integers(0), length, graph.integers(0))
+    state = graph.normalise(graph.add("Add", words, places), "embeddings.LayerNorm")
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        attended = graph.linear(_attend(graph, state, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
+        state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
+        wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"))
+        narrow = graph.linear(wide, f"{layer}.output.dense")
+        state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
+    mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
+    graph.add("LpNormalization", mean, outputs=["vectors"], axis=-1, p=2)
+    return graph.model()
+
+
+def _attend(graph: _Graph, state: str, prefix: str) -> str:
+    """Return each token's mixture of the others: query, key and value come from one product, which is faster."""
+    scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
+    weight, bias = (
+        np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
+        for kind in ("weight", "bias")
+    )
+    joint = graph.product(state, weight, bias)
+    split = graph.add("Reshape", joint, graph.integers(0, 0, 3, HEADS, WIDTH // HEADS))
+    heads = graph.add("Transpose", split, perm=[2, 0, 3, 1, 4])  # part, text, head, token, number
+    query, key, value = (graph.add("Gather", heads, graph.scalar(part), axis=0) for part in range(3))
+    scores = graph.add("Softmax", graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2])), axis=-1)
+    mixed = graph.add("Transpose", graph.add("MatMul", scores, value), perm=[0, 2, 1, 3])
+    return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
+
+
+class _Graph:
+    """Nodes and constants as they are added, each named by its number."""
+
+    def __init__(self, weights: dict[str, _SINGLE], *, int8: bool) -> None:
+        self.weights, self._int8 = weights, int8
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def add(self, kind: str, *inputs: str, outputs: list[str] | None = None, **attributes: Any) -> str:
+        """Add a node and return the name of what comes out of it."""
+        outputs = outputs or [f"{kind}_{len(self._nodes)}"]
+        self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
+        return outputs[0]
+
+    def constant(self, value: npt.NDArray[np.generic]) -> str:
+        """Add a constant and return its name."""
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        """Add a list of integers."""
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value: int) -> str:
+        """Add one integer."""
+        return self.constant(np.array(value, np.int64))
+
+    def weight(self, name: str) -> str:
+        """Add one of the network's weights as it is."""
+        return self.constant(self.weights[name])
+
+    def linear(self, state: str, name: str) -> str:
+        """Add one of the network's products, plus its bias."""
+        return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
+        """Add a product with a matrix, plus a bias; in integers each column of the matrix has its own scale."""
+        if not self._int8:
+            return self.add("Add", self.add("MatMul", state, self.constant(weight.T)), self.constant(bias))
+        scale = np.abs(weight).max(axis=1) / np.float32(127)
+        # around 128 rather than 0: on processors without dot products of mixed sign, signed weights overflow
+        whole = (np.rint(weight / scale[:, None]) + 128).astype(np.uint8).T
+        zero = np.full(len(scale), 128, np.uint8)
+        numbers = [self.constant(value) for value in (whole, scale, zero, bias)]
+        return self.add("DynamicQuantizeMatMul", state, *numbers, domain=_CONTRIB)
+
+    def normalise(self, state: str, name: str) -> str:
+        """Add a layer normalisation."""
+        return self.add(
+            "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=_EPSILON
+        )
+
+    def model(self) -> onnx.ModelProto:
+        """Return the graph, checked."""
+        graph = helper.make_graph(
+            self._nodes,
+            "all-MiniLM-L6-v2",
+            [helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])],
+            [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", WIDTH])],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        onnx.checker.check_model(model)
+        return model

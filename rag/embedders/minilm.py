@@ -1,0 +1,139 @@
+"""all-MiniLM-L6-v2 on the processor, without torch: `minilm` in 8-bit integers, `minilm:fp32` in full.
+
+python -m rag.embedders.minilm --prepare    finds the weights and builds the graphs, so that later runs need no network
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from tokenizers import Tokenizer
+
+from rag.embedders._minilm_graph import VERSION, WIDTH, build_graph, read_safetensors
+from rag.embedders._unit import to_unit
+from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, sha256_of, write_whole
+from rag.seams import Role, Vectors
+from schemas.errors import ToolkitError
+
+VARIANTS = ("int8", "fp32")
+MAX_TOKENS = 256
+"""What the model was trained on; the rest of a longer text does not count."""
+_SLAB = 2048
+"""Texts whose tokens are held at a time."""
+
+Ids = npt.NDArray[np.int64]
+
+
+def open(argument: str | None) -> MiniLM:
+    """Return the embedder; its graph is built the first time."""
+    variant = argument or "int8"
+    if variant not in VARIANTS:
+        raise ToolkitError(f"no embedder 'minilm:{variant}'; there are minilm (8-bit integers) and minilm:fp32")
+    return MiniLM(variant)
+
+
+class MiniLM:
+    """Each text runs by itself, unpadded, on a thread of its own: a vector never depends on its neighbours."""
+
+    dimensions = WIDTH
+
+    def __init__(self, variant: str = "int8", *, threads: int | None = None) -> None:
+        self.name = f"all-MiniLM-L6-v2-{variant}-{VERSION}"
+        self.threads = threads or _processors()
+        self._tokenizer = Tokenizer.from_file(str(_ready_tokenizer()))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._session = onnxruntime.InferenceSession(ready_graph(variant), _options(), ["CPUExecutionProvider"])
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
+        """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        with ThreadPoolExecutor(self.threads) as pool:
+            for start in range(0, len(texts), _SLAB):
+                ids = self.tokenise(texts[start : start + _SLAB])
+                # the longest first, so that no thread is left with a long one at the end
+                order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
+                for row, vector in zip(order, pool.map(self.run, [ids[row] for row in order]), strict=True):
+                    vectors[start + row] = vector
+        return to_unit(vectors, texts, name=self.name)
+
+    def tokenise(self, texts: Sequence[str]) -> list[Ids]:
+        """Return each text's token ids as a batch of one."""
+        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        return [np.array([encoding.ids], np.int64) for encoding in self._tokenizer.encode_batch_fast(clean)]
+
+    def run(self, ids: Ids) -> Vectors:
+        """Return the vectors of texts that have the same number of tokens."""
+        vectors: Vectors = self._session.run(None, {"ids": ids})[0]
+        return vectors
+
+
+def _processors() -> int:
+    # the machine's, but only those that this process may use
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # texts run side by side; splitting one of them up is slower
+    options.enable_mem_pattern = False  # a plan for each length would be kept for ever
+    options.log_severity_level = 3
+    return options
+
+
+# ---------------------------------------------------------------- what is kept between runs
+
+
+def ready_graph(variant: str) -> bytes:
+    """Return the graph from the cache if it is what was written there, else build it."""
+    path = _graph_path(variant)
+    seal = path.with_suffix(".sha256")
+    if path.is_file() and seal.is_file():
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
+            return data
+    data = bytes(build_graph(read_safetensors(find_file(MODEL)), int8=variant == "int8").SerializeToString())
+    write_whole(path, data)
+    write_whole(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
+    return data
+
+
+def _graph_path(variant: str) -> Path:
+    return model_folder() / f"{variant}-{VERSION}.onnx"
+
+
+def _ready_tokenizer() -> Path:
+    """Return the tokenizer in our cache, put there if need be: the package may be gone tomorrow."""
+    path = model_folder() / TOKENIZER.name
+    if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
+        write_whole(path, find_file(TOKENIZER).read_bytes())
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Put the model in place and print where it is."""
+    parser = argparse.ArgumentParser(prog="python -m rag.embedders.minilm", description=main.__doc__)
+    parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
+    parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graph (default: int8)")
+    options = parser.parse_args(arguments)
+    try:
+        MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(_graph_path(options.variant))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

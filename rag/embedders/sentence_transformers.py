@@ -1,0 +1,58 @@
+"""Any model that sentence-transformers runs: `sentence-transformers:BAAI/bge-m3`, or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag.embedders._unit import to_unit
+from rag.seams import Role, Vectors
+from schemas.errors import ToolkitError
+
+try:
+    from sentence_transformers import SentenceTransformer
+except ImportError as error:
+    raise ToolkitError(
+        "the embedder sentence-transformers needs an extra: pip install 'exhibit-rag[st]' "
+        "(the default embedder, minilm, needs none)"
+    ) from error
+
+_PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("passage", "document", "corpus")}
+"""What models call their prompts."""
+
+
+def open(argument: str | None) -> SentenceTransformers:
+    """Return the model of that name or in that folder."""
+    if not argument:
+        raise ToolkitError("sentence-transformers: which model? For instance sentence-transformers:BAAI/bge-m3")
+    return SentenceTransformers(argument)
+
+
+class SentenceTransformers:
+    """A model in full precision on the processor; in half, and with large batches, on an accelerator."""
+
+    def __init__(self, model: str) -> None:
+        try:
+            self._model = SentenceTransformer(model)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ToolkitError(f"sentence-transformers:{model}: cannot be loaded: {reason}") from error
+        fast = self._model.device.type != "cpu"
+        if fast:
+            self._model.half()
+        self._batch = 256 if fast else 32
+        self.name = f"sentence-transformers:{model}" + ("-fp16" if fast else "")
+        # it has two names: the older versions know only the longer
+        width = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
+        self.dimensions = int(width())
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        """Return one normalised row per text, in order, behind the prompt that the model has for the role."""
+        prompts = self._model.prompts or {}
+        prompt = next((prompts[name] for name in _PROMPTS[role] if prompts.get(name)), None)
+        rows = self._model.encode(
+            [text.encode("utf-8", "replace").decode() for text in texts],
+            prompt=prompt,
+            batch_size=self._batch,
+            show_progress_bar=False,
+        )
+        return to_unit(rows, texts, name=self.name, dimensions=self.dimensions)

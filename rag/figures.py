@@ -1,0 +1,133 @@
+"""The numbers and dates of a text, written in one way so that two texts can be compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = r"(?P<month>" + "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + r"|sept)\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{4})"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b{_YEAR}-(?P<m>\d\d)-(?P<day>\d\d)\b",
+        rf"\b{_DAY}\s+(?:day\s+of\s+|of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b",
+        rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?",
+        rf"\b{_MONTH},?\s+{_YEAR}\b",
+        r"\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)\b",
+    )
+]
+_NUMBER = re.compile(
+    r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|billion|bn|m|k)\b)?"
+)
+_SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen""".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_VALUES = {
+    **{word: value for value, word in enumerate(_UNITS)},
+    **{word: 10 * value for value, word in enumerate(_TENS, 2)},
+}
+_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{'|'.join(_UNITS[1:10])}))?|{'|'.join(_UNITS)})"
+_SPELT = re.compile(rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion))?\b")
+
+
+class Day(NamedTuple):
+    """A date; None for what is not said."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def within(self, other: Day) -> bool:
+        """Return whether the other date says all that this one says."""
+        return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a text says in numbers."""
+
+    numbers: frozenset[str]
+    """Every number, those inside dates too."""
+    loose: frozenset[str]
+    """Numbers that are not part of a date; a spelt `one` is a pronoun and no number."""
+    dates: tuple[frozenset[Day], ...]
+    """Each date with its possible readings: 1/2/2020 has two."""
+
+
+def figures(text: str) -> Figures:
+    """Return the numbers and dates of a text."""
+    plain = unicodedata.normalize("NFKC", text)
+    rest = plain
+    dates = []
+    for pattern in _DATES:
+        for match in pattern.finditer(rest):
+            readings = frozenset(_readings(match))
+            if readings:
+                dates.append(readings)
+                rest = rest[: match.start()] + "\0" * len(match.group()) + rest[match.end() :]
+    plain, rest = plain.lower(), rest.lower()
+    loose = {*_digits(rest), *(value for value, words in _spelt(rest) if words != "one")}
+    numbers = {*_digits(plain), *(value for value, _ in _spelt(plain))}
+    return Figures(frozenset(numbers), frozenset(loose), tuple(dates))
+
+
+def missing_figures(claim: Figures, evidence: Figures) -> bool:
+    """Return whether the claim has a number or a date that the evidence does not give."""
+    if claim.loose - evidence.numbers:
+        return True
+    known = [day for readings in evidence.dates for day in readings]
+    return any(not any(day.within(other) for day in readings for other in known) for readings in claim.dates)
+
+
+def _readings(match: re.Match[str]) -> Iterator[Day]:
+    parts = match.groupdict()
+    year = int(parts["year"]) if parts.get("year") else None
+    if parts.get("first"):
+        year = year + (2000 if year < 70 else 1900) if year is not None and year < 100 else year
+        first, second = int(parts["first"]), int(parts["second"])
+        yield from (Day(year, m, d) for m, d in {(first, second), (second, first)} if m <= 12 and 1 <= d <= 31 and m)
+        return
+    if (parts.get("month") or "").islower():
+        return  # "the parties may 5 times"
+    month = int(parts["m"]) if parts.get("m") else _month(parts["month"])
+    day = int(parts["day"]) if parts.get("day") else None
+    if 1 <= month <= 12 and (day is None or 1 <= day <= 31):
+        yield Day(year, month, day)
+
+
+def _month(name: str) -> int:
+    return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name[:3].lower()))
+
+
+def _digits(plain: str) -> Iterator[str]:
+    for match in _NUMBER.finditer(plain):
+        whole, fraction, scale = match.groups()
+        whole = whole.replace(",", "").lstrip("0") or "0"
+        if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
+            fraction = ""
+        if scale and fraction.count(".") <= 1:
+            yield f"{(Decimal(whole + fraction) * _SCALES[scale]).normalize():f}"
+        else:
+            yield whole + fraction
+
+
+def _spelt(plain: str) -> Iterator[tuple[str, str]]:
+    """Yield the numbers that are written in words, and the words."""
+    for match in _SPELT.finditer(plain):
+        total = current = 0
+        for word in re.findall(r"[a-z]+", match.group()):
+            if word == "hundred":
+                current *= 100
+            elif word in _SCALES:
+                total, current = total + current * _SCALES[word], 0
+            elif word in _VALUES:
+                current += _VALUES[word]
+        yield str(total + current), match.group()

@@ -1,0 +1,253 @@
+"""An index on disk: documents, chunks, and three layers of vectors, under one manifest.
+
+index/
+  manifest.json      what it was made with, and how much is in it
+  documents.jsonl    one document a line: profile, summary, sections
+  chunks.npz         one row a chunk: key, document, span, page, section
+  texts/             each document's text, so that an index can be searched without its corpus
+  chunk.faiss …      vectors, by the store's own files
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evidence import Span
+from rag.config import INGEST, Config
+from rag.plugins import load_plugin
+from rag.seams import Chunk, Keys, Layer, Profile, VectorStore
+from schemas import __version__
+from schemas.bundle import read_lines
+from schemas.errors import BundleError
+from schemas.place import Kind
+
+FORMAT = "exhibit-index/1"
+MANIFEST = "manifest.json"
+INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file())
+_COLUMNS = ("key", "document", "start", "end", "page", "section")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One document of an index."""
+
+    number: int
+    filename: str
+    sha256: str
+    characters: int
+    pages: int | None
+    profile: Profile
+    summary: str
+    sections: tuple[tuple[str, int, int], ...] = ()
+    """Path of headings, start and end: what a chunk's section number points to."""
+    labels: dict[str, Any] = field(default_factory=dict)
+
+
+class Index:
+    """Documents and chunks with their vectors; changes are in memory until `save`."""
+
+    def __init__(self, folder: Path, config: Config, *, embedder: str, dimensions: int) -> None:
+        self.folder = folder
+        self.config = config
+        self.embedder = embedder
+        self.dimensions = dimensions
+        self.entries: dict[int, Entry] = {}
+        self._numbers: dict[str, int] = {}
+        self._next = 0
+        self._next_key = 0
+        self._rows: list[Keys] = [np.zeros((0, len(_COLUMNS)), dtype=np.int64)]
+        self._stores: dict[Layer, VectorStore] = {}
+
+    @property
+    def _table(self) -> Keys:
+        """All chunks, in the order of their keys; new ones are joined to it when it is next looked at."""
+        if len(self._rows) > 1:
+            self._rows = [np.concatenate(self._rows)]
+        return self._rows[0]
+
+    # ---------------------------------------------------------------- what is in it
+
+    @property
+    def documents(self) -> list[Entry]:
+        """The documents in the order they were added."""
+        return [self.entries[number] for number in sorted(self.entries)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows))
+
+    def __contains__(self, filename: str) -> bool:
+        return filename in self._numbers
+
+    def entry(self, filename: str) -> Entry:
+        """Return a document's entry."""
+        if filename not in self._numbers:
+            raise BundleError(f"{self.folder}: no document {filename!r} in this index")
+        return self.entries[self._numbers[filename]]
+
+    def store(self, layer: Layer) -> VectorStore:
+        """Return a layer's vectors, opened when first asked for."""
+        if layer not in self._stores:
+            module, argument = load_plugin("rag.stores", self.config.store)
+            store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
+            self._stores[layer] = store
+        return self._stores[layer]
+
+    def chunk(self, key: int) -> Chunk:
+        """Return a chunk by its key."""
+        row = self._table[np.searchsorted(self._table[:, 0], key)]
+        _, number, start, end, page, section = (int(value) for value in row)
+        entry = self.entries[number]
+        path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
+        return Chunk(entry.filename, Span(start, end), path, page or None)
+
+    def chunk_keys(self, numbers: Iterable[int]) -> Keys:
+        """Return the keys of all chunks of some documents, in order."""
+        wanted = np.isin(self._table[:, 1], np.fromiter(numbers, dtype=np.int64))
+        keys: Keys = self._table[wanted, 0]
+        return keys
+
+    def document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
+        """Return the document number of each chunk key."""
+        numbers: Keys = self._table[np.searchsorted(self._table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
+        return numbers
+
+    def text(self, chunk: Chunk) -> str:
+        """Return a chunk's words, and nothing in front of them."""
+        return self.document_text(chunk.document)[slice(*chunk.span)]
+
+    def document_text(self, filename: str) -> str:
+        """Return a document's whole text."""
+        return _read(self.folder / "texts" / _text_name(self._numbers[filename]))
+
+    # ---------------------------------------------------------------- changing it
+
+    def add(self, entry: Entry, text: str, chunks: Keys) -> Keys:
+        """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
+        if entry.filename in self._numbers:
+            raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
+        (self.folder / "texts").mkdir(parents=True, exist_ok=True)
+        (self.folder / "texts" / _text_name(entry.number)).write_bytes(text.encode("utf-8", "surrogatepass"))
+        keys = np.arange(self._next_key, self._next_key + len(chunks), dtype=np.int64)
+        self._next_key += len(chunks)
+        self._rows.append(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
+        self._register(entry)
+        return keys
+
+    def _register(self, entry: Entry) -> None:
+        self.entries[entry.number] = entry
+        self._numbers[entry.filename] = entry.number
+        self._next = max(self._next, entry.number + 1)
+
+    def next_number(self) -> int:
+        """Return the number that the next document will have."""
+        return self._next
+
+    def remove(self, filename: str) -> None:
+        """Remove a document, its chunks and their vectors, without building anything anew."""
+        entry = self.entry(filename)
+        self.store("chunk").remove(self.chunk_keys([entry.number]))
+        if self.config.layers == "all":
+            self.store("document").remove([entry.number])
+            self.store("section").remove([section_key(entry.number, i) for i in range(len(entry.sections))])
+        self._rows = [self._table[self._table[:, 1] != entry.number]]
+        del self.entries[entry.number], self._numbers[filename]
+        (self.folder / "texts" / _text_name(entry.number)).unlink(missing_ok=True)
+
+    def save(self) -> None:
+        """Write everything; the manifest last, so that an index without one is no index."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        lines = [json.dumps(asdict(entry), ensure_ascii=False) for entry in self.documents]
+        (self.folder / "documents.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        np.savez(self.folder / "chunks.npz", table=self._table)
+        for layer in self.layers:
+            self.store(layer).save()
+        text = json.dumps(self._manifest(), indent=1, ensure_ascii=False) + "\n"
+        (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that have vectors."""
+        return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "config_hash": self.config.ingest_hash,
+            "config": {name: getattr(self.config, name) for name in INGEST},
+            "embedder": self.embedder,
+            "dimensions": self.dimensions,
+            "counts": {"documents": len(self.entries), "chunks": len(self)}
+            | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
+            "sha256": {name: _digest(self.folder / name) for name in ("documents.jsonl", "chunks.npz")},
+        }
+
+
+def open_index(folder: Path, config: Config | None = None) -> Index:
+    """Open an index; one that is damaged, or made with other settings, is refused with what to do."""
+    manifest = _read_manifest(folder)
+    made_with = Config.parse(manifest["config"], where=str(folder / MANIFEST))
+    if config is not None and config.ingest_hash != manifest["config_hash"]:
+        other = [name for name in INGEST if getattr(config, name) != getattr(made_with, name)]
+        settings = ", ".join(other)
+        raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
+    for name, digest in manifest["sha256"].items():
+        if not (folder / name).is_file() or _digest(folder / name) != digest:
+            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
+    index = Index(folder, config or made_with, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
+    for line in read_lines(folder / "documents.jsonl"):
+        index._register(_entry(json.loads(line)))
+    with np.load(folder / "chunks.npz") as stored:
+        index._rows = [stored["table"]]
+    index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
+    for layer in index.layers:
+        found, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
+        if found != told:
+            raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")
+    return index
+
+
+def section_key(document: int, section: int) -> int:
+    """Return the key of a section's vector: document and section in one number."""
+    return document << 20 | section
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--force-ingestion)")
+    return manifest
+
+
+def _entry(record: dict[str, Any]) -> Entry:
+    profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
+    sections = tuple((path, start, end) for path, start, end in record["sections"])
+    return Entry(**{**record, "profile": profile, "sections": sections})
+
+
+def _text_name(number: int) -> str:
+    return f"{number:06}.txt"
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogatepass")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,167 @@
+"""Looks into an index: `python -m rag.inspect INDEX list|categories|search|test|export`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag.config import Config
+from rag.index import Entry, open_index
+from rag.pipeline import Pipeline
+from rag.seams import Hit
+from schemas.errors import ToolkitError
+
+TEST_QUESTIONS = (
+    "Which law governs?",
+    "How can it be terminated?",
+    "What is the time limit?",
+    "Who are the parties?",
+)
+"""What almost any legal document has a passage for: an index that finds nothing for these is broken."""
+
+
+def record(entry: Entry) -> dict[str, Any]:
+    """Return what a list shows of a document."""
+    return {
+        "document": entry.filename,
+        "title": entry.profile.title,
+        "category": entry.profile.kind or "unknown",
+        "parties": list(entry.profile.parties),
+        "date": entry.profile.date,
+        "pages": entry.pages,
+        "characters": entry.characters,
+        "sections": len(entry.sections),
+        "summary": entry.summary,
+    }
+
+
+def result(hit: Hit, category: str) -> dict[str, Any]:
+    """Return what a search shows of a passage, in the shape that `converters.cpr --from-search` reads."""
+    return {
+        "sourcefile": hit.chunk.document,
+        "sourcepage": hit.chunk.section or hit.chunk.document,
+        "page": hit.chunk.page,
+        "category": category,
+        "score": round(hit.score, 4),
+        "span": list(hit.chunk.span),
+        "content": hit.text,
+    }
+
+
+class Inspector:
+    """Answers the command's questions about one index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.index = open_index(folder)
+        self.pipeline = Pipeline(Config.parse(self.index.config.model_dump())).open(folder)
+
+    def documents(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the documents, of one category if one is given."""
+        found = [record(entry) for entry in self.index.documents]
+        return [item for item in found if category is None or item["category"] == category]
+
+    def categories(self) -> dict[str, int]:
+        """Return how many documents there are of each category."""
+        return dict(sorted(Counter(item["category"] for item in self.documents(None)).items()))
+
+    def search(self, query: str, top: int, category: str | None) -> dict[str, Any]:
+        """Return the best passages for a query."""
+        kinds = {entry.filename: entry.profile.kind or "unknown" for entry in self.index.documents}
+        [found] = self.pipeline.search([query])
+        results = [result(hit, kinds[hit.chunk.document]) for hit in found.ranked]
+        return {"query": query, "results": [r for r in results if category in {None, r["category"]}][:top]}
+
+    def test(self) -> list[tuple[str, bool, str]]:
+        """Return checks: each with its name, whether it holds, and what was seen."""
+        empty = [entry.filename for entry in self.index.documents if not entry.characters]
+        checks = [
+            ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),
+            ("chunks have vectors", len(self.index) == len(self.index.store("chunk")), f"{len(self.index)} chunks"),
+        ]
+        for question in TEST_QUESTIONS:
+            results = self.search(question, 1, None)["results"]
+            seen = f"{results[0]['score']:.3f} {results[0]['sourcefile']}" if results else "nothing"
+            checks.append((f"search: {question}", bool(results), seen))
+        return checks
+
+
+def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
+    lines = [[*columns], ["-" * width for width in widths], *cells]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def _cell(value: object, most: int = 60) -> str:
+    text = " ".join(str(", ".join(value) if isinstance(value, list) else "" if value is None else value).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rag.inspect",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=(
+            "examples:\n"
+            "  python -m rag.inspect index list --category contract\n"
+            '  python -m rag.inspect index search --query "Part 36 offers" --top 5\n'
+            '  python -m rag.inspect index export --query "Part 36 offers" --out part36.json\n'
+            "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
+        ),
+    )
+    parser.add_argument("index", type=Path, help="an index's folder")
+    parser.add_argument("action", choices=["list", "categories", "search", "test", "export"])
+    parser.add_argument("--query", help="what to search for (search, export)")
+    parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
+    parser.add_argument("--category", help="only documents of this category")
+    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Look into an index; `test` exits 1 when a check fails."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action in {"search", "export"} and not (options.query or "").strip():
+        parser.error(f"{options.action} needs --query")
+    try:
+        inspector = Inspector(options.index)
+        if options.action == "test":
+            checks = inspector.test()
+            print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
+            return 0 if all(holds for _, holds, _ in checks) else 1
+        print(_show(inspector, options), end="")
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _show(inspector: Inspector, options: argparse.Namespace) -> str:
+    if options.action == "list":
+        rows = inspector.documents(options.category)
+        columns = ["document", "category", "pages", "sections", "title", "summary"]
+    elif options.action == "categories":
+        rows = [{"category": name, "documents": count} for name, count in inspector.categories().items()]
+        columns = ["category", "documents"]
+    else:
+        found = inspector.search(options.query, options.top, options.category)
+        if options.action == "export":
+            text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+            if options.out is None:
+                return text
+            options.out.write_text(text, encoding="utf-8")
+            return f"{options.out}: {len(found['results'])} passages\n"
+        rows, columns = found["results"], ["score", "sourcefile", "page", "sourcepage", "content"]
+    return (json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, columns)) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

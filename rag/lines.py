@@ -1,0 +1,172 @@
+"""A document's lines as a reader sees them: without page furniture, page numbers and the table of contents."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from evidence import Document, Span
+
+_LINE = re.compile(r"[^\n]*\n?")
+_PIECE = re.compile(r"\S(?:[^ \t\xa0\n]|[ \t\xa0]{1,2}(?![ \t\xa0\n]))*")
+"""Words with at most two spaces between them: some text files part paragraphs by wide spaces only."""
+_NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
+_RULE = re.compile(r"[\W_]{3,}")
+_PAGE_MARK = re.compile(r"(?:page\s+)?[-–—\s]*(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*(?:of\s+\d+)?", re.IGNORECASE)
+_WRAPPED = 160
+"""Where most lines are shorter than this, a line's end is the margin's doing; where not, it ends a paragraph."""
+_RUN_ON = 800
+"""A line longer than this holds whole sections: some text files have lost the ends of their paragraphs."""
+_INLINE = re.compile(
+    r"(?<=[.;:”\")A-Z])\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
+    r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
+    r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
+    r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
+    r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF)"
+)
+_TITLE = 140
+_FIRST = re.compile(r"(?<=[.:])\s+(?=\([a1A]\)(?:\s|$))")
+"""The first item of a list that runs on from the title: `4.1 Conduct of Business. (a) The Company …`."""
+_SHORT = 0.6
+_ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
+
+
+class Line(NamedTuple):
+    """A line that may be a heading, and what is known of the one before it."""
+
+    start: int
+    end: int
+    text: str
+    gap: bool
+    """A blank line, a rule or a wide space parts it from the line before."""
+    fresh: bool
+    """The line before ended a sentence, a list item or a paragraph."""
+    before: str
+    """The line before, empty at the beginning."""
+
+
+def read_lines(document: Document) -> list[Line]:
+    """Return the lines in which headings can stand, in order."""
+    pieces = list(_pieces(document))
+    width = _width(piece.end - piece.start for piece in pieces)
+    contents = find_contents(document.text)
+    lines: list[Line] = []
+    before, gap = "", True
+    for piece in pieces:
+        text = document.text[piece.start : piece.end].strip()
+        if not text:
+            gap = True
+            continue
+        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
+            continue
+        if _RULE.fullmatch(text):
+            gap = True
+            continue
+        gap = gap or piece.wide
+        ended = not width or len(before) < _SHORT * width or _ENDS.search(before[-12:]) is not None
+        lines.append(Line(piece.start, piece.start + len(text), text, gap, gap or ended, before))
+        before, gap = text, False
+    return lines
+
+
+def read_opening(document: Document, characters: int) -> list[Line]:
+    """Return the lines of a document's beginning; a cover page that is printed twice is no furniture here."""
+    return read_lines(replace(document, text=document.text[:characters], pages=()))
+
+
+class _Piece(NamedTuple):
+    start: int
+    end: int
+    wide: bool
+
+
+def _pieces(document: Document) -> Iterator[_Piece]:
+    """Yield every stretch between line ends or wide spaces; an empty one for a blank line; no furniture."""
+    text = document.text
+    furniture = iter([*_furniture(document), Span(len(text), len(text))])
+    skip = next(furniture)
+    for line in _LINE.finditer(text):
+        start, end = line.span()
+        while skip.end <= start < len(text):
+            skip = next(furniture)
+        if skip.start <= start < skip.end:
+            continue
+        found = False
+        for piece in _PIECE.finditer(text, start, end):
+            yield from _sentences(text, *piece.span(), wide=found)
+            found = True
+        if not found:
+            yield _Piece(start, start, False)
+
+
+def _furniture(document: Document) -> list[Span]:
+    """Return the page furniture but for headings that start a page: those stand once, running heads recur."""
+    texts = [document.text[start:end].strip() for start, end in document.furniture]
+    counts = Counter(texts)
+    pairs = zip(document.furniture, texts, strict=True)
+    return [span for span, text in pairs if counts[text] > 1 or not _NUMBERED_PART.fullmatch(text)]
+
+
+def _sentences(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
+    """Yield a stretch; a very long one in parts that begin where a sentence ends and a number or letter follows."""
+    marks = (
+        _INLINE.finditer(text, start, end) if end - start > _RUN_ON else _FIRST.finditer(text, start, start + _TITLE)
+    )
+    for mark in marks:
+        if mark.end() >= end:
+            break
+        yield _Piece(start, mark.start(), wide)
+        start, wide = mark.end(), False
+    yield _Piece(start, end, wide)
+
+
+def _width(lengths: Iterator[int]) -> int:
+    """Return how long a full line is, 0 where lines are not broken by a margin."""
+    ordered = sorted(length for length in lengths if length)
+    if not ordered:
+        return 0
+    width = ordered[min(len(ordered) * 9 // 10, len(ordered) - 1)]
+    return width if width <= _WRAPPED else 0
+
+
+# ---------------------------------------------------------------- the table of contents
+
+_CONTENTS = re.compile(r"^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b", re.IGNORECASE | re.MULTILINE)
+_ENTRY = re.compile(
+    r"(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|part|"
+    r"chapter|\d{1,3}\.)\b)",
+    re.IGNORECASE,
+)
+"""A page number at the end of an entry."""
+_NUMBERED = re.compile(r"\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$", re.IGNORECASE)
+_NEAR = 60_000
+_REACH = 320
+"""Entries of one table are not farther apart than this."""
+_JUMP = 40
+_MARKS = 20
+_LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
+
+
+def find_contents(text: str) -> Span:
+    """Return where the table of contents stands, empty when there is none: entries with rising page numbers."""
+    for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
+        page, entries, end = 0, 0, mark.end()
+        entry = _ENTRY.search(text, end, end + _REACH)
+        while entry:
+            number = int(entry[1])
+            named = _NUMBERED.search(text, max(mark.end(), entry.start() - 12), entry.start())
+            if not named and page <= number <= page + _JUMP:
+                page, entries, end = number, entries + 1, entry.end()
+            entry = _ENTRY.search(text, entry.end(), end + _REACH)
+        if entries >= 3:
+            return Span(mark.start(), end)
+    return Span(0, 0)
+
+
+def is_entry(text: str) -> bool:
+    """Return whether a line leads to a page number, as an entry of a table of contents does."""
+    return _LEADERS.search(text[-60:]) is not None

@@ -1,0 +1,178 @@
+"""The whole of it in a few lines: index a folder, search it, answer from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from engine import open_engine
+from evidence import readable
+from rag.answerers import Answerer, open_answerer
+from rag.assemble import assemble
+from rag.config import Config
+from rag.index import INDEX, Index, open_index
+from rag.ingest import Report, Summarise, ingest
+from rag.plugins import load_plugin
+from rag.retrieval.retrieve import retrieve
+from rag.retrieval.state import Retrieved
+from rag.seams import LLM, Answer, Context, Embedder
+from rag.summaries import open_summariser
+from rag.tokens import counter_for
+from rag.vectors import CachedEmbedder, VectorCache
+from schemas.cache import cache_folder
+from schemas.errors import BundleError
+from schemas.place import placed
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question with what was found for it and what was answered."""
+
+    retrieved: Retrieved
+    context: Context
+    answer: Answer
+
+
+class Pipeline:
+    """Documents to cited answers.
+
+    >>> pipeline = Pipeline(Config.preset("sac"))
+    >>> pipeline.index(Path("samples/cuad"), Path("index"))
+    >>> pipeline.search(["Who may terminate?"])[0].ranked[0].text
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        cache: Path | None = None,
+        jobs: int | None = None,
+        embedder: Embedder | None = None,
+        llm: LLM | None = None,
+    ) -> None:
+        """Make a pipeline; parts given here are used instead of those that the config names."""
+        self.config = config or Config.preset("sac")
+        self._cache = cache or cache_folder()
+        self._jobs = jobs or os.cpu_count() or 1
+        self._index: Index | None = None
+        self._given_embedder = embedder
+        self._given_llm = llm
+
+    # ---------------------------------------------------------------- the index
+
+    def index(self, source: Path | Iterable[Path], folder: Path, *, force: bool = False) -> Report:
+        """Build an index of a folder, of one file, or of some files; whole or not at all.
+
+        What was embedded before is not embedded again, so a run that was stopped goes on where it was.
+        """
+        paths = find_files(source) if isinstance(source, Path) else list(source)
+        if not paths:
+            raise BundleError(f"{source}: no document in it that can be read")
+        with placed(folder, force=force, kind=INDEX) as partial:
+            index = Index(partial, self.config, embedder=self.embedder.name, dimensions=self.embedder.dimensions)
+            report = self._ingest(paths, index)
+            if not len(index):
+                raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
+            index.save()
+        self._index = open_index(folder, self.config)
+        return report
+
+    def open(self, folder: Path) -> Pipeline:
+        """Use an index that was built before; return self."""
+        index = open_index(folder, self.config)
+        if index.embedder != self.embedder.name:
+            raise BundleError(f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; build it again")
+        self._index = index
+        return self
+
+    def add(self, path: Path) -> Report:
+        """Add a document to the open index and save it."""
+        report = self._ingest([path], self._opened)
+        self._opened.save()
+        return report
+
+    def remove(self, filename: str) -> None:
+        """Remove a document from the open index and save it."""
+        self._opened.remove(filename)
+        self._opened.save()
+
+    @property
+    def _opened(self) -> Index:
+        if self._index is None:
+            raise BundleError("no index is open: call index() or open() first")
+        return self._index
+
+    def _ingest(self, paths: Sequence[Path], index: Index) -> Report:
+        engine = open_engine("local", jobs=min(self._jobs, len(paths)))
+        return ingest(paths, index, self.config, engine=engine, embedder=self.embedder, summarise=self._summarise)
+
+    # ---------------------------------------------------------------- questions
+
+    def search(self, questions: Sequence[str]) -> list[Retrieved]:
+        """Return the passages found for each question."""
+        return retrieve(questions, self._opened, self.embedder, self.config, tokens=self._tokens)
+
+    def answer(self, questions: Sequence[str]) -> list[Answered]:
+        """Return an answer to each question, with citations that were checked."""
+        found = self.search(questions)
+        contexts = [self.context(retrieved) for retrieved in found]
+        answers = self._answerer.answer_all(
+            [(retrieved.question, context) for retrieved, context in zip(found, contexts, strict=True)]
+        )
+        return [Answered(r, c, a) for r, c, a in zip(found, contexts, answers, strict=True)]
+
+    def context(self, retrieved: Retrieved) -> Context:
+        """Return the numbered sources that an answer to a question is made from."""
+        names = {hit.chunk.document for hit in retrieved.selected}
+        summaries = {name: self._opened.entry(name).summary for name in sorted(names)}
+        return assemble(
+            retrieved.question, retrieved.selected, summaries=summaries, budget=self.config.budget, tokens=self._tokens
+        )
+
+    # ---------------------------------------------------------------- parts, opened when first needed
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder, behind the cache of vectors."""
+        inner = self._given_embedder
+        if inner is None:
+            module, argument = load_plugin("rag.embedders", self.config.embedder)
+            inner = module.open(argument)
+        return CachedEmbedder(inner, VectorCache(self._cache / "vectors", inner))
+
+    @cached_property
+    def llm(self) -> LLM | None:
+        """The language model, if there is one."""
+        if self._given_llm is not None or self.config.llm == "none":
+            return self._given_llm
+        module, argument = load_plugin("rag.llms", self.config.llm)
+        caps = {"max_requests": self.config.max_requests, "max_cost": self.config.max_cost}
+        options = {name: value for name, value in caps.items() if value is not None}
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options})
+        return llm
+
+    @cached_property
+    def _summarise(self) -> Summarise:
+        return open_summariser(self.config, llm=self.llm, cache=self._cache / "summaries")
+
+    @cached_property
+    def _answerer(self) -> Answerer:
+        return open_answerer(self.config, llm=self.llm)
+
+    @cached_property
+    def _tokens(self) -> Callable[[str], int]:
+        model = self.config.llm.partition(":")[2] or None
+        return counter_for(model)
+
+
+def find_files(source: Path, *, suffixes: Sequence[str] = ()) -> list[Path]:
+    """Return the readable files of a folder in order, or the file itself."""
+    if source.is_file():
+        return [source]
+    if not source.is_dir():
+        raise BundleError(f"{source}: no such file or folder")
+    files = sorted(path for path in source.rglob("*") if path.is_file() and readable(path))
+    return [path for path in files if not suffixes or path.suffix.lower().lstrip(".") in suffixes]

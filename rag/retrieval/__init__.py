@@ -1,0 +1,1 @@
+"""Questions to passages, in stages that are named, switchable and recorded."""

@@ -1,0 +1,56 @@
+"""The stages of the seed's recipe, each a small step that a setting switches on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+
+from rag.config import Config
+from rag.index import Index
+from rag.retrieval.state import State
+from rag.seams import Hit
+
+Tokens = Callable[[str], int]
+
+
+def choose_documents(state: State, index: Index, config: Config) -> None:
+    """Keep the best documents, judged by their passages among the first candidates; rank again within them."""
+    if not config.documents or not len(state.keys):
+        return
+    first = state.keys[: config.candidates * config.k]
+    scores: dict[int, list[float]] = defaultdict(list)
+    for number, score in zip(index.document_numbers(first), state.scores, strict=False):
+        scores[int(number)].append(float(score))
+    judged = {
+        number: config.document_max * max(found) + config.document_mean * float(np.mean(found))
+        for number, found in scores.items()
+    }
+    best = sorted(judged, key=lambda number: (-judged[number], number))[: config.documents]
+    state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}
+    found_scores, found_keys = index.store("chunk").search(
+        state.vector[None], len(state.keys), within=index.chunk_keys(best)
+    )
+    kept = found_keys[0] >= 0
+    state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
+
+
+def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
+    """Drop passages that score lower than the best by more than the threshold."""
+    if config.threshold is None or not hits:
+        return hits
+    least = hits[0].score - config.threshold
+    return [hit for hit in hits if hit.score >= least]
+
+
+def within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:
+    """Keep passages from the front while they fit; the first one always does."""
+    kept: list[Hit] = []
+    spent = 0
+    for hit in hits:
+        spent += tokens(hit.text)
+        if kept and spent > config.budget:
+            break
+        kept.append(hit)
+    return kept

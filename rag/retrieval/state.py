@@ -1,0 +1,37 @@
+"""What passes through the stages of retrieval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag.seams import Hit
+
+Keys = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+
+
+@dataclass
+class State:
+    """One question on its way: ranked chunks, and what each stage did."""
+
+    question: str
+    vector: npt.NDArray[np.float32]
+    keys: Keys
+    scores: Scores
+    trace: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What was found for a question."""
+
+    question: str
+    ranked: tuple[Hit, ...]
+    """All passages in order, as deep as was asked: metrics at k are prefixes of this."""
+    selected: tuple[Hit, ...]
+    """The few that an answer is made from."""
+    trace: dict[str, Any] = field(default_factory=dict)

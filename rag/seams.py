@@ -1,0 +1,174 @@
+"""The shapes that the parts of the pipeline hand to each other, and the protocols that plug-ins keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evidence import Span
+
+Vectors = npt.NDArray[np.float32]
+Keys = npt.NDArray[np.int64]
+Role = Literal["query", "passage"]
+Layer = Literal["document", "section", "chunk"]
+
+REFUSAL = "Not found in provided documents"
+"""What an answerer says when the sources do not hold the answer."""
+
+
+# ---------------------------------------------------------------- documents
+
+
+@dataclass(frozen=True)
+class Section:
+    """A stretch of a document under a heading; the leaves of the tree tile the text."""
+
+    span: Span
+    heading: str = ""
+    kind: str = "section"
+    """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
+    level: int = 0
+    children: tuple[Section, ...] = ()
+
+    def walk(self) -> Iterator[Section]:
+        """Yield this section and all below it, in reading order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a document says of itself on its first pages."""
+
+    title: str = ""
+    kind: str = ""
+    """contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide …"""
+    parties: tuple[str, ...] = ()
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A passage to be retrieved: a span, never a copy; its text is always `document.text[span]`."""
+
+    document: str
+    span: Span
+    section: str = ""
+    """The headings above it, outermost first, joined by " > "."""
+    page: int | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A chunk that was retrieved, and how near it is."""
+
+    chunk: Chunk
+    score: float
+    text: str = ""
+
+
+# ---------------------------------------------------------------- plug-ins
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. A module in `rag/embedders/` has `open(argument: str | None) -> Embedder`."""
+
+    name: str
+    """Model and variant: vectors are cached under it, so it changes whenever a vector would."""
+    dimensions: int
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        """Return one normalised row per text, in order."""
+
+
+class VectorStore(Protocol):
+    """Vectors with integer keys. A module in `rag/stores/` has `open(folder, argument, *, dimensions)`."""
+
+    def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
+        """Add rows."""
+
+    def remove(self, keys: Sequence[int] | Keys) -> None:
+        """Remove rows."""
+
+    def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
+        """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
+
+    def save(self) -> None:
+        """Write what was added to disk."""
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a language model is asked."""
+
+    user: str
+    system: str = ""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What it replied: text, or the error that took its place; never both."""
+
+    text: str = ""
+    error: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cached: bool = False
+
+
+class LLM(Protocol):
+    """A language model. A module in `rag/llms/` has `open(argument: str | None, options) -> LLM`."""
+
+    name: str
+
+    def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
+        """Return one completion per prompt, in order; a failure is a Completion with an error."""
+
+
+# ---------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True)
+class Source:
+    """A numbered passage of the context that an answer may cite."""
+
+    number: int
+    hit: Hit
+
+    @property
+    def document(self) -> str:
+        """The file it comes from."""
+        return self.hit.chunk.document
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an answerer is given: numbered sources in raw words, then what the documents are."""
+
+    text: str
+    sources: tuple[Source, ...]
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with its citations checked."""
+
+    text: str
+    citations: tuple[int, ...] = ()
+    """Numbers of sources that are cited, exist, and share words with the claim."""
+    unsupported: tuple[str, ...] = ()
+    """Claims whose citation names no source, or one that does not share their words."""
+    refused: bool = False
+    retried: bool = False
+    error: str = ""
+    usage: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,98 @@
+"""Where sentences end, in prose with clause numbers, company names and citations in square brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evidence import Span
+
+CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
+"""A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits."""
+
+_ITEM = r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])"
+_BREAK = re.compile(rf"\n[^\S\n]*\n\s*|\n(?=[^\S\n]*{_ITEM}\s)", re.IGNORECASE)
+_STOP = re.compile(rf"(?P<stop>[.!?…]+[\"'”’)]*)(?P<cites>(?:\s*{CITATION})*)")
+_LAST_WORD = re.compile(r"[\w.&'’/-]*$")
+_NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*([^\W_]+)")
+
+_NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
+"""Abbreviations that no sentence ends with."""
+_NUMBERED = frozenset(
+    """no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol sched ex exh app rule
+    jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+)
+"""Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer."""
+_FORMS = frozenset("inc ltd corp co llc llp lp plc bros jr sr dept assn est etc cie pty pte st".split())
+"""Abbreviations that can end a sentence: what follows decides."""
+_STARTERS = frozenset(
+    """the this that these those it its if in on at each any all no neither either both such where when while for under
+    upon subject however therefore there they he she we you as a an and but or with without not is are does yes
+    nothing section clause article""".split()
+)
+_ENUMERATOR = re.compile(r"\s*\(?(?:\d{1,2}(?:\.\d+)*|[a-z]|[ivxlc]{1,5})\)?", re.IGNORECASE)
+_INITIALS = re.compile(r"[a-z](?:\.[a-z])*")
+
+
+def sentences(text: str) -> list[Span]:
+    """Return the sentences in order, without the white space between them; a citation after a full stop is inside."""
+    found = []
+    start = 0
+    for gap in [*_BREAK.finditer(text), None]:
+        end = gap.start() if gap else len(text)
+        found += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
+        start = gap.end() if gap else end
+    return found
+
+
+def _within(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the sentences of one paragraph."""
+    begin = start
+    for match in _STOP.finditer(text, start, end):
+        cut = _cut(text, begin, end, match)
+        if cut is not None and cut > begin:
+            yield Span(begin, cut)
+            begin = cut
+    yield Span(begin, end)
+
+
+def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
+    """Return where the sentence ends that this stop may end, None where it goes on."""
+    cites = match["cites"]
+    if match.end() < end and not cites and not text[match.end()].isspace():
+        return None  # 3.5, U.S.A
+    following = _NEXT_WORD.match(text, match.end(), end)
+    word = following.group(1) if following else ""
+    # forty characters hold any abbreviation; a whole document may precede
+    near = max(begin, match.start() - 40)
+    whole = bool(cites) and not word[:1].islower()  # "… Acme Inc. [1] The term": cited, so complete
+    stop = word and not whole and match["stop"][0] == "."
+    if stop and _goes_on(text[near : match.start()], word, opening=near == begin):
+        return None
+    if word[:1].islower() and not text.startswith((")", "."), following.end() if following else end):
+        # "… two years. [2] says otherwise": the citation opens the next sentence; "… approx. five" has none
+        return match.end("stop") if cites and cites[0].isspace() else None
+    return match.end()
+
+
+def _goes_on(before: str, word: str, *, opening: bool) -> bool:
+    """Return whether a full stop between these belongs to an abbreviation or to a clause number."""
+    if opening and _ENUMERATOR.fullmatch(before):
+        return True  # "3. Term"
+    last = _LAST_WORD.findall(before)[0].lower().strip("'’")
+    if last in _NEVER:
+        return True
+    if last in _NUMBERED and (last != "no" or word[0].isdigit()):
+        return word[0].isdigit() or len(word) == 1
+    if last in _FORMS or _INITIALS.fullmatch(last):
+        return word[0].islower() or word.lower() not in _STARTERS
+    return False
+
+
+def _trim(text: str, span: Span) -> Span | None:
+    part = text[span.start : span.end]
+    stripped = part.strip()
+    if not stripped:
+        return None
+    start = span.start + part.index(stripped[0])
+    return Span(start, start + len(stripped))

@@ -1,0 +1,1 @@
+"""Texts to spans: one file per way of splitting, named by `--splitter`."""

@@ -1,0 +1,1 @@
+"""Vector stores: one file each, named by `--store NAME[:ARGUMENT]`."""

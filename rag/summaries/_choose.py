@@ -1,0 +1,25 @@
+"""Finds a summariser by the name of its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from rag.config import Config
+from rag.plugins import load_plugin
+from rag.seams import LLM
+from rag.summaries._cache import SummaryCache
+from rag.summaries._protocol import Summariser
+
+
+def open_summariser(config: Config, *, llm: LLM | None = None, cache: Path | None = None) -> Summariser:
+    """Return the summariser that a configuration names; `cache` is the folder where answers are kept."""
+    module, argument = load_plugin("rag.summaries", config.summaries)
+    opened = module.open(
+        argument,
+        llm=llm,
+        cache=SummaryCache(cache / "summaries.sqlite" if cache else None),
+        style=config.summary_style,
+        characters=config.summary_characters,
+    )
+    return cast(Summariser, opened)

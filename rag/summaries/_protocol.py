@@ -1,0 +1,62 @@
+"""What a summariser does, whoever writes the words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from evidence import Document
+from rag.seams import Profile, Section
+
+CHARACTERS = 150
+SECTION_CHARACTERS = 75
+TOLERANCE = 20
+"""A summary of 150 characters may have 170, one of a section 95."""
+
+
+Described = tuple[Document, Section, Profile]
+"""A document with its tree and its profile: what a summary is made from."""
+
+
+class Summariser(Protocol):
+    """Documents to a line. A module in `rag/summaries/` has `open(argument, *, llm, cache, style, characters)`."""
+
+    name: str
+    """Way, style and model: it changes whenever a summary would."""
+    counts: Counter[str]
+    """What became of the requests: asked, cached, cut, failed."""
+
+    def __call__(self, document: Document, root: Section, profile: Profile) -> str:
+        """Return a document's summary at the length that was set when this was opened."""
+
+    def summarise(
+        self,
+        document: Document,
+        root: Section,
+        profile: Profile,
+        *,
+        characters: int = CHARACTERS,
+        limit: int = CHARACTERS + TOLERANCE,
+    ) -> str:
+        """Return one line on a document, about `characters` long and never over the limit."""
+
+    def summarise_documents(
+        self,
+        items: Sequence[Described],
+        *,
+        characters: int = CHARACTERS,
+        limit: int = CHARACTERS + TOLERANCE,
+    ) -> list[str]:
+        """Return one line on each document, in order; a model is asked for all of them at once."""
+
+    def summarise_sections(
+        self,
+        document: Document,
+        sections: Sequence[Section],
+        profile: Profile,
+        *,
+        characters: int = SECTION_CHARACTERS,
+        limit: int = SECTION_CHARACTERS + TOLERANCE,
+    ) -> list[str]:
+        """Return one line on each section, in order."""

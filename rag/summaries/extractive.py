@@ -1,0 +1,179 @@
+"""Summaries in the document's own words: title, parties, subject; for a section its heading and first sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evidence import Document
+from evidence.casing import tidy
+from rag.profile import AGREED
+from rag.seams import LLM, Profile, Section
+from rag.sentences import sentences
+from rag.structure import cut
+from rag.summaries._cache import SummaryCache
+from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
+
+_NEAR = 12_000
+_BODY = 1500
+_MOST_NAMES = 3
+_STATES = re.compile(
+    r"(?:this|these|the) (?:[\w’'-]+ ){0,3}?(?:part|practice direction|guide|polic(?:y|ies)|statement|notice|rules|act|"
+    r"regulations?|order|directive|schedule) (?:\w+ ){0,3}?(?:deals?|sets? out|applies|apply|explains?|describes?|"
+    r"supplements?|contains?|informs?|provides?|governs?|lays? down|is intended|is about)\b",
+    re.IGNORECASE,
+)
+"""`This Part deals with …`"""
+_WISHES = re.compile(
+    r"\b(?:desires?|wish(?:es)?|intends?) (?:to|that)\b|\bengaged in\b|\bin the business of\b|\bcontemplates?\b",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"representations|income tax|hereinafter|set forth (?:the|their|herein)|as follows|foregoing|terms and conditions",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(
+    r"^(?:(?:whereas|now,? therefore|recitals?|background|witnesseth)\b[\s,:;]*(?:that\b)?\s*|"
+    r"\(?[A-Za-z0-9]{1,3}[.)]\s+|[\W\d])+",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"^(?:(?:article|section|part|chapter|rule|clause|schedule|exhibit|annex|appendix)\s+)?"
+    r"(?:§? ?[\d.]+[A-Z]?|[IVXL]+|[A-Z]|\(\w+\))[.:)]?(?:\s+|$)",
+    re.IGNORECASE,
+)
+_USUAL = re.compile(
+    r"(?:recitals?|whereas|background|preamble|introduction|definitions?|interpretation|miscellaneous|"
+    r"general(?: provisions)?|certain definitions|scope|signatures?|in witness whereof|now,? therefore|notices?|"
+    r"contents.*)\W*",
+    re.IGNORECASE,
+)
+"""Headings that say nothing of a document: each has them."""
+_WORD = re.compile(r"\w+")
+
+
+def open(argument: str | None, *, llm: LLM | None, cache: SummaryCache, style: str, characters: int) -> Extractive:  # noqa: ARG001
+    """Return the summariser that needs nothing but the text."""
+    return Extractive(characters)
+
+
+@dataclass
+class Extractive:
+    """Deterministic, offline, and never over the limit."""
+
+    length: int = CHARACTERS
+    name: str = "extractive"
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, document: Document, root: Section, profile: Profile) -> str:
+        """Return a document's summary at the length that was set when this was opened."""
+        return self.summarise(document, root, profile, characters=self.length, limit=self.length + TOLERANCE)
+
+    def summarise(
+        self,
+        document: Document,
+        root: Section,
+        profile: Profile,
+        *,
+        characters: int = CHARACTERS,
+        limit: int = CHARACTERS + TOLERANCE,
+    ) -> str:
+        """Return `Title between A and B: subject`."""
+        name = profile.title or document.filename
+        title = f"{name} between {_joined(profile.parties)}" if profile.parties else name
+        if len(title) > limit and profile.parties:
+            title = f"{cut(name, characters // 2)} between {_joined(profile.parties)}"
+        subject = _subject(document, root, name, agreed=profile.kind in AGREED)
+        return fit(f"{title}: {subject}" if subject else title, characters=characters, limit=limit)
+
+    def summarise_documents(
+        self,
+        items: Sequence[Described],
+        *,
+        characters: int = CHARACTERS,
+        limit: int = CHARACTERS + TOLERANCE,
+    ) -> list[str]:
+        """Return one line on each document."""
+        return [self.summarise(*item, characters=characters, limit=limit) for item in items]
+
+    def summarise_sections(
+        self,
+        document: Document,
+        sections: Sequence[Section],
+        profile: Profile,  # noqa: ARG002
+        *,
+        characters: int = SECTION_CHARACTERS,
+        limit: int = SECTION_CHARACTERS + TOLERANCE,
+    ) -> list[str]:
+        """Return `heading: first sentence` for each section."""
+        return [fit(_line(document, section), characters=characters, limit=limit) for section in sections]
+
+
+def fit(text: str, *, characters: int, limit: int) -> str:
+    """Return a text on one line: whole up to the limit, else cut at a word to the length that was asked for."""
+    text = " ".join(text.split())
+    return text if len(text) <= limit else cut(text, min(characters, limit))
+
+
+def section_body(document: Document, section: Section) -> str:
+    """Return the beginning of what stands under a section's heading."""
+    text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
+    words = [re.escape(word) for word in _WORD.findall(section.heading)]
+    spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
+    orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
+    for order in (spaced, *orders):  # a rule's title stands over its number
+        found = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
+        if found:
+            return text[found.end() :].lstrip(' \t\n.:;,-–—)”"')
+    return text.strip()
+
+
+def _joined(names: Sequence[str]) -> str:
+    shown = list(names[:_MOST_NAMES]) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+    return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+
+
+def _subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
+    """Return what a document is for: the sentence that says so, else what its sections are called."""
+    opening = document.text[:_NEAR]
+    recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
+    start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)
+    for sentence in sentences(opening[start:end]) if agreed else ():
+        words = _plain(opening[start + sentence.start : start + sentence.end])
+        if _sound(words, title) and _WISHES.search(words) and not _VAGUE.search(words):
+            return words
+    for sentence in sentences(opening):
+        words = _plain(opening[sentence.start : sentence.end])
+        if _sound(words, title) and _STATES.match(words):
+            return words
+    return "; ".join(_topics(root, title))
+
+
+def _plain(sentence: str) -> str:
+    return _PREFIX.sub("", " ".join(sentence.split())).rstrip(" .;,")
+
+
+def _sound(words: str, title: str) -> bool:
+    return 30 <= len(words) <= 400 and words.casefold()[:40] not in title.casefold()
+
+
+def _topics(root: Section, title: str) -> list[str]:
+    """Return the headings that tell what a document is about."""
+    parts = root.children
+    while len([part for part in parts if part.heading]) == 1:
+        parts = next(part for part in parts if part.heading).children
+    names = [_LABEL.sub("", part.heading) for part in parts if part.kind not in {"title", "agreement", "signature"}]
+    return [
+        tidy(name)
+        for name in names
+        if len(name) > 3 and not _USUAL.fullmatch(name) and name.casefold() not in title.casefold()
+    ]
+
+
+def _line(document: Document, section: Section) -> str:
+    body = " ".join(section_body(document, section).split())
+    first = next(iter(sentences(body)), None)
+    sentence = body[first.start : first.end] if first else ""
+    return f"{section.heading}: {sentence}" if section.heading and sentence else section.heading or sentence

@@ -1,0 +1,147 @@
+"""Vectors kept between runs, by text, role and model: what was embedded once is not embedded again."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from rag.embedders._unit import to_unit
+from rag.seams import Embedder, Role, Vectors
+from schemas.errors import ToolkitError
+
+_KEY = np.dtype([("digest", "<u8"), ("rest", "V24"), ("check", "<u4")])
+"""The sha256 of a role and a text, its first eight bytes apart to search by; and a checksum of the vector."""
+_SLAB = 1024
+"""Texts that are embedded before they are written: what a kill can cost."""
+
+_Keys = npt.NDArray[np.void]
+_Rows = npt.NDArray[np.int64]
+
+
+class VectorCache:
+    """One model's vectors in two files that only grow: keys, and rows of single-precision numbers.
+
+    A row counts once its key is written, so a kill leaves at most a tail that the next writer cuts off. Runs
+    share the files: writers take turns, and everybody sees what the others added. In memory are 24 bytes a
+    vector; the vectors stay on disk, at full precision, so that a second run gives the same numbers.
+    """
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self._dimensions = embedder.dimensions
+        readable = re.sub(r"[^\w.-]+", "-", embedder.name)[:60]
+        stem = f"{readable}-{hashlib.sha256(embedder.name.encode()).hexdigest()[:8]}-{self._dimensions}"
+        self._keys, self._vectors = folder / f"{stem}.keys", folder / f"{stem}.vectors"
+        self._width = 4 * self._dimensions
+        self._digests: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._sorted = self._digests
+        self._order: _Rows = np.empty(0, np.int64)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in (self._keys, self._vectors):
+                path.touch()
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+
+    def __len__(self) -> int:
+        """Return how many vectors there are."""
+        self._refresh()
+        return len(self._digests)
+
+    def get(self, texts: Sequence[str], *, role: Role) -> tuple[npt.NDArray[np.bool_], Vectors]:
+        """Return which texts are known, and a row for each text: its vector, or zeros."""
+        self._refresh()
+        vectors = np.zeros((len(texts), self._dimensions), np.float32)
+        known = np.zeros(len(texts), np.bool_)
+        if not len(self._digests) or not texts:
+            return known, vectors
+        wanted = _keys_of(texts, role)
+        last = np.searchsorted(self._sorted, wanted["digest"], side="right") - 1
+        rows = self._order[last]
+        kept = np.memmap(self._keys, _KEY, "r", shape=(len(self._digests),))[rows]
+        found = np.flatnonzero((last >= 0) & (kept["digest"] == wanted["digest"]) & (kept["rest"] == wanted["rest"]))
+        stored = np.memmap(self._vectors, "<f4", "r", shape=(len(self._digests), self._dimensions))
+        for position in found:
+            vector = stored[rows[position]]
+            if zlib.crc32(vector.tobytes()) == kept["check"][position]:
+                vectors[position], known[position] = vector, True
+        return known, vectors
+
+    def put(self, texts: Sequence[str], vectors: Vectors, *, role: Role) -> None:
+        """Add vectors."""
+        rows = np.ascontiguousarray(vectors, "<f4")
+        keys = _keys_of(texts, role)
+        keys["check"] = [zlib.crc32(row.tobytes()) for row in rows]
+        try:
+            with self._writing() as (key_file, vector_file):
+                vector_file.write(rows.tobytes())
+                vector_file.flush()
+                key_file.write(keys.tobytes())
+        except OSError as error:
+            raise _unwritable(self._vectors, error) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """Hold the files for this process alone, cut back to the rows that are whole in both."""
+        with self._keys.open("r+b") as key_file, self._vectors.open("r+b") as vector_file:
+            fcntl.flock(key_file, fcntl.LOCK_EX)
+            whole = self._whole()
+            for file, width in ((vector_file, self._width), (key_file, _KEY.itemsize)):
+                file.truncate(whole * width)
+                file.seek(whole * width)
+            yield key_file, vector_file
+            key_file.flush()  # before the lock goes with the file
+
+    def _whole(self) -> int:
+        return min(self._keys.stat().st_size // _KEY.itemsize, self._vectors.stat().st_size // self._width)
+
+    def _refresh(self) -> None:
+        seen, whole = len(self._digests), self._whole()
+        if whole == seen:
+            return
+        seen = seen if whole > seen else 0  # fewer: somebody cleared the files
+        new = np.fromfile(self._keys, _KEY, whole - seen, offset=seen * _KEY.itemsize)["digest"]
+        self._digests = np.concatenate([self._digests[:seen], new])
+        self._order = np.argsort(self._digests, kind="stable")  # of two rows for one text the later one counts
+        self._sorted = self._digests[self._order]
+
+
+def _keys_of(texts: Sequence[str], role: Role) -> _Keys:
+    """Return the keys; a text may hold half a surrogate pair."""
+    digests = [hashlib.sha256(f"{role}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
+    return np.frombuffer(b"".join(digest + bytes(4) for digest in digests), _KEY).copy()
+
+
+def _unwritable(path: Path, error: OSError) -> ToolkitError:
+    return ToolkitError(f"{path}: vectors cannot be kept: {error.strerror}; free space, or set EXHIBIT_CACHE elsewhere")
+
+
+class CachedEmbedder:
+    """An embedder that asks another one only for what the cache does not hold, and for each text once."""
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self._embedder, self._cache = embedder, cache
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        """Return one normalised row per text, in order."""
+        known, vectors = self._cache.get(texts, role=role)
+        places: dict[str, list[int]] = {}
+        for row in map(int, np.flatnonzero(~known)):
+            places.setdefault(texts[row], []).append(row)
+        missing = list(places)
+        for start in range(0, len(missing), _SLAB):
+            slab = missing[start : start + _SLAB]
+            fresh = to_unit(self._embedder.embed(slab, role=role), slab, name=self.name, dimensions=self.dimensions)
+            self._cache.put(slab, fresh, role=role)
+            for text, vector in zip(slab, fresh, strict=True):
+                vectors[places[text]] = vector
+        return vectors

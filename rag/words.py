@@ -1,0 +1,53 @@
+"""The words of a text that carry its meaning, reduced so that `terminated` meets `termination`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+
+_STOP = frozenset(
+    """a about above according after again against all also am an and any are as at be because been before being below
+    between both but by can cannot could consider did do does doing done during each either else every for from
+    further had has have having he her here hers him his how however i if in into is it its itself just like may me
+    might more most must my neither no nor not of off on one only or other others our out over own per please said
+    same shall she should so some such than that the their them then there these they this those through thus to too
+    under until up upon us very was we were what when where whether which while who whom whose why will with within
+    without would yes yet you your
+    forth foregoing hereby herein hereof hereto hereunder hereinafter notwithstanding pursuant set thereby therein
+    thereof thereto thereunder whereas wherein
+    accordance answer context document documents found says source sources state stated states provide provided
+    provides""".split()
+)
+"""Words that any passage has: English ones, those of legal drafting, and those that answers frame their claims with."""
+
+_ENDINGS = sorted(
+    """ifications ification ifying ified ifies ify ations ation ating ators ator ated ates ate itions ition itive
+    ivity ively ives ive ments ment ions ion ings ing ities ity ably able ibly ible ances ance ences ence ants ant
+    ents ent ures ure als al ers er ors or edly ed ies ied ly es s e y""".split(),
+    key=lambda ending: (-len(ending), ending),
+)
+_SHORT = frozenset({"s", "es", "e", "ed", "ing"})
+"""Endings that may leave three letters; the others leave four."""
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """Return a word without its ending, in lower case; light: it errs towards leaving words apart."""
+    word = word.lower().removesuffix("'s")
+    for ending in _ENDINGS:
+        left = len(word) - len(ending)
+        if word.endswith(ending) and left >= (3 if ending in _SHORT else 4) and not word.endswith("ss"):
+            word = word[:left]
+            break
+    bare = word.rstrip("e")  # agree, agreed, agreement
+    return bare if len(bare) >= 3 else word
+
+
+def content_words(text: str) -> list[str]:
+    """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
+    plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).lower()
+    return [stem(word) for word in _WORD.findall(plain) if len(word) > 1 and word not in _STOP]

@@ -1,0 +1,65 @@
+"""Looking into an index from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from converters.cpr import run as cpr
+from rag import Config, Pipeline
+from rag.inspect import main
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, samples):
+    folder = tmp_path_factory.mktemp("inspect")
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    (corpus / "policy.txt").write_text("PRIVACY POLICY\n\nThis Privacy Policy says what we collect: your location.\n")
+    (corpus / "deal.txt").write_text(
+        "SUPPLY AGREEMENT\n\nThis Supply Agreement is made between Alder Ltd and Birch Inc.\n\n"
+        "1. Governing Law. This Agreement is governed by the law of Norway.\n\n"
+        "2. Termination. Either party may terminate on ninety days' notice, a time limit that runs from receipt.\n"
+    )
+    Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=folder / "cache").index(corpus, folder / "index")
+    return str(folder / "index")
+
+
+def test_list_and_categories(index, capsys):
+    assert main([index, "list"]) == 0
+    out = capsys.readouterr().out
+    assert "deal.txt" in out and "policy.txt" in out and "category" in out
+    assert main([index, "categories", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert sum(row["documents"] for row in counts) == 2 and len(counts) == 2
+    assert main([index, "list", "--category", counts[0]["category"], "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+
+
+def test_search(index, capsys):
+    assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found[0]["sourcefile"] == "deal.txt" and "Norway" in found[0]["content"]
+    assert main([index, "search", "--query", "law of Norway"]) == 0
+    assert "score" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        main([index, "search"])
+
+
+def test_test(index, capsys):
+    assert main([index, "test"]) == 0
+    assert "FAIL" not in capsys.readouterr().out
+
+
+def test_export_is_what_the_cpr_converter_reads(index, tmp_path, capsys):
+    out = tmp_path / "export.json"
+    assert main([index, "export", "--query", "law of Norway", "--out", str(out)]) == 0
+    assert cpr(["--from-search", str(out), "--ground-truth-out", str(tmp_path / "truth.jsonl")]) == 0
+    [line] = (tmp_path / "truth.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "law of Norway" in json.loads(line)["question"] and "deal.txt" in json.loads(line)["truth"]
+
+
+def test_no_index_is_a_clear_error(tmp_path, capsys):
+    assert main([str(tmp_path), "list"]) == 1
+    assert "no index there" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""The pipeline's own commands, and the example in its documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rag.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch, samples):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
+    flags = ["--out", str(tmp_path / "index"), "--preset", "sac-multilayer", "--embedder", "hashing", "--size", "300"]
+    assert main(["index", str(source), *flags, "--threshold", "none"]) == 0
+    return str(tmp_path / "index")
+
+
+def test_index_search_answer(index, capsys):
+    capsys.readouterr()
+    question = "Which law governs the distributor agreement?"
+    assert main(["search", index, question, "--k", "3", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert len(found["passages"]) == 3 and all(len(hit["text"]) <= 300 for hit in found["passages"])
+    assert main(["answer", index, question, "another question?"]) == 0
+    out = capsys.readouterr().out
+    assert question in out and "another question?" in out and "[1]" in out
+
+
+def test_a_setting_overrules_the_preset(index):
+    config = json.loads((Path(index) / "manifest.json").read_text(encoding="utf-8"))["config"]
+    assert config["size"] == 300 and config["layers"] == "all" and config["embedder"] == "hashing"
+
+
+def test_errors_are_one_line(index, tmp_path, capsys):
+    assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
+    assert main(["index", str(tmp_path / "nowhere"), "--out", str(tmp_path / "i")]) == 1
+    assert main(["index", str(tmp_path), "--out", str(tmp_path / "i"), "--size", "many"]) == 1
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert len(errors) == 3 and all(line.startswith("error: ") for line in errors) and "size" in errors[2]
+
+
+def test_the_example_of_the_documentation_runs(tmp_path):
+    text = (ROOT / "docs" / "rag.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    # the same lines, with the embedder that needs no model
+    code = code.replace("size=400", 'size=400, embedder="hashing"')
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "EXHIBIT_CACHE": str(tmp_path / "cache"), "PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "6 documents" in done.stdout

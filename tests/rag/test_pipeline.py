@@ -1,0 +1,338 @@
+"""The whole pipeline on our own samples: indexed, searched, answered, changed, damaged, stopped and gone on with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidence import fold
+from rag import Config, Pipeline
+from rag.embedders.hashing import Hashing
+from rag.index import open_index
+from rag.pipeline import find_files
+from schemas.errors import BundleError, ToolkitError
+
+ROOT = Path(__file__).parents[2]
+
+
+class Counting(Hashing):
+    """An embedder that counts what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.texts: list[str] = []
+
+    def embed(self, texts, *, role):
+        self.texts += texts
+        return super().embed(texts, role=role)
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    clause = "1.{n} {title}. {body}\n\n"
+    for name, party, law in (
+        ("alder", "Alder Ltd", "Norway"),
+        ("birch", "Birch Inc.", "Ohio"),
+        ("cedar", "Cedar SA", "Chile"),
+    ):
+        text = f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n"
+        bodies = [
+            ("Term", "The term of this Agreement is five years from the Effective Date."),
+            ("Governing Law", f"This Agreement is governed by the law of {law}."),
+            ("Notice", f"{party} shall give ninety days' notice of termination in writing."),
+        ]
+        text += "".join(clause.format(n=n, title=t, body=b) for n, (t, b) in enumerate(bodies, 1))
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def make(tmp_path):
+    def run(preset: str = "sac", **settings) -> Pipeline:
+        embedder = settings.pop("embedder", None) or Hashing(256)
+        config = Config.preset(preset, **settings)
+        return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=embedder)
+
+    return run
+
+
+@pytest.fixture
+def ready(make, corpus, tmp_path) -> Pipeline:
+    pipeline = make("sac-multilayer", size=120)
+    pipeline.index(corpus, tmp_path / "index")
+    return pipeline
+
+
+def test_a_few_lines_do_it(make, corpus, tmp_path):
+    pipeline = make(size=120)
+    report = pipeline.index(corpus, tmp_path / "index")
+    assert (report.documents, report.set_aside) == (3, ()) and report.chunks >= 9
+    [found] = pipeline.search(["Which law governs the agreement of Birch Inc.?"])
+    assert found.ranked[0].chunk.document == "birch.txt"
+    again = make(size=120).open(tmp_path / "index")
+    assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
+
+
+@pytest.mark.parametrize("preset", ["naive", "rcts", "sac", "sac-multilayer"])
+def test_chunks_tile_every_document_and_hold_its_own_words(make, corpus, tmp_path, preset):
+    pipeline = make(preset, size=80)
+    pipeline.index(corpus, tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    for entry in index.documents:
+        text = (corpus / entry.filename).read_text(encoding="utf-8")
+        chunks = [index.chunk(int(key)) for key in index.chunk_keys([entry.number])]
+        assert fold("".join(index.text(chunk) for chunk in chunks)) == fold(text)
+        assert all(chunk.document == entry.filename and len(index.text(chunk)) <= 80 for chunk in chunks)
+
+
+def test_the_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
+    embedder = Counting()
+    pipeline = make("sac", size=120, embedder=embedder)
+    pipeline.index(corpus, tmp_path / "index")
+    summary = open_index(tmp_path / "index").entry("alder.txt").summary
+    assert "Alder" in summary
+    assert sum(text.startswith(f"{summary}\n") for text in embedder.texts) >= 3
+    [answered] = pipeline.answer(["What is the term of the Alder agreement?"])
+    assert all(not hit.text.startswith(summary) for hit in answered.retrieved.ranked)
+    plain = Counting()
+    make("rcts", size=120, embedder=plain).index(corpus, tmp_path / "plain")
+    assert not any(text.startswith(summary) for text in plain.texts)
+
+
+def test_a_second_run_embeds_nothing(make, corpus, tmp_path):
+    first, second = Counting(), Counting()
+    make("sac-multilayer", embedder=first).index(corpus, tmp_path / "one")
+    make("sac-multilayer", embedder=second).index(corpus, tmp_path / "two")
+    assert first.texts and second.texts == []
+
+
+def test_three_layers(ready):
+    index = ready._opened
+    assert len(index.store("document")) == 3
+    assert len(index.store("section")) == sum(len(entry.sections) for entry in index.documents) >= 9
+    assert len(index.store("chunk")) == len(index)
+
+
+def test_stages_are_recorded_and_passages_come_from_two_documents(ready):
+    [found] = ready.search(["notice of termination Alder Ltd"])
+    assert len(found.trace["documents"]) == 2 and found.trace["search"]["layer"] == "chunk"
+    assert {hit.chunk.document for hit in found.ranked} == set(found.trace["documents"])
+    assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
+    best = found.ranked[0].score
+    assert all(hit.score >= best - 0.25 for hit in found.selected)
+
+
+def test_one_search_serves_metrics_and_answers(make, corpus, tmp_path):
+    pipeline = make("sac", size=60)
+    pipeline.index(corpus, tmp_path / "index")
+    [found] = pipeline.search(["term"])
+    assert len(found.ranked) > len(found.selected) == 6
+
+
+def test_sections_and_pages_are_known(make, samples, tmp_path):
+    pipeline = make("rcts")
+    pdf = next((samples / "cuad").rglob("TESSALINE*.pdf"))
+    pipeline.index(pdf, tmp_path / "index")
+    [found] = pipeline.search(["source code escrow deposit"])
+    hit = next(hit for hit in found.ranked if "escrow" in hit.text.lower())
+    assert (hit.chunk.page == 2 and "Escrow" in hit.chunk.section) or "HOSTING" in hit.chunk.section
+
+
+def test_page_furniture_is_not_embedded(make, samples, tmp_path):
+    embedder = Counting()
+    pipeline = make("rcts", embedder=embedder)
+    pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")
+    assert not any("Source: TESSALINE SOFTWARE" in text for text in embedder.texts)
+
+
+def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
+    embedder = Counting()
+    pipeline = make("sac-multilayer", size=120, embedder=embedder)
+    pipeline.index(corpus, tmp_path / "index")
+    (tmp_path / "elm.txt").write_text("LEASE\n\nThis Lease is governed by the law of Peru.\n", encoding="utf-8")
+    before = len(embedder.texts)
+    pipeline.add(tmp_path / "elm.txt")
+    assert len(embedder.texts) - before <= 6
+    assert pipeline.search(["law of Peru lease"])[0].ranked[0].chunk.document == "elm.txt"
+    pipeline.remove("birch.txt")
+    reopened = make("sac-multilayer", size=120, embedder=Counting()).open(tmp_path / "index")
+    assert [entry.filename for entry in reopened._opened.documents] == ["alder.txt", "cedar.txt", "elm.txt"]
+    assert all(hit.chunk.document != "birch.txt" for hit in reopened.search(["Birch Inc. Ohio"])[0].ranked)
+    with pytest.raises(BundleError, match="already"):
+        pipeline.add(tmp_path / "elm.txt")
+    with pytest.raises(BundleError, match="no document 'gone.txt'"):
+        pipeline.remove("gone.txt")
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "chunks.npz", "chunk.faiss", "manifest.json"])
+def test_a_damaged_index_is_refused_with_what_to_do(ready, make, tmp_path, name):
+    path = tmp_path / "index" / name
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ToolkitError, match="again"):
+        make("sac-multilayer", size=120).open(tmp_path / "index")
+
+
+def test_an_index_made_otherwise_is_refused(ready, make, tmp_path):
+    with pytest.raises(BundleError, match=r"made with other settings \(size\); build it again"):
+        make("sac-multilayer", size=300).open(tmp_path / "index")
+    with pytest.raises(BundleError, match="embedded by hashing-256, not hashing-64"):
+        make("sac-multilayer", size=120, embedder=Hashing(64)).open(tmp_path / "index")
+    with pytest.raises(BundleError, match="no index there"):
+        make().open(tmp_path / "nowhere")
+    # settings that only matter when a question comes do not matter here
+    make("sac-multilayer", size=120, k=3, threshold=None).open(tmp_path / "index")
+
+
+def test_an_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path):
+    with pytest.raises(BundleError, match="--force"):
+        make().index(corpus, tmp_path / "index")
+    make().index(corpus, tmp_path / "index", force=True)
+
+
+def test_odd_corpora(make, tmp_path):
+    pipeline = make()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BundleError, match="no document in it"):
+        pipeline.index(tmp_path / "empty", tmp_path / "i1")
+    with pytest.raises(BundleError, match="no such file or folder"):
+        pipeline.index(tmp_path / "nowhere", tmp_path / "i2")
+    (tmp_path / "blank.txt").write_text("   \n")
+    with pytest.raises(BundleError, match="nothing to index: .*no text in it"):
+        pipeline.index(tmp_path / "blank.txt", tmp_path / "i3")
+    (tmp_path / "one.txt").write_text("The only clause.")
+    report = pipeline.index([tmp_path / "blank.txt", tmp_path / "one.txt"], tmp_path / "i4")
+    assert report.documents == 1 and "blank.txt" in report.set_aside[0]
+
+
+def test_odd_questions(ready):
+    blank, long, plain = ready.search(["  ", "termination " * 10_000, "term"])
+    assert blank.ranked == () and long.ranked and plain.ranked
+    assert len(plain.ranked) <= len(ready._opened)  # depth 64 is more than there is
+
+
+def test_a_large_text_and_many_small_ones(make, tmp_path):
+    (tmp_path / "many").mkdir()
+    for number in range(2000):
+        (tmp_path / "many" / f"{number}.txt").write_text(f"Clause {number} binds party {number}.")
+    pipeline = make("rcts")
+    assert pipeline.index(tmp_path / "many", tmp_path / "i1").documents == 2000
+    assert pipeline.search(["party 1234"])[0].ranked
+    (tmp_path / "big.txt").write_text("Every clause binds the parties and their successors. " * 20_000)
+    report = pipeline.index(tmp_path / "big.txt", tmp_path / "i2")
+    assert report.documents == 1 and report.chunks > 2000
+
+
+class Stopping(Counting):
+    """An embedder whose process is stopped after a while."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+
+    def embed(self, texts, *, role):
+        if len(self.texts) + len(texts) > self.after:
+            raise KeyboardInterrupt
+        return super().embed(texts, role=role)
+
+
+def test_a_stopped_ingest_goes_on_where_it_was(make, tmp_path):
+    (tmp_path / "many").mkdir()
+    for number in range(40):
+        clauses = "".join(f"{n}. Clause {n} of deal {number} binds the parties.\n\n" for n in range(60))
+        (tmp_path / "many" / f"{number}.txt").write_text(clauses)
+    first = Stopping(1100)
+    with pytest.raises(KeyboardInterrupt):
+        make("rcts", size=100, embedder=first).index(tmp_path / "many", tmp_path / "index")
+    assert not (tmp_path / "index").exists() and len(first.texts) >= 500
+    second, fresh = Counting(), Counting()
+    make("rcts", size=100, embedder=second).index(tmp_path / "many", tmp_path / "index")
+    other = Pipeline(Config.preset("rcts", size=100), cache=tmp_path / "other", jobs=1, embedder=fresh)
+    other.index(tmp_path / "many", tmp_path / "whole")
+    assert len(first.texts) + len(second.texts) == len(fresh.texts)
+    for name in ("documents.jsonl", "chunk.faiss"):
+        assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_tiny_files(make, tmp_path):
+    (tmp_path / "many").mkdir()
+    for number in range(100_000):
+        (tmp_path / "many" / f"{number}.txt").write_text(f"Clause {number} binds party {number}.")
+    pipeline = make("rcts", embedder=Hashing(32))
+    assert pipeline.index(tmp_path / "many", tmp_path / "index").documents == 100_000
+    assert pipeline.search(["party 1234"])[0].ranked
+
+
+@pytest.mark.slow
+def test_a_text_of_fifty_megabytes(make, tmp_path):
+    sentence = "Every clause binds the parties, their successors and their permitted assigns, without limit. "
+    (tmp_path / "big.txt").write_text("".join(f"{n}. {sentence}\n" for n in range(520_000)))
+    assert (tmp_path / "big.txt").stat().st_size > 50_000_000
+    report = make("rcts", embedder=Hashing(32)).index(tmp_path / "big.txt", tmp_path / "index")
+    assert report.chunks > 100_000
+
+
+class Broken(Hashing):
+    """An embedder that gives what is no number."""
+
+    def embed(self, texts, *, role):
+        return np.full((len(texts), self.dimensions), np.nan, dtype=np.float32)
+
+
+def test_an_embedder_that_gives_nan_is_found_out(make, corpus, tmp_path):
+    with pytest.raises(ToolkitError, match="no finite numbers for the text"):
+        make(embedder=Broken(32)).index(corpus, tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+def test_answers_cite_and_refuse(ready):
+    told, unknown = ready.answer(
+        ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup final?"]
+    )
+    assert "Chile" in told.answer.text and told.answer.citations
+    assert told.context.sources[told.answer.citations[0] - 1].document == "cedar.txt"
+    assert unknown.answer.refused
+
+
+def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
+    (tmp_path / "mine.toml").write_text('splitter = "naive"\nsize = 300\n')
+    assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["size"] == 300
+    (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
+    with pytest.raises(ToolkitError, match="colour: .*; settings are splitter"):
+        Config.preset(str(tmp_path / "bad.toml"))
+    with pytest.raises(ToolkitError, match="there are naive, rcts, sac, sac-multilayer"):
+        Config.preset("none-such")
+
+
+def test_find_files_takes_what_can_be_read(corpus):
+    (corpus / "image.png").touch()
+    (corpus / "sub").mkdir()
+    (corpus / "sub" / "x.md").write_text("x")
+    assert [path.name for path in find_files(corpus)] == ["alder.txt", "birch.txt", "cedar.txt", "x.md"]
+    assert [path.name for path in find_files(corpus, suffixes=["md"])] == ["x.md"]
+
+
+def test_importing_rag_is_light():
+    code = "import sys, rag; sys.exit(bool({'faiss', 'onnxruntime', 'torch', 'numpy', 'pypdfium2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
+    from rag.index import INDEX
+    from schemas.place import placed
+
+    with placed(tmp_path / "index", force=False, kind=INDEX), pytest.raises(BundleError, match="another run"):
+        make().index(corpus, tmp_path / "index")
+
+
+def test_the_manifest_says_what_it_was_made_with(ready, tmp_path):
+    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["config"]["size"] == 120 and manifest["embedder"] == "hashing-256"
+    assert manifest["counts"]["documents"] == 3 and manifest["counts"]["document vectors"] == 3

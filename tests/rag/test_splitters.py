@@ -1,0 +1,164 @@
+"""Chunks tile the text, keep to the size, and are those that splitting at every separator and joining would give."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evidence import Span
+from rag.plugins import load_plugin, plugin_names
+from rag.splitters import naive, rcts, sections
+from schemas.errors import ToolkitError
+
+TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
+SIZES = st.integers(1, 40)
+SEPARATORS = st.sampled_from([rcts.SEPARATORS, rcts.SENTENCES, ("\n\n\n", " "), (". ",), ("",), ()])
+CLAUSE = (
+    "9.1 Either party may terminate this Agreement upon thirty (30) days' written notice; provided, however, that "
+    "Harrow Mill Ltd. may not terminate before 1 March 2027.\n\n9.2 Sections 4.2(a) and 7 survive termination."
+)
+
+
+def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) -> list[str]:
+    """Split at every occurrence of the first separator, join neighbours while they fit, go on with what is too long."""
+    if len(text) <= size:
+        return [text] if text else []
+    if not separators or not separators[0]:
+        return [text[start : start + size] for start in range(0, len(text), size)]
+    marks = [m.start() if keep == "start" else m.end() for m in re.finditer(re.escape(separators[0]), text)]
+    edges = sorted({0, *marks, len(text)})
+    chunks: list[str] = []
+    joined = ""
+    for start, end in pairwise(edges):
+        piece = text[start:end]
+        if len(joined) + len(piece) > size:
+            chunks += [joined] if joined else []
+            joined = ""
+        if len(piece) > size:
+            chunks += by_the_book(piece, size, separators[1:], keep)
+        else:
+            joined += piece
+    return chunks + ([joined] if joined else [])
+
+
+@given(TEXTS, SIZES, SEPARATORS, st.sampled_from(["start", "end"]))
+@example("\n\n\n\n\nab", 2, rcts.SEPARATORS, "start")
+@example("\n\n\nab\n\n\n", 3, rcts.SEPARATORS, "end")
+@example(".. a.. b", 3, rcts.SENTENCES, "start")
+def test_the_chunks_are_those_of_the_definition(text, size, separators, keep):
+    spans = rcts.split(text, size=size, separators=separators, keep=keep)
+    assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
+
+
+@given(st.text(max_size=300), SIZES, SEPARATORS)
+def test_spans_tile_the_text_and_keep_to_the_size(text, size, separators):
+    for split in (rcts.split, naive.split, sections.split):
+        spans = split(text, size=size, separators=separators)
+        assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
+        assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)]
+
+
+@given(TEXTS, SIZES, st.data())
+def test_with_overlap_nothing_is_lost_and_nothing_is_larger(text, size, data):
+    overlap = data.draw(st.integers(0, size - 1))
+    for split in (rcts.split, naive.split, sections.split):
+        spans = split(text, size=size, overlap=overlap)
+        assert all(0 < span.end - span.start <= size for span in spans)
+        reached = 0
+        for start, end in spans:
+            assert reached - overlap <= start <= reached < end
+            reached = end
+        assert reached == len(text)
+
+
+def test_an_overlap_begins_at_a_word():
+    text = CLAUSE.replace("\n\n", " ")
+    first, second, *_ = rcts.split(text, size=100, overlap=30, separators=[" "])
+    assert first.start == 0 and first.end - 30 <= second.start < first.end
+    assert text[second.start - 1] == " "
+
+
+def test_paragraphs_come_first_then_sentences():
+    spans = rcts.split(CLAUSE, size=170)
+    assert [CLAUSE[a:b] for a, b in spans] == [CLAUSE[: CLAUSE.index("\n\n")], CLAUSE[CLAUSE.index("\n\n") :]]
+    assert [CLAUSE[a:b][:6] for a, b in rcts.split(CLAUSE, size=120)] == ["9", ".1 Eit", "; prov", ". may ", "\n\n9.2 "]
+
+
+def test_the_variant_sentences_cuts_no_number_and_leaves_the_stop_with_its_sentence():
+    split = rcts.open("sentences")
+    text = "Fees are $10,000.00 under Section 3.4(2). The Supplier, Corvid Ltd, pays them. It pays in euro."
+    assert [text[a:b] for a, b in split(text, size=45)] == [
+        "Fees are $10,000.00 under Section 3.4(2). ",
+        "The Supplier, Corvid Ltd, pays them. ",
+        "It pays in euro.",
+    ]
+
+
+@given(TEXTS, SIZES, st.lists(st.tuples(st.integers(-5, 210), st.integers(-5, 210)), max_size=6), st.integers(0, 9))
+def test_no_chunk_crosses_a_section(text, size, edges, overlap):
+    given_sections = [Span(min(pair), max(pair)) for pair in edges]
+    spans = sections.split(text, size=size, overlap=min(overlap, size - 1), sections=given_sections)
+    for edge in (edge for section in given_sections for edge in section):
+        assert not any(start < edge < end for start, end in spans)
+    assert sum(end - start for start, end in spans) >= len(text) and (not text or spans[-1].end == len(text))
+
+
+def test_within_a_section_it_splits_like_rcts():
+    half = CLAUSE.index("\n\n")
+    parts = sections.split(CLAUSE, size=60, sections=[Span(0, half), Span(half, len(CLAUSE))])
+    second = [Span(a + half, b + half) for a, b in rcts.split(CLAUSE[half:], size=60)]
+    assert parts == rcts.split(CLAUSE[:half], size=60) + second
+
+
+def test_naive_cuts_every_so_many_characters():
+    assert naive.split("abcdefgh", size=3) == [Span(0, 3), Span(3, 6), Span(6, 8)]
+    assert naive.split("abcdefgh", size=4, overlap=2) == [Span(0, 4), Span(2, 6), Span(4, 8)]
+
+
+@pytest.mark.parametrize("text", ["x", "\n", " ", ".", "\n\n.", "a\n"])
+@pytest.mark.parametrize("keep", ["start", "end"])
+def test_five_million_characters_of_the_same(text, keep):
+    long = text * (5_000_000 // len(text))
+    spans = rcts.split(long, keep=keep)
+    assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(long)]
+    assert max(end - start for start, end in spans) <= 500 and len(spans) <= 20_100
+
+
+def test_many_sections_of_a_text_without_most_separators():
+    text = "word " * 200_000
+    given_sections = [Span(at, at + 1000) for at in range(0, len(text), 1000)]
+    spans = sections.split(text, sections=given_sections)
+    assert {span.end for span in given_sections} <= {span.end for span in spans} and spans[-1].end == len(text)
+
+
+def test_nothing_gives_nothing():
+    assert [split("", size=5) for split in (rcts.split, naive.split, sections.split)] == [[], [], []]
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
+def test_sizes_that_cannot_be_are_refused(size, overlap):
+    for split in (rcts.split, naive.split, sections.split):
+        with pytest.raises(ToolkitError, match="choose"):
+            split("text", size=size, overlap=overlap)
+
+
+def test_splitters_are_opened_by_name():
+    assert plugin_names("rag.splitters") == ["naive", "rcts", "sections"]
+    for name in plugin_names("rag.splitters"):
+        module, argument = load_plugin("rag.splitters", name)
+        assert module.open(argument)("ab", size=1) == [Span(0, 1), Span(1, 2)]
+    assert sections.open("sentences")("Art. 3.4 a", size=6)[0] == Span(0, 5)
+    for module, argument in ((rcts, "words"), (sections, "words"), (naive, "words")):
+        with pytest.raises(ToolkitError, match="words"):
+            module.open(argument)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_sample_becomes_the_chunks_that_its_figures_rest_on(data):
+    texts = [path.read_text(encoding="utf-8") for path in (data / "legalbenchrag" / "corpus").rglob("*.txt")]
+    assert sum(len(rcts.split(text)) for text in texts) == 34_180

@@ -1,0 +1,284 @@
+"""Summaries: one line, never over the limit, asked once, and in the text's own words where a model fails."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evidence import Document
+from rag.config import Config
+from rag.profile import read_profile
+from rag.seams import Completion, Profile, Prompt, Section
+from rag.structure import read_structure
+from rag.summaries import SummaryCache, open_summariser
+from rag.summaries.extractive import Extractive, fit
+from rag.summaries.llm import LLMSummaries
+from schemas.errors import ToolkitError
+
+TEXT = """SUPPLY AGREEMENT
+This Supply Agreement is made on 3 May 2021 between Alder Mills Limited (“Alder”) and Birch Foods plc (“Birch”).
+RECITALS
+A. Alder desires to sell flour to mills in Kent.
+B. Birch bakes bread.
+NOW, THEREFORE, the parties agree:
+1. Term. The term of this Agreement is five years. It may be renewed.
+2. Price. The price of the flour is set out in Schedule 1.
+"""
+
+
+def read(text: str, name: str = "a.txt") -> tuple[Document, Section, Profile]:
+    document = Document(name, text)
+    return document, read_structure(document), read_profile(document)
+
+
+class Scripted:
+    """A model that answers from a function of prompt and turn, and counts what it is asked."""
+
+    def __init__(self, reply: Callable[[Prompt], Completion], name: str = "scripted-1") -> None:
+        self.name = name
+        self.reply = reply
+        self.asked: list[Prompt] = []
+        self.calls = 0
+
+    def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
+        self.calls += 1
+        self.asked += prompts
+        return [self.reply(prompt) for prompt in prompts]
+
+
+# ---------------------------------------------------------------- extractive
+
+
+def test_a_document_is_its_title_its_parties_and_its_subject():
+    assert Extractive()(*read(TEXT)) == (
+        "Supply Agreement between Alder Mills Limited and Birch Foods plc: Alder desires to sell flour to mills in Kent"
+    )
+
+
+def test_without_a_stated_purpose_the_subject_is_what_the_sections_are_called():
+    text = "NON-DISCLOSURE AGREEMENT\n1. Definitions. X.\n2. Return of Information. Y.\n3. No Warranty. Z.\n"
+    assert Extractive()(*read(text)) == "Non-Disclosure Agreement: Return of Information; No Warranty"
+
+
+def test_rules_say_what_they_deal_with():
+    text = (
+        "PART 30 - TRANSFER\n\n---\n\nScope of this Part\n\n30.1\n\n(1) This Part deals with the transfer of claims.\n"
+    )
+    assert Extractive()(*read(text)) == "Part 30 - Transfer: This Part deals with the transfer of claims"
+
+
+def test_a_section_is_its_heading_and_its_first_sentence():
+    document, root, profile = read(TEXT)
+    sections = [part for part in root.walk() if part.heading.startswith(("1.", "2."))]
+    assert Extractive().summarise_sections(document, sections, profile) == [
+        "1. Term: The term of this Agreement is five years.",
+        "2. Price: The price of the flour is set out in Schedule 1.",
+    ]
+
+
+def test_a_rule_whose_title_stands_over_its_number():
+    document, root, profile = read("PART 3 - X\n\n---\n\nScope\n\n3.1\n\nThe court manages cases.\n")
+    section = next(part for part in root.walk() if part.heading == "3.1 Scope")
+    assert Extractive().summarise_sections(document, [section], profile) == ["3.1 Scope: The court manages cases."]
+
+
+def test_a_document_without_text_is_called_by_its_name():
+    assert Extractive()(*read("", "scan-7.pdf")) == "scan-7"
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.text(max_size=300),
+    st.lists(st.text(min_size=1, max_size=60), max_size=6),
+    st.integers(20, 200),
+    st.integers(0, 30),
+)
+def test_no_summary_is_ever_over_the_limit_or_on_two_lines(text, parties, characters, more):
+    document = Document("a.txt", text)
+    profile = Profile(title=text[:90], parties=tuple(parties))
+    root = read_structure(document)
+    limit = characters + more
+    made = [
+        Extractive().summarise(document, root, profile, characters=characters, limit=limit),
+        *Extractive().summarise_sections(document, list(root.walk()), profile, characters=characters, limit=limit),
+    ]
+    assert all(len(line) <= limit and line == " ".join(line.split()) for line in made)
+
+
+def test_what_fits_is_whole_and_what_does_not_is_cut_at_a_word():
+    assert fit("one two three", characters=8, limit=13) == "one two three"
+    assert fit("one two three", characters=8, limit=12) == "one two…"
+
+
+# ---------------------------------------------------------------- by a model
+
+
+def summaries(model: Scripted, cache: SummaryCache | None = None, style: str = "generic") -> LLMSummaries:
+    return LLMSummaries(model, cache or SummaryCache(), style)
+
+
+def test_a_model_is_shown_the_text_and_asked_for_a_length():
+    model = Scripted(lambda prompt: Completion('Summary: "Flour for\nBirch."'))
+    assert summaries(model)(*read(TEXT)) == "Flour for Birch."
+    prompt = model.asked[0]
+    assert "150 characters" in prompt.user and "Alder Mills Limited" in prompt.user and prompt.system
+
+
+def test_a_second_run_asks_nothing(tmp_path: Path):
+    path = tmp_path / "deep" / "summaries.sqlite"
+    model = Scripted(lambda prompt: Completion("Flour."))
+    document, root, profile = read(TEXT)
+    first = summaries(model, SummaryCache(path))
+    made = [first(document, root, profile), *first.summarise_sections(document, root.children, profile)]
+    asked = len(model.asked)
+    again = summaries(model, SummaryCache(path))
+    assert [again(document, root, profile), *again.summarise_sections(document, root.children, profile)] == made
+    assert len(model.asked) == asked
+    assert again.counts["cached"] == 1 + len(root.children) and not again.counts["asked"]
+
+
+@pytest.mark.parametrize("change", ["text", "style", "model", "length"])
+def test_whatever_a_summary_depends_on_is_asked_anew(change):
+    cache = SummaryCache()
+    model = Scripted(lambda prompt: Completion("Flour."))
+    summaries(model, cache)(*read(TEXT))
+    other = Scripted(lambda prompt: Completion("Bread."), name="scripted-2" if change == "model" else "scripted-1")
+    second = summaries(other, cache, "expert" if change == "style" else "generic")
+    document = read(TEXT.replace("five", "six")) if change == "text" else read(TEXT)
+    characters = 100 if change == "length" else 150
+    assert second.summarise(*document, characters=characters) == "Bread."
+
+
+def test_the_two_styles_ask_differently():
+    model = Scripted(lambda prompt: Completion("x"))
+    summaries(model)(*read(TEXT))
+    summaries(model, style="expert")(*read(TEXT))
+    assert model.asked[0].user != model.asked[1].user
+    assert "governing law" in model.asked[1].user and "governing law" not in model.asked[0].user
+
+
+def test_too_long_a_summary_is_asked_for_again_shorter():
+    def reply(prompt: Prompt) -> Completion:
+        return Completion("Flour for Birch." if "90 characters" in prompt.user else "word " * 60)
+
+    model = Scripted(reply)
+    made = summaries(model)
+    assert made(*read(TEXT)) == "Flour for Birch."
+    assert [f"{n} characters" in prompt.user for n, prompt in zip((150, 120, 90), model.asked, strict=True)] == [
+        True
+    ] * 3
+    assert not made.counts["cut"]
+
+
+def test_a_summary_that_stays_too_long_is_cut_at_a_word_and_counted():
+    model = Scripted(lambda prompt: Completion("flour " * 60))
+    made = summaries(model)
+    line = made(*read(TEXT))
+    assert 100 < len(line) <= 150 and line.endswith("flour…")
+    assert made.counts["cut"] == 1 and len(model.asked) == 3
+
+
+@pytest.mark.parametrize("reply", [Completion(error="429 too many requests"), Completion(""), Completion(' "" ')])
+def test_a_failure_falls_back_on_the_text_is_counted_and_not_kept(reply):
+    cache = SummaryCache()
+    failing = summaries(Scripted(lambda prompt: reply), cache)
+    assert failing(*read(TEXT)) == Extractive()(*read(TEXT))
+    assert failing.counts["failed"] == 1
+    assert summaries(Scripted(lambda prompt: Completion("Flour.")), cache)(*read(TEXT)) == "Flour."
+
+
+def test_a_failure_when_asked_for_less_leaves_the_longer_one_cut():
+    replies = iter([Completion("flour " * 60), Completion(error="500"), Completion(error="500")])
+    made = summaries(Scripted(lambda prompt: next(replies)))
+    assert made(*read(TEXT)).endswith("flour…")
+
+
+def test_sections_are_asked_for_together():
+    model = Scripted(lambda prompt: Completion("bad" * 50) if "Price" in prompt.user else Completion("ok"))
+    document, root, profile = read(TEXT)
+    sections = [part for part in root.walk() if part.heading.startswith(("1.", "2."))]
+    made = summaries(model).summarise_sections(document, sections, profile)
+    assert made[0] == "ok" and len(made[1]) <= 95
+    assert model.calls == 3 and len(model.asked) == 4  # both, then the long one twice more
+    assert "section" in model.asked[0].user and "75 characters" in model.asked[0].user
+
+
+def test_documents_are_asked_for_together():
+    model = Scripted(lambda prompt: Completion("rye" if "rye" in prompt.user else "wheat"))
+    items = [read(TEXT), read(TEXT.replace("flour", "rye")), read("", "scan-7.pdf")]
+    assert summaries(model).summarise_documents(items) == ["wheat", "rye", "scan-7"]
+    assert model.calls == 1 and len(model.asked) == 2
+    assert Extractive().summarise_documents(items) == [Extractive()(*item) for item in items]
+
+
+def test_a_document_without_text_is_not_asked_about():
+    model = Scripted(lambda prompt: Completion("x"))
+    assert summaries(model)(*read("", "scan-7.pdf")) == "scan-7" and not model.asked
+
+
+# ---------------------------------------------------------------- choosing, keeping
+
+
+def test_summarisers_are_opened_by_name(tmp_path: Path):
+    model = Scripted(lambda prompt: Completion("word " * 22))
+    assert open_summariser(Config()).name == "extractive"
+    chosen = open_summariser(Config(summaries="llm", summary_characters=100), llm=model, cache=tmp_path / "summaries")
+    assert chosen.name == "llm:generic:scripted-1"
+    assert len(chosen(*read(TEXT))) <= 120 and (tmp_path / "summaries" / "summaries.sqlite").is_file()
+    assert open_summariser(Config(summaries="llm:expert"), llm=model).name == "llm:expert:scripted-1"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (Config(summaries="nobody"), "extractive, llm"),
+        (Config(summaries="llm"), "need one: set llm"),
+    ],
+)
+def test_what_cannot_be_opened_says_why(config, message):
+    with pytest.raises(ToolkitError, match=message):
+        open_summariser(config)
+
+
+def test_an_unknown_style_says_which_there_are():
+    with pytest.raises(ToolkitError, match="generic, expert"):
+        summaries(Scripted(lambda prompt: Completion("x")), style="poetic")
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=30), max_size=8))
+@settings(deadline=None, max_examples=25)
+def test_a_cache_gives_back_what_it_was_given(tmp_path_factory, kept):
+    path = tmp_path_factory.mktemp("cache") / "s.sqlite"
+    keys = {SummaryCache.key(name=name): words for name, words in kept.items()}
+    SummaryCache(path).put(keys)
+    assert SummaryCache(path).get([*keys, "absent"]) == keys
+
+
+def test_many_keys_are_found_at_once(tmp_path: Path):
+    keys = {f"k{n}": str(n) for n in range(1300)}
+    SummaryCache(tmp_path / "s.sqlite").put(keys)
+    assert SummaryCache(tmp_path / "s.sqlite").get(list(keys)) == keys
+
+
+def test_a_damaged_cache_says_what_to_do(tmp_path: Path):
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(b"not a database at all" * 90)
+    with pytest.raises(ToolkitError, match="delete it"):
+        SummaryCache(path).get(["k"])
+    with pytest.raises(ToolkitError, match="delete it"):
+        SummaryCache(path).put({"k": "v"})
+
+
+def test_two_runs_may_share_a_cache(tmp_path: Path):
+    path = tmp_path / "s.sqlite"
+    first, second = SummaryCache(path), SummaryCache(path)
+    first.put({"a": "1"})
+    second.put({"b": "2"})
+    assert first.get(["a", "b"]) == second.get(["a", "b"]) == {"a": "1", "b": "2"}
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM summaries").fetchone() == (2,)

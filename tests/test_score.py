@@ -1,0 +1,153 @@
+"""score.py: the four metrics of two files, printed as they always were."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from math import log2
+from pathlib import Path
+
+import pytest
+
+from score import main
+
+ROOT = Path(__file__).parent.parent
+RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
+NOTICE = "Either party may end this lease by two months' notice in writing."
+
+PREDICTIONS = [
+    {"query": "What is the rent?", "retrieved_passages": [RENT.lower(), "rent"]},
+    {"query": "How does it end?", "retrieved_passages": ["two months", f"9. {NOTICE} 10. Repairs."]},
+]
+GOLD = {
+    "tests": [
+        {"query": "How does it end?", "snippets": [{"file_path": "a/lease.txt", "span": [7, 72], "answer": NOTICE}]},
+        {"query": "What is the rent?", "snippets": [{"file_path": "a/lease.txt", "span": [90, 187], "answer": RENT}]},
+    ]
+}
+SECOND = 1 / log2(3)
+F1 = (1 + 2 * 2 / (2 + 12)) / 2  # "two months" against twelve different words
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    def call(predictions, gold, *flags, expect=0):
+        for name, content in (("predictions.json", predictions), ("gold.json", gold)):
+            text = content if isinstance(content, str) else json.dumps(content)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        assert main([str(tmp_path / "predictions.json"), str(tmp_path / "gold.json"), *map(str, flags)]) == expect
+        return capsys.readouterr()
+
+    return call
+
+
+def test_the_printed_block(run):
+    assert run(PREDICTIONS, GOLD).out == (
+        "Evaluation Results:\n"
+        "==========================\n"
+        "exact_match: 0.5000\n"
+        f"span_f1: {F1:.4f}\n"
+        "recall@10: 1.0000\n"
+        f"ndcg@10: {(1 + SECOND) / 2:.4f}\n"
+        "num_examples: 2.0000\n"
+        "==========================\n"
+    )
+
+
+def test_the_seed_s_reading(run):
+    """One word scores, "two months" and the passage after it both count, and nDCG passes 1."""
+    lines = run(PREDICTIONS, GOLD, "--parity", "seed").out.splitlines()
+    assert lines[2:6] == [
+        "exact_match: 0.5000", f"span_f1: {F1:.4f}", "recall@10: 1.0000", f"ndcg@10: {1 + SECOND:.4f}",
+    ]  # fmt: skip
+    only_words = [{**row, "retrieved_passages": ["month"]} for row in PREDICTIONS]
+    assert "recall@10: 0.0000" in run(only_words, GOLD).out
+    assert "recall@10: 1.0000" in run(only_words, GOLD, "--parity", "seed").out
+
+
+def test_depth_and_output(run, tmp_path):
+    printed = run(PREDICTIONS, GOLD, "--k", 1, "--output", tmp_path / "results.json")
+    assert "recall@1: 0.5000\nndcg@1: 0.5000\n" in printed.out and not printed.err
+    assert json.loads((tmp_path / "results.json").read_text()) == {
+        "exact_match": 0.5, "span_f1": F1, "recall@1": 0.5, "ndcg@1": 0.5, "num_examples": 2,
+    }  # fmt: skip
+
+
+def test_tests_without_a_prediction_are_noted_and_not_counted(run):
+    printed = run(PREDICTIONS[:1], GOLD)
+    assert "num_examples: 1.0000" in printed.out and "exact_match: 1.0000" in printed.out
+    assert printed.err.startswith("note: 1 of 2 tests") and "not counted" in printed.err
+
+
+def test_a_query_that_is_asked_twice_is_paired_in_order(run):
+    snippets = [{"file_path": "x", "answer": text} for text in (RENT, NOTICE)]
+    gold = {"tests": [{"query": "What?", "snippets": [snippet]} for snippet in snippets]}
+    asked = [{"query": "What?", "retrieved_passages": [text]} for text in (RENT, NOTICE)]
+    assert "exact_match: 1.0000" in run(asked, gold).out
+    assert "exact_match: 0.0000" in run(asked[::-1], gold).out
+    assert "predicted 1 times, but asked 2 times" in run(asked[:1], gold, expect=1).err
+
+
+def without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+TEST = GOLD["tests"][0]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "gold", "message"),
+    [
+        ("{", GOLD, "predictions.json: not JSON: "),
+        (PREDICTIONS, "tests", "gold.json: not JSON: "),
+        ([], GOLD, "predictions.json: must be a list of "),
+        ({"tests": []}, GOLD, "predictions.json: must be a list of "),
+        (PREDICTIONS, PREDICTIONS, "gold.json: no 'tests'; see python score.py --help"),
+        ([PREDICTIONS[0], {"query": "x"}], GOLD, "predictions.json: prediction 1: no 'retrieved_passages'"),
+        ([without(PREDICTIONS[0], "query")], GOLD, "prediction 0: no 'query'"),
+        (["What is the rent?"], GOLD, "prediction 0: no 'retrieved_passages'"),
+        ([{"query": "x", "retrieved_passages": RENT}], GOLD, "prediction 0: 'retrieved_passages' must be a list"),
+        ([{"query": "x", "retrieved_passages": [{"text": RENT}]}], GOLD, "retrieved_passages must be strings"),
+        ([{"query": 3, "retrieved_passages": []}], GOLD, "prediction 0: 'query' must be a string"),
+        (PREDICTIONS, {"tests": [without(TEST, "snippets")]}, "gold.json: test 0: no 'snippets'"),
+        (PREDICTIONS, {"tests": [without(TEST, "query")]}, "gold.json: test 0: no 'query'"),
+        (PREDICTIONS, {"tests": [{**TEST, "snippets": [{"file_path": "x"}]}]}, "test 0, snippet 0: no 'answer'"),
+        (PREDICTIONS, {"tests": [{**TEST, "snippets": []}]}, "test 0: no snippet has an answer"),
+        (
+            [*PREDICTIONS, {"query": "Who insures?", "retrieved_passages": []}],
+            GOLD,
+            "1 of 3 queries are not in ",
+        ),
+    ],
+)
+def test_files_that_do_not_fit_say_why(run, predictions, gold, message):
+    printed = run(predictions, gold, expect=1)
+    assert printed.out == ""
+    assert printed.err.startswith("error: ") and message in printed.err and printed.err.count("\n") == 1
+
+
+def test_a_file_that_is_not_there(tmp_path, capsys):
+    assert main([str(tmp_path / "none.json"), str(tmp_path / "gold.json")]) == 1
+    assert "none.json: cannot be read: No such file" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written(run, tmp_path):
+    printed = run(PREDICTIONS, GOLD, "--output", tmp_path / "no" / "results.json", expect=1)
+    assert printed.out == "" and "results.json: cannot be written: No such file" in printed.err
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "ten", "1.5"])
+def test_a_depth_that_makes_no_sense_is_a_usage_error(k):
+    with pytest.raises(SystemExit) as raised:
+        main(["predictions.json", "gold.json", "--k", k])
+    assert raised.value.code == 2
+
+
+def test_the_command_itself(tmp_path):
+    (tmp_path / "p.json").write_text(json.dumps(PREDICTIONS), encoding="utf-8")
+    (tmp_path / "g.json").write_text(json.dumps(GOLD), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "score.py"), "p.json", "g.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Evaluation Results:\n")
