@@ -19,9 +19,9 @@ demo: $(VENV)/ready       ## convert the samples, check the bundles, show what c
 	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra"
 
-test-all: $(VENV)/ready   ## the slow tests too, and those that measure on real data
+test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 check: lint test          ## everything: style, types, generated files, tests
@@ -45,12 +45,18 @@ lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
 	$(PY) -m pip install -q uv
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
+	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra bench --universal --python-version 3.11 \
+	  --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 
 pictures: demo            ## draw the README's pictures anew
 	$(PY) -m docs.pictures
 
 clean:                    ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/extras: $(VENV)/ready extras.lock
+	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r extras.lock
+	@touch $@
 
 $(VENV)/ready: requirements.lock models.lock
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'

@@ -42,8 +42,9 @@ def test_a_room_imports_only_from_rooms_below_it(path):
             assert module.split(".")[0] not in ROOMS, f"{path}: {function.name} imports {module} inside"
 
 
-def test_the_lock_holds_names_versions_and_hashes_only():
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+@pytest.mark.parametrize("name", ["requirements.lock", "models.lock", "extras.lock"])
+def test_the_locks_hold_names_versions_and_hashes_only(name):
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         assert re.fullmatch(r"[a-z0-9._-]+==[^\s/@]+( ; [^/@]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
 
 
