@@ -11,12 +11,14 @@ JOBS ?= 2
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-demo: $(VENV)/ready       ## convert the samples, check the bundles, show what came out
+demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline on them, write a report
 	@for name in $(SAMPLES); do \
 	  $(PY) -m converters.$$name --source samples/$$name --out $(OUT)/$$name --force || exit 1; echo; done
 	$(PY) -m schemas.validate $(SAMPLES:%=$(OUT)/%)
 	$(PY) -m evidence.check $(SAMPLES:%=$(OUT)/%)
 	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
+	@rm -rf results/demo
+	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
+from converters._browser import launch_arguments, require_browser
 from evidence import Span, read_document
 from evidence.show import draw_spans
 from schemas.bundle import open_bundle
@@ -14,6 +20,7 @@ from schemas.errors import ToolkitError
 
 IMAGES = Path(__file__).parent / "images"
 BUNDLE = Path("datasets_out/cuad")
+REPORT = Path("results/demo/report.html")
 CLAUSE = "Audit Rights"
 """In the first sample this clause runs over a page's end, foot and head: what text search never finds."""
 
@@ -33,11 +40,62 @@ def gold_on_the_page() -> Image.Image:
     return sheet.quantize(64)
 
 
-def main() -> int:
+def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
+    """Yield a name and a picture of the report's top, of a case opened in it, in the dark, and on a telephone."""
+    if not report.is_file():
+        raise ToolkitError(f"{report}: no such report")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+        page = _opened(browser, report, width=1400, height=1240, scheme="light")
+        yield "report-top", _picture(page.screenshot())
+        _open_case(page)
+        yield "report-case", _picture(page.screenshot())
+        page = _opened(browser, report, width=1400, height=1240, scheme="dark")
+        _open_case(page)
+        yield "report-dark", _picture(page.screenshot())
+        page = _opened(browser, report, width=400, height=1000, scheme="dark")
+        page.evaluate("document.getElementById('list').scrollIntoView()")
+        yield "report-narrow", _picture(page.screenshot())
+        browser.close()
+
+
+def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: Literal["dark", "light"]) -> Page:
+    size: ViewportSize = {"width": width, "height": height}
+    page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page.goto(report.resolve().as_uri())
+    return page
+
+
+def _open_case(page: Page) -> None:
+    """Open the first case on whose page gold and a passage meet; the first with pages where there is none."""
+    cases = page.locator("article:has(button.open)", has_text="page")
+    for number in range(min(cases.count(), 40)):
+        case = cases.nth(number)
+        case.locator("button.open").click()
+        if case.locator("rect.mark.both").count():
+            break
+        case.locator("button.open").click()
+    else:
+        case = cases.first
+        case.locator("button.open").click()
+    case.evaluate("element => element.scrollIntoView()")
+
+
+def _picture(data: bytes) -> Image.Image:
+    # by coverage of the colours there are: by frequency, a verdict's red dot would turn grey
+    return Image.open(io.BytesIO(data)).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
+
+
+def main(argv: list[str] | None = None) -> int:
     """Write every picture."""
+    parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
+    parser.add_argument("--report", type=Path, default=REPORT, help=f"the report to show (default {REPORT})")
+    options = parser.parse_args(argv)
     IMAGES.mkdir(exist_ok=True)
     try:
         gold_on_the_page().save(IMAGES / "gold-on-the-page.png", optimize=True)
+        for name, picture in report_screens(options.report):
+            picture.save(IMAGES / f"{name}.png", optimize=True)
     except ToolkitError as error:
         print(f"error: {error} (run make demo first)", file=sys.stderr)
         return 1

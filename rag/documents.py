@@ -65,16 +65,28 @@ class Documents:
     # ---------------------------------------------------------------- words
 
     def place(self, passage: Passage) -> Passage:
-        """Return a passage with its file, span and page as far as its words tell them."""
+        """Return a passage with its file, span and page as far as its name and its words tell them.
+
+        A span is believed when the words stand there: another system may count in a text of its own. A name that no
+        file has is no name: the words are looked for in all documents, and where they are nowhere the name stays.
+        """
         filename = self.named(passage.filename) if passage.filename else None
-        if passage.filename and filename is None:
-            return passage  # of a document that is not here: its words may stand elsewhere, but it does not
-        span = passage.span
+        span = passage.span if self._stands(passage, self.get(filename)) else None
         if span is None and passage.text.strip():
             filename, span = self._find(passage.text, filename) or (filename, None)
-        document = self.get(filename) if passage.page is None and span else None
-        page = next(iter(document.pages_of(span)), None) if document and span else passage.page
-        return replace(passage, filename=filename, span=span, page=page)
+        document = self.get(filename)
+        if document is None or span is None:
+            return replace(passage, filename=filename or passage.filename, span=None)
+        page = next(iter(document.pages_of(span)), passage.page)
+        text = passage.text or document.text[span.start : span.end]
+        return replace(passage, text=text, filename=filename, span=span, page=page)
+
+    def _stands(self, passage: Passage, document: Document | None) -> bool:
+        span = passage.span
+        if document is None or span is None or span.end > len(document.text):
+            return False
+        there = document.text[span.start : span.end]
+        return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
     def _find(self, words: str, filename: str | None) -> tuple[str, Span] | None:
         key = (words, filename)

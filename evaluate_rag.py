@@ -1,0 +1,120 @@
+"""Tests a RAG system on bundles, and shows the evidence.
+
+    python evaluate_rag.py --dataset-paths datasets_out/* --file-type pdf
+    python evaluate_rag.py --dataset-paths datasets_out/cpr --config configs/practice_directions.json
+    python evaluate_rag.py --dataset-paths datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
+    python -m rag.results diff results/before results/after
+
+Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag.config import Config, preset_names
+from rag.evaluate import evaluate
+from rag.results import shown_metrics, table_of
+from rag.settings import Settings, parse_settings, read_config_file
+from schemas.errors import ToolkitError
+
+OWN = ("embedder", "llm", "k")
+"""Settings of the pipeline that have a flag of their own."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the evaluation; print one table and where the report is."""
+    flags = vars(_parser().parse_args(argv))
+    file = flags.pop("config", None)
+    try:
+        told, notes = read_config_file(file) if file else ({}, [])
+        settings = parse_settings({**told, **flags}, where=str(file or "settings"))
+        if not settings.dataset_paths:
+            raise ToolkitError("\n".join(["no dataset: give --dataset-paths datasets_out/*", *notes]))
+        run = evaluate(settings, warn=lambda text: print(f"note: {text}", file=sys.stderr))
+    except ToolkitError as error:
+        for line in str(error).split("\n"):
+            print(f"error: {line}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; go on with the same command and --resume", file=sys.stderr)
+        return 130
+    means = {**run.by_dataset(), "ALL": run.summary}
+    print(table_of(means, shown_metrics(run.summary, settings.metrics)))
+    print(f"\nresults: {run.folder}\nreport:  {run.report}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python evaluate_rag.py",
+        description=what,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
+    _add_data(parser.add_argument_group("what is asked"))
+    _add_system(parser.add_argument_group("what is tested"))
+    _add_server(parser.add_argument_group("a server"))
+    _add_results(parser.add_argument_group("what comes out"))
+    _add_pipeline(parser.add_argument_group("single settings of the built-in pipeline, over the preset's"))
+    return parser
+
+
+def _add_data(group: Any) -> None:
+    group.add_argument("--dataset-paths", nargs="+", metavar="DIR", help="bundles; patterns such as 'datasets_out/*'")
+    group.add_argument("--file-type", metavar="pdf|txt|txt,html", help="ingest only such files, and count their pages")
+    group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
+    group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
+    group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
+
+
+def _add_system(group: Any) -> None:
+    names = ", ".join(preset_names())
+    group.add_argument("--target", metavar="NAME", help="builtin (default), http, or predictions:FILE")
+    group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: sac)")
+    group.add_argument("--embedder", metavar="NAME", help="minilm, hashing, openai:MODEL … (default: the preset's)")
+    group.add_argument("--llm", metavar="NAME", help="openai:MODEL; none: retrieval alone; default: extractive answers")
+    group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")
+    group.add_argument("--skip-ingestion", action="store_true", help="use the index there is, or stop")
+    group.add_argument("--force-ingestion", action="store_true", help="build the index anew")
+    group.add_argument("--threads", type=int, metavar="N", help="workers, and requests at once (default: 4)")
+
+
+def _add_server(group: Any) -> None:
+    group.add_argument("--target-url", "--targeturl", metavar="URL", help="where questions are posted as JSON")
+    group.add_argument("--target-request", metavar="JSON|FILE", help="the body, with {question} and {parameters}")
+    group.add_argument(
+        "--target-header", action="append", metavar="NAME=VARIABLE", help="a header, from the environment; repeat"
+    )
+    group.add_argument("--target-response-answer-jmespath", metavar="PATH", help="default: message.content; '' = none")
+    group.add_argument("--target-response-context-jmespath", metavar="PATH", help="default: context.data_points.text")
+    group.add_argument("--target-stream", action="store_true", help="ask for a stream of JSON lines")
+    group.add_argument("--timeout", type=float, metavar="S", help="seconds for one reply (default: 60)")
+
+
+def _add_results(group: Any) -> None:
+    group.add_argument("--metrics", metavar="NAME,…", help="default: all that apply")
+    group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness and relevance")
+    group.add_argument("--parity", choices=["legalbenchrag", "seed"], help="count as published elsewhere")
+    group.add_argument("--legacy-minus-one", action="store_true", help="write -1 for failures, as some tools expect")
+    group.add_argument("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
+    group.add_argument("--run-name", metavar="NAME", help="the run's folder there (default: preset and time)")
+    group.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
+    group.add_argument("--report-cases", type=int, metavar="N", help="questions shown with page images (default: 40)")
+
+
+def _add_pipeline(group: Any) -> None:
+    for name, told in Config.model_fields.items():
+        if name not in OWN and name not in Settings.model_fields:
+            group.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=f"default: {told.default}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

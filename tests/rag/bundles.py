@@ -1,0 +1,80 @@
+"""Small bundles for the tests of the evaluator: contracts as text, questions with gold that is located."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PARTIES = {"alder": ("Alder Ltd", "Norway"), "birch": ("Birch Inc.", "Ohio"), "cedar": ("Cedar SA", "Chile")}
+
+
+def contract(party: str, law: str) -> str:
+    """A contract of four clauses."""
+    return (
+        f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n"
+        "1. Term. The term of this Agreement is five years from the Effective Date.\n\n"
+        f"2. Governing Law. This Agreement is governed by the law of {law}.\n\n"
+        f"3. Notice. {party} shall give ninety days' notice of termination in writing.\n\n"
+        "4. Payment. The price is due within thirty days of the invoice.\n"
+    )
+
+
+def row(id: int | str, question: str, answer: str, *contexts: Any, **fields: Any) -> dict[str, Any]:
+    """A row of train.json."""
+    return {"id": id, "question": question, "answer": answer, "contexts": list(contexts), **fields}
+
+
+def write_bundle(folder: Path, *, rows: list[dict[str, Any]] | None = None, gold: bool = True) -> Path:
+    """Write three contracts and three questions on each, one of them impossible; `gold` writes gold.jsonl as well."""
+    (folder / "corpus").mkdir(parents=True)
+    found, lines = [], []
+    for number, (stem, (party, law)) in enumerate(PARTIES.items()):
+        name, text = f"{stem}.txt", contract(party, law)
+        (folder / "corpus" / name).write_text(text, encoding="utf-8")
+        quotes = (f"This Agreement is governed by the law of {law}.", "The term of this Agreement is five years")
+        asked = (f"Which law governs the agreement of {party}?", f"What is the term of the agreement of {party}?")
+        for offset, (question, quote) in enumerate(zip(asked, quotes, strict=True)):
+            id = 3 * number + offset
+            found.append(row(id, question, quote, {"filename": name, "text": quote}, is_impossible=False))
+            start = text.index(quote)
+            lines.append(_gold(id, 0, name, [[start, start + len(quote)]], ("law", "term")[offset]))
+        refusal = "Not found in provided documents"
+        question = f"Consider {party}; who won the cup final of 1998?"
+        found.append(row(3 * number + 2, question, refusal, {"filename": name, "text": ""}, is_impossible=True))
+        lines.append(_gold(3 * number + 2, None, name, [], "none"))
+    (folder / "train.json").write_text(json.dumps(found if rows is None else rows), encoding="utf-8")
+    if gold:
+        (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def _gold(id: int, context: int | None, name: str, spans: list[list[int]], clause: str) -> dict[str, Any]:
+    how = "exact" if spans else "absent"
+    return {"id": id, "context": context, "filename": name, "pages": [], "spans": spans, "alternatives": [], "how": how,
+            "score": 1.0, "labels": {"clause": clause, "party": name[0]}}  # fmt: skip
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def timeless(value: Any) -> Any:
+    """A result without what the clock decides."""
+    if isinstance(value, dict):
+        clock = ("seconds", "latency", "pages_per_second")
+        return {key: timeless(held) for key, held in value.items() if key not in clock}
+    return [timeless(held) for held in value] if isinstance(value, list) else value
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Every JSON file of a run but the journal, without times."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*.json*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".jsonl" and path.name != "journal.jsonl":
+            found[name] = timeless(rows_of(path))
+        elif path.suffix == ".json":
+            found[name] = timeless(json.loads(path.read_text(encoding="utf-8")))
+    return found

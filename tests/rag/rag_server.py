@@ -1,0 +1,88 @@
+"""A RAG server on this machine for the tests, with every fault that a real one has shown."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+SECRET = "Bearer planted-4f9a1c77b2e64d50"
+
+
+def chat(answer: str, passages: Any) -> dict[str, Any]:
+    """The reply of a chat server."""
+    return {"message": {"content": answer, "role": "assistant"}, "context": {"data_points": {"text": passages}}}
+
+
+@dataclass
+class RagServer:
+    """A running server: what it was asked, and how it replies."""
+
+    url: str = ""
+    reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
+    """From a question to JSON, bytes sent as they are, a status, `hang` or `drip`."""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    content_type: str = "application/json"
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def questions(self) -> list[str]:
+        """What it was asked, in order of arrival."""
+        return [body["messages"][-1]["content"] for body in self.bodies]
+
+
+@contextmanager
+def serving() -> Iterator[RagServer]:
+    """Yield a server that is gone when the block ends."""
+    state = RagServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test's output clean."""
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.bodies.append(body)
+            state.headers.append(dict(self.headers))
+            messages = body.get("messages")
+            reply = state.reply(messages[-1]["content"] if messages else body)
+            with suppress(OSError):
+                self._send(reply)
+
+        def _send(self, reply: Any) -> None:
+            if reply == "hang":
+                state.closing.wait(30)
+                return
+            if reply == "cut":
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b'{"message"')
+                return
+            status = reply if isinstance(reply, int) else 200
+            self.send_response(status)
+            self.send_header("Content-Type", state.content_type)
+            self.end_headers()
+            if reply == "drip":
+                while not state.closing.wait(0.05):
+                    self.wfile.write(b" ")
+                    self.wfile.flush()
+            elif not isinstance(reply, int):
+                self.wfile.write(reply if isinstance(reply, bytes) else json.dumps(reply).encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    state.url = f"http://127.0.0.1:{server.server_port}/ask"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.closing.set()
+        server.shutdown()
+        server.server_close()
