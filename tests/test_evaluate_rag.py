@@ -1,0 +1,77 @@
+"""The command as a user runs it: one table, where the report is, errors in lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import evaluate_rag
+from rag.config import Config
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+
+    def run(*flags):
+        fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--report-cases", "0"]
+        return evaluate_rag.main([*fixed, "--run-name", "r", "--threads", "1", *map(str, flags)])
+
+    return run
+
+
+def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
+    write_bundle(tmp_path / "data" / "a")
+    write_bundle(tmp_path / "data" / "b")
+    (tmp_path / "data" / "README.md").touch()
+    paths = sorted((tmp_path / "data").iterdir())
+    assert command("--dataset-paths", *paths, "--file-type", "txt") == 0
+    out, err = capsys.readouterr()
+    head, *rows, blank, results, report = out.splitlines()
+    assert head.split() == ["a", "b", "ALL"] and blank == ""
+    assert rows[0].startswith("char_precision@1") and "[" in rows[0] and any(r.startswith("ndcg@10") for r in rows)
+    assert report == f"report:  {tmp_path / 'results' / 'r' / 'report.html'}"
+    assert "README.md: not a dataset's folder" in err
+    assert json.loads((tmp_path / "results" / "r" / "config.json").read_text())["file_type"] == ["txt"]
+
+
+def test_flags_overrule_the_file(command, tmp_path, capsys):
+    folder = write_bundle(tmp_path / "leases")
+    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "size": 200, "metrics": ["drm@1"]}
+    (tmp_path / "c.json").write_text(json.dumps(told))
+    assert command("--config", tmp_path / "c.json", "--limit", "2", "--size", "150", "--where", "clause=law") == 0
+    config = json.loads((tmp_path / "results" / "r" / "config.json").read_text())
+    assert (config["limit"], config["preset"], config["config"]["size"]) == (2, "naive", 150)
+    assert config["datasets"]["leases"]["questions"] == 2 and config["where"] == {"clause": ["law"]}
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:2]] == ["drm@1"]
+
+
+def test_every_setting_of_the_pipeline_has_a_flag(capsys):
+    with pytest.raises(SystemExit) as ended:
+        evaluate_rag.main(["--help"])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    for name in Config.model_fields:
+        assert (f"--{name.replace('_', '-')}" if name != "k" else "--top-k") in told
+
+
+def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
+    assert command("--dataset-paths", tmp_path / "x*", tmp_path / "y", "--metrics", "bleu") == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
+    assert command() == 1
+    assert "give --dataset-paths" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        command("--limit", "ten")
+    assert ended.value.code == 2
+
+
+def test_stopped_by_hand(command, tmp_path, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate_rag, "evaluate", stop)
+    assert command("--dataset-paths", tmp_path) == 130
+    assert "--resume" in capsys.readouterr().err
