@@ -29,7 +29,7 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
     paths = sorted((tmp_path / "data").iterdir())
     assert command("--dataset-paths", *paths, "--file-type", "txt") == 0
     out, err = capsys.readouterr()
-    head, *rows, blank, results, report = out.splitlines()
+    head, *rows, blank, _, report = out.splitlines()
     assert head.split() == ["a", "b", "ALL"] and blank == ""
     assert rows[0].startswith("char_precision@1") and "[" in rows[0] and any(r.startswith("ndcg@10") for r in rows)
     assert report == f"report:  {tmp_path / 'results' / 'r' / 'report.html'}"

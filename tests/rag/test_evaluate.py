@@ -373,7 +373,10 @@ def test_a_setting_can_be_unset():
 HIT, NEAR, OFF = at(0, 50), at(500, 600), at(0, 50, "other.pdf")
 
 
-def verdict(passages, answer="Yes [1].", selected=None, golds=(gold((10, 30), text="the rent is due"),), **fields):
+RENT = (gold((10, 30), text="the rent is due"),)
+
+
+def verdict(passages, answer="Yes [1].", selected=None, golds=RENT, **fields):
     reply = Reply(answer=answer, passages=tuple(passages), selected=selected, error=fields.pop("error", ""))
     return judge(Case(0, "?", "", gold=tuple(golds), reply=reply, **fields))
 

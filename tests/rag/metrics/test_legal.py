@@ -376,6 +376,12 @@ def test_precedents_of_a_truth_without_sources_are_none() -> None:
     assert score(precedent_matching, "It was held in [2019] UKSC 5 [1].", "[Part 36]") is None
 
 
+def test_gaps_in_a_quotation_are_no_precedents() -> None:
+    assert (
+        score(precedent_matching, "The term is five years […] and [***] may be renewed [•].", "Five years [1].") is None
+    )
+
+
 @pytest.mark.parametrize(
     ("answer", "value"),
     [
