@@ -1,13 +1,13 @@
 """The RAG pipeline: documents to cited answers.
 
-    from pathlib import Path
-    from rag import Config, Pipeline
+from pathlib import Path
+from rag import Config, Pipeline
 
-    pipeline = Pipeline(Config.preset("sac"))
-    pipeline.index(Path("contracts"), Path("index"))
-    for hit in pipeline.search(["Which law governs?"])[0].selected:
-        print(hit.chunk.document, hit.chunk.page, hit.text)
-    print(pipeline.answer(["Which law governs?"])[0].answer.text)
+pipeline = Pipeline(Config.preset("sac"))
+pipeline.index(Path("contracts"), Path("index"))
+for hit in pipeline.search(["Which law governs?"])[0].selected:
+    print(hit.chunk.document, hit.chunk.page, hit.text)
+print(pipeline.answer(["Which law governs?"])[0].answer.text)
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def run(tmp_path, bundle):
                 "report_cases": 0,
                 "threads": 1,
                 **told,
-            }  # fmt: skip
+            }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
         return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append)
