@@ -74,6 +74,8 @@ def main(argv: list[str] | None = None) -> int:
             )
             for reason in report.set_aside:
                 print(f"set aside: {reason}")
+            for note in report.notes:
+                print(f"note: {note}")
             return 0
         settings = open_index(options.index).config.model_copy(update={"k": options.k, "llm": options.llm})
         pipeline = Pipeline(settings).open(options.index)

@@ -24,6 +24,8 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     # ---- ingest
+    ocr: bool = False
+    """Read pages without text by OCR (the extra `ocr`). It moves offsets: not for bundles whose gold is located."""
     splitter: str = "rcts"
     size: Positive = 500
     overlap: Annotated[int, Field(ge=0)] = 0
@@ -94,6 +96,7 @@ class Config(BaseModel):
 
 
 INGEST = (
+    "ocr",
     "splitter", "size", "overlap", "augment", "layers", "summaries", "summary_style", "summary_characters",
     "section_characters", "embedder", "store",
 )  # fmt: skip

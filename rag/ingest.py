@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +15,14 @@ from engine import Engine, track
 from evidence import Document, Span, read_document
 from rag.config import Config
 from rag.index import Entry, Index, section_key
+from rag.ocr import read_with_ocr
 from rag.plugins import load_plugin
 from rag.profile import read_profile
 from rag.seams import Embedder, Profile, Section, Vectors
 from rag.structure import read_structure, section_path
+from rag.summaries import Summariser
 from schemas.bundle import sha256_of
 from schemas.errors import DocumentError
-
-Summarise = Callable[[Document, Section, Profile], str]
 
 _BATCH = 512
 """Strings embedded at once; documents wait until there are so many, so that small ones share a batch."""
@@ -51,6 +51,8 @@ class Report:
     seconds: float
     set_aside: tuple[str, ...] = ()
     """Documents that could not be used, with the reason."""
+    notes: tuple[str, ...] = ()
+    """What is odd about documents that were used: pages that are damaged, or were read by OCR."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,13 @@ class Preparation:
     splitter: str
     size: int
     overlap: int
+    ocr: bool = False
 
     def __call__(self, path: Path) -> Prepared:
         """Read, structure and split a document."""
-        document = read_document(path)
+        document = read_with_ocr(path) if self.ocr else read_document(path)
         if not document.has_text:
-            raise DocumentError(f"{path}: no text in it, only pictures; the extra 'ocr' can read it")
+            raise DocumentError(f"{path}: no text in it, only pictures; --ocr true can read it (the extra 'ocr')")
         root = read_structure(document)
         leaves = [section for section in root.walk() if not section.children]
         module, argument = load_plugin("rag.splitters", self.splitter)
@@ -90,25 +93,27 @@ def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section])
 
 
 def ingest(
-    paths: Sequence[Path], index: Index, config: Config, *, engine: Engine, embedder: Embedder, summarise: Summarise
+    paths: Sequence[Path], index: Index, config: Config, *, engine: Engine, embedder: Embedder, summarise: Summariser
 ) -> Report:
     """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on."""
     started = time.monotonic()
     set_aside: list[str] = []
+    notes: list[str] = []
     pages = documents = 0
     buffer = _Buffer(index, embedder)
-    work = Preparation(config.splitter, config.size, config.overlap)
+    work = Preparation(config.splitter, config.size, config.overlap, config.ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for outcome in outcomes:
         if outcome.error is not None:
             set_aside.append(str(outcome.error))
             continue
         prepared = outcome.unwrap()
-        buffer.add(prepared, summarise(prepared.document, prepared.root, prepared.profile), config)
+        notes += [f"{prepared.document.filename}: {note}" for note in prepared.document.notes]
+        buffer.add(prepared, summarise, config)
         documents += 1
         pages += len(prepared.document.pages)
     buffer.flush()
-    return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside))
+    return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
 class _Buffer:
@@ -119,8 +124,9 @@ class _Buffer:
         self._embedder = embedder
         self._waiting: dict[str, tuple[list[int], list[str]]] = {layer: ([], []) for layer in index.layers}
 
-    def add(self, prepared: Prepared, summary: str, config: Config) -> None:
+    def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
         document, index = prepared.document, self._index
+        summary = summarise(document, prepared.root, prepared.profile)
         number = index.next_number()
         entry = Entry(
             number=number,
@@ -137,7 +143,11 @@ class _Buffer:
         self._wait("chunk", keys.tolist(), [front + words for words in _chunk_texts(document, prepared.chunks)])
         if config.layers == "all":
             self._wait("document", [number], [summary or document.filename])
-            texts = [_section_text(document, section, config) for section in prepared.sections]
+            leaves = [section for section in prepared.root.walk() if not section.children]
+            lines = summarise.summarise_sections(
+                document, leaves, prepared.profile, characters=config.section_characters
+            )
+            texts = [line or path or " " for line, (path, _, _) in zip(lines, prepared.sections, strict=True)]
             self._wait("section", [section_key(number, i) for i in range(len(texts))], texts)
 
     def flush(self) -> None:
@@ -172,9 +182,3 @@ def _chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[
         pieces.append(document.text[at:end])
         words = "".join(pieces)
         yield words if words.strip() else document.text[start:end]
-
-
-def _section_text(document: Document, section: tuple[str, int, int], config: Config) -> str:
-    path, start, end = section
-    words = " ".join(document.text[start : min(end, start + 4 * config.section_characters)].split())
-    return f"{path}\n{words[: config.section_characters]}" if path else words[: config.section_characters] or " "

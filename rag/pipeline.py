@@ -14,12 +14,12 @@ from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
 from rag.config import Config
 from rag.index import INDEX, Index, open_index
-from rag.ingest import Report, Summarise, ingest
+from rag.ingest import Report, ingest
 from rag.plugins import load_plugin
 from rag.retrieval.retrieve import retrieve
 from rag.retrieval.state import Retrieved
 from rag.seams import LLM, Answer, Context, Embedder
-from rag.summaries import open_summariser
+from rag.summaries import Summariser, open_summariser
 from rag.tokens import counter_for
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.cache import cache_folder
@@ -155,7 +155,7 @@ class Pipeline:
         return llm
 
     @cached_property
-    def _summarise(self) -> Summarise:
+    def _summarise(self) -> Summariser:
         return open_summariser(self.config, llm=self.llm, cache=self._cache / "summaries")
 
     @cached_property

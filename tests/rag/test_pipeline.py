@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from evidence import fold
 from rag import Config, Pipeline
@@ -111,6 +112,18 @@ def test_a_second_run_embeds_nothing(make, corpus, tmp_path):
     make("sac-multilayer", embedder=first).index(corpus, tmp_path / "one")
     make("sac-multilayer", embedder=second).index(corpus, tmp_path / "two")
     assert first.texts and second.texts == []
+
+
+def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
+    Image.new("RGB", (300, 200), "white").save(tmp_path / "scan.pdf")
+    with pytest.raises(BundleError, match="--ocr true can read it"):
+        make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
+
+    monkeypatch.setattr("rag.ocr._reader", lambda: lambda picture: "The tenant shall keep the premises in repair.")
+    pipeline = make("rcts", ocr=True)
+    report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
+    assert report.notes == ("scan.pdf: page 1 read by OCR",)
+    assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
 
 
 def test_three_layers(ready):
@@ -305,7 +318,7 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "mine.toml").write_text('splitter = "naive"\nsize = 300\n')
     assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["size"] == 300
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
-    with pytest.raises(ToolkitError, match="colour: .*; settings are splitter"):
+    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, splitter"):
         Config.preset(str(tmp_path / "bad.toml"))
     with pytest.raises(ToolkitError, match="there are naive, rcts, sac, sac-multilayer"):
         Config.preset("none-such")
