@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from rag.config import Config, preset_names
-from rag.evaluate import evaluate
+from rag.evaluation.evaluate import evaluate
+from rag.evaluation.settings import Settings, parse_settings, read_config_file
 from rag.results import shown_metrics, table_of
-from rag.settings import Settings, parse_settings, read_config_file
 from schemas.errors import ToolkitError
 
 OWN = ("embedder", "llm", "k")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag.cases import Case, GoldPassage, Passage, Reply
+from rag.evaluation.statistics import mean
 from rag.metrics import K, Options, measure
-from rag.statistics import mean
 from schemas.errors import ToolkitError
 
 RULE = "=" * 26

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evidence import Span, fold
+from rag.language.words import content_words
 from rag.seams import Context, Hit, Source
-from rag.words import content_words
 from schemas.errors import ToolkitError
 
 _FENCE = "~~~"

@@ -17,9 +17,9 @@ from rag.config import Config
 from rag.index import Entry, Index, section_key
 from rag.ocr import read_with_ocr
 from rag.plugins import load_plugin
-from rag.profile import read_profile
 from rag.seams import Embedder, Profile, Section, Vectors
 from rag.structure import read_structure, section_path
+from rag.structure.profile import read_profile
 from rag.summaries import Summariser
 from schemas.bundle import sha256_of
 from schemas.errors import DocumentError

@@ -15,12 +15,12 @@ from rag.assemble import assemble
 from rag.config import Config
 from rag.index import INDEX, Index, open_index
 from rag.ingest import Report, ingest
+from rag.language.tokens import counter_for
 from rag.plugins import load_plugin
 from rag.retrieval.retrieve import retrieve
 from rag.retrieval.state import Retrieved
 from rag.seams import LLM, Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
-from rag.tokens import counter_for
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.cache import cache_folder
 from schemas.errors import BundleError

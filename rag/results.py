@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag.datasets import Dataset, Selection, load_datasets
-from rag.records import read_run
-from rag.statistics import Difference, Estimate, compare, summarise, summarise_run
+from rag.evaluation.datasets import Dataset, Selection, load_datasets
+from rag.evaluation.records import read_run
+from rag.evaluation.statistics import Difference, Estimate, compare, summarise, summarise_run
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag.citations import claims_of, find_citations, verify
 from rag.config import Config
+from rag.language.citations import claims_of, find_citations, verify
+from rag.language.sentences import sentences
+from rag.language.words import content_words
 from rag.seams import LLM, REFUSAL, Answer, Context, Source
-from rag.sentences import sentences
-from rag.words import content_words
 
 NEAR = 0.2
 """Share of the question's words, by rarity, that a sentence must have to be an answer.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rag.answerers._prompts import ask, insist
-from rag.citations import claims_of, normalise, verify
 from rag.config import Config
-from rag.refusal import is_refusal
+from rag.language.citations import claims_of, normalise, verify
+from rag.language.refusal import is_refusal
 from rag.seams import LLM, REFUSAL, Answer, Completion, Context, Prompt
 from schemas.errors import ToolkitError
 

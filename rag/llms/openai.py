@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from engine import track
+from rag.language.tokens import counter_for
 from rag.llms._budget import Budget, CapError, Prices
 from rag.llms._cache import ReplyCache, key_of
 from rag.llms._wire import Endpoint, NoReplyError
 from rag.seams import Completion, Prompt
-from rag.tokens import counter_for
 from schemas.errors import ToolkitError
 
 _LONGEST_WAIT = 120.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from rag.cases import Case
-from rag.citations import find_citations
+from rag.language.citations import find_citations
 
 _BRACKET = re.compile(r"\[([^\[\]]+)\]")
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from rag.cases import Case
-from rag.citations import find_citations
+from rag.language.citations import find_citations
 from rag.metrics._each import gold_texts
 
 _WORD = re.compile(r"[^\W_]+")

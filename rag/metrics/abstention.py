@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag.cases import Case, Values
+from rag.language.refusal import is_refusal
 from rag.metrics._each import each
 from rag.metrics._options import Options
-from rag.refusal import is_refusal
 
 NAMES = ("abstention_accuracy", "false_refusal_rate")
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from rag.cases import Case, Values
-from rag.citations import find_citations
+from rag.language.citations import find_citations
+from rag.language.refusal import is_refusal
 from rag.metrics._each import each
 from rag.metrics._options import Options
-from rag.refusal import is_refusal
 
 NAMES = ("any_citation",)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from rag.cases import Case, Values
-from rag.citations import find_citations
+from rag.language.citations import find_citations
 from rag.metrics._each import each
 from rag.metrics._options import Options
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag.cases import Case, Values
+from rag.language.refusal import is_refusal
 from rag.metrics._judge import REPLY, describe_judge, fenced, judged, missing_judge
 from rag.metrics._options import Options
-from rag.refusal import is_refusal
 from rag.seams import Prompt
 
 NAMES = ("groundedness", "groundedness_unjudged")

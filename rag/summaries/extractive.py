@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from evidence import Document
 from evidence.casing import tidy
-from rag.profile import AGREED
+from rag.language.sentences import sentences
 from rag.seams import LLM, Profile, Section
-from rag.sentences import sentences
 from rag.structure import cut
+from rag.structure.profile import AGREED
 from rag.summaries._cache import SummaryCache
 from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from rag.cases import Case, Reply
 from rag.config import Config
-from rag.datasets import Dataset
+from rag.evaluation.datasets import Dataset
 from rag.plugins import load_plugin
 from rag.seams import LLM, Embedder
 from schemas.cache import cache_folder

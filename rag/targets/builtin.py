@@ -12,9 +12,9 @@ from pathlib import Path
 
 from rag.answerers import Answerer, open_answerer
 from rag.cases import Case, Passage, Reply
-from rag.citations import find_citations
-from rag.datasets import Dataset
+from rag.evaluation.datasets import Dataset
 from rag.index import MANIFEST, open_index
+from rag.language.citations import find_citations
 from rag.pipeline import Pipeline
 from rag.plugins import load_plugin
 from rag.retrieval.state import Retrieved

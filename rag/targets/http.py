@@ -18,7 +18,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from rag.cases import Case, Reply
-from rag.datasets import Dataset
+from rag.evaluation.datasets import Dataset
 from rag.targets import Asked, Ingestion, TargetOptions, count_only
 from rag.targets._passages import Names, PassagesError, read_passages
 from schemas.errors import ToolkitError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.cases import Case, Reply
-from rag.datasets import Dataset
+from rag.evaluation.datasets import Dataset
 from rag.targets import Asked, Ingestion, TargetOptions, count_only
 from rag.targets._passages import Names, PassagesError, read_number, read_passages
 from schemas.bundle import read_text

@@ -11,8 +11,8 @@ from typing import Any
 
 from evidence import Document, Span, read_document
 from rag.cases import Case, GoldPassage, Passage, Reply
+from rag.evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from rag.metrics import measure
-from rag.statistics import Table, summarise, summarise_by, summarise_run
 from schemas import IMPOSSIBLE_ANSWER
 from schemas.bundle import Bundle, open_bundle
 

@@ -18,12 +18,12 @@ from rag.answerers import open_answerer
 from rag.answerers.extractive import MOST, Extractive
 from rag.answerers.llm import LLMAnswerer
 from rag.assemble import assemble
-from rag.citations import claims_of, verify
 from rag.config import Config
+from rag.language.citations import claims_of, verify
+from rag.language.tokens import estimate
 from rag.llms.openai import OpenAI, Options
 from rag.plugins import plugin_names
 from rag.seams import LLM, REFUSAL, Chunk, Completion, Context, Hit, Prompt
-from rag.tokens import estimate
 from schemas.errors import ToolkitError
 from tests.rag.openai_server import KEY, serve_openai
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence import Span
-from rag import tokens as tokens_module
 from rag.assemble import assemble
+from rag.language import tokens as tokens_module
+from rag.language.tokens import counter_for, estimate
 from rag.seams import Chunk, Hit
-from rag.tokens import counter_for, estimate
 from schemas.errors import ToolkitError
 
 SUMMARY = "Lease between Harrow Estates Ltd and Bright Baking Co for a shop."

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence import Span
-from rag.citations import Claim, claims_of, find_citations, normalise, verify
-from rag.figures import figures, missing_figures
-from rag.refusal import is_refusal
+from rag.language.citations import Claim, claims_of, find_citations, normalise, verify
+from rag.language.figures import figures, missing_figures
+from rag.language.refusal import is_refusal
+from rag.language.sentences import sentences
+from rag.language.words import content_words, stem
 from rag.seams import REFUSAL, Chunk, Hit, Source
-from rag.sentences import sentences
-from rag.words import content_words, stem
 
 
 @pytest.mark.parametrize(

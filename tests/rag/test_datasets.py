@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag.datasets import Selection, load_datasets
+from rag.evaluation.datasets import Selection, load_datasets
 from schemas.errors import BundleError
 from tests.rag.bundles import row, write_bundle
 

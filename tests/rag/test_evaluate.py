@@ -15,13 +15,13 @@ import pytest
 
 from rag.cases import Case, GoldPassage, Passage, Reply
 from rag.embedders.hashing import Hashing
-from rag.evaluate import evaluate
-from rag.journal import Journal
-from rag.records import read_run
+from rag.evaluation.evaluate import evaluate
+from rag.evaluation.journal import Journal
+from rag.evaluation.records import read_run
+from rag.evaluation.settings import parse_settings, read_config_file
+from rag.evaluation.statistics import summarise_run
+from rag.evaluation.verdicts import VERDICTS, judge
 from rag.seams import Completion
-from rag.settings import parse_settings, read_config_file
-from rag.statistics import summarise_run
-from rag.verdicts import VERDICTS, judge
 from schemas.errors import BundleError, ToolkitError
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
 from tests.rag.metrics.build import at, case, gold

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evidence import Document, read_document
-from rag.profile import read_profile
 from rag.seams import Profile
+from rag.structure.profile import read_profile
 
 
 def profile(text: str, name: str = "a.txt") -> Profile:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from rag.evaluation.statistics import Difference
 from rag.results import better, main
-from rag.statistics import Difference
 from tests.rag.bundles import row, write_bundle
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag.cases import Case, GoldPassage, Reply
-from rag.statistics import (
+from rag.evaluation.statistics import (
     Difference,
     Estimate,
     Table,

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Document, Page, Span, read_document
-from rag.headings import find_headings
-from rag.lines import find_contents
 from rag.seams import Section
 from rag.structure import cut, read_structure, section_path
+from rag.structure.headings import find_headings
+from rag.structure.lines import find_contents
 
 WORDS = "The Supplier shall deliver the goods to the Buyer at the agreed place and the Buyer shall pay for them. "
 

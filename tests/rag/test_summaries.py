@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from evidence import Document
 from rag.config import Config
-from rag.profile import read_profile
 from rag.seams import Completion, Profile, Prompt, Section
 from rag.structure import read_structure
+from rag.structure.profile import read_profile
 from rag.summaries import SummaryCache, open_summariser
 from rag.summaries.extractive import Extractive, fit
 from rag.summaries.llm import LLMSummaries

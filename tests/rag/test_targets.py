@@ -9,9 +9,9 @@ import pytest
 from evidence import Span
 from rag.cases import Passage
 from rag.config import Config
-from rag.datasets import Selection, load_datasets
-from rag.documents import Documents
 from rag.embedders.hashing import Hashing
+from rag.evaluation.datasets import Selection, load_datasets
+from rag.evaluation.documents import Documents
 from rag.targets import TargetOptions, open_target
 from rag.targets.builtin import renumber
 from rag.targets.http import CHAT

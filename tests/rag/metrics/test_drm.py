@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rag.evaluation.statistics import macro, pooled
 from rag.metrics import Options, drm
-from rag.statistics import macro, pooled
 from tests.rag.metrics.build import at, case, gold, quote
 
 OPTIONS = Options(ks=(1, 2, 4))

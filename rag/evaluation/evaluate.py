@@ -14,11 +14,9 @@ from typing import Any
 
 from engine import track
 from rag.cases import Case, Reply, Values
-from rag.datasets import Dataset, load_datasets
-from rag.journal import Journal, locked
-from rag.metrics import KS, Options, measure, metric_modules
-from rag.plugins import load_plugin
-from rag.records import (
+from rag.evaluation.datasets import Dataset, load_datasets
+from rag.evaluation.journal import Journal, locked
+from rag.evaluation.records import (
     CONFIG,
     RESULTS,
     SUMMARY,
@@ -29,11 +27,13 @@ from rag.records import (
     write_json,
     write_results,
 )
+from rag.evaluation.settings import Settings, same_replies
+from rag.evaluation.statistics import Estimate, Table, summarise, summarise_run
+from rag.metrics import KS, Options, measure, metric_modules
+from rag.plugins import load_plugin
 from rag.references import ReferenceCorpus, references
 from rag.report import write_report
 from rag.seams import LLM
-from rag.settings import Settings, same_replies
-from rag.statistics import Estimate, Table, summarise, summarise_run
 from rag.targets import Target, TargetOptions, open_target
 from schemas import __version__
 from schemas.bundle import TRAIN, sha256_of

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rag.cases import Case, Passage, Values
-from rag.datasets import Dataset, Found
+from rag.evaluation.datasets import Dataset, Found
+from rag.evaluation.statistics import Estimate, Table, macro, summarise_by
+from rag.evaluation.verdicts import cited, judge
+from rag.language.refusal import is_refusal
 from rag.metrics import Options
 from rag.metrics.drm import pooled
-from rag.refusal import is_refusal
-from rag.statistics import Estimate, Table, macro, summarise_by
-from rag.verdicts import cited, judge
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from evidence import Document
-from rag.labels import Label, drop_stray, read_label
-from rag.lines import Line, is_entry, read_lines
-from rag.titles import FORMS, NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+from rag.structure.labels import Label, drop_stray, read_label
+from rag.structure.lines import Line, is_entry, read_lines
+from rag.structure.titles import FORMS, NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
 
 
 @dataclass(frozen=True)

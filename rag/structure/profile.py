@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from evidence import Document
 from evidence.casing import tidy, title_case
 from evidence.opening import date_of, kind_of, parties_of
-from rag.lines import Line, read_opening
 from rag.seams import Profile
+from rag.structure.lines import Line, read_opening
 
 _NEAR = 6000
 _LONGEST_TITLE = 120

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evidence import Span
-from rag.figures import figures, missing_figures
+from rag.language.figures import figures, missing_figures
+from rag.language.sentences import CITATION, sentences
+from rag.language.words import content_words
 from rag.seams import Source
-from rag.sentences import CITATION, sentences
-from rag.words import content_words
 
 OVERLAP = 0.4
 """Share of a claim's content words that its sources must have.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from evidence import Document, Span
-from rag.headings import BARE, COUNTED, Heading, find_headings
-from rag.labels import roman
 from rag.seams import Section
+from rag.structure.headings import BARE, COUNTED, Heading, find_headings
+from rag.structure.labels import roman
 
 _DEEPEST = 9
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})

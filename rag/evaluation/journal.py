@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from evidence import Span
 from rag.cases import Case, Passage, Reply
-from rag.documents import Documents
+from rag.evaluation.documents import Documents
 from schemas.errors import BundleError
 
 Id = int | str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rag.citations import find_citations
-from rag.sentences import sentences
+from rag.language.citations import find_citations
+from rag.language.sentences import sentences
 
 _REFUSAL = re.compile(
     r"""[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+

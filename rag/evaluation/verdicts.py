@@ -7,10 +7,10 @@ from typing import Literal, get_args
 
 from evidence import Span
 from rag.cases import Case, GoldPassage, Passage
-from rag.citations import find_citations
+from rag.language.citations import find_citations
+from rag.language.refusal import is_refusal
 from rag.metrics import K
 from rag.metrics._passages import matches
-from rag.refusal import is_refusal
 
 Verdict = Literal[
     "answered",

@@ -13,7 +13,7 @@ from typing import Any
 from engine import track
 from evidence import Span, readable
 from rag.cases import Case, GoldPassage
-from rag.documents import Documents
+from rag.evaluation.documents import Documents
 from schemas.bundle import Bundle, Question, open_bundle
 from schemas.errors import BundleError
 from schemas.models import Gold, How

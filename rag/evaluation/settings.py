@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rag.config import Config
-from rag.datasets import Selection
+from rag.evaluation.datasets import Selection
 from rag.targets import TargetOptions
 from schemas.errors import ToolkitError
 

@@ -1,0 +1,1 @@
+"""An evaluation: datasets to cases, questions asked, answers measured, results written."""

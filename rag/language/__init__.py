@@ -1,0 +1,1 @@
+"""Words, sentences, figures and citations: what the pipeline and its metrics know of language."""
