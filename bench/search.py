@@ -21,14 +21,15 @@ from rag.stores.faiss import open as open_store
 _REPEATS = 5
 
 
-def best_of(work: Callable[[], object]) -> float:
-    """Return the shortest of a few runs: the one that other work on the machine disturbed least."""
-    times = []
+def best_of(*works: Callable[[], object]) -> list[float]:
+    """Return the shortest of a few runs of each, taken in turn: what disturbs one disturbs the others too."""
+    times: list[list[float]] = [[] for _ in works]
     for _ in range(_REPEATS):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return min(times)
+        for kept, work in zip(times, works, strict=True):
+            started = time.perf_counter()
+            work()
+            kept.append(time.perf_counter() - started)
+    return [min(kept) for kept in times]
 
 
 def unit(rows: int, width: int, seed: int) -> Vectors:
@@ -55,9 +56,11 @@ def main(argv: list[str] | None = None) -> None:
         store = open_store(Path(folder), None, name="chunk", dimensions=options.width)
         store.add(np.arange(options.rows), vectors)
         same = (store.search(queries, 64)[1] == raw.search(queries, 64)[1]).mean()
-        ours, theirs = best_of(lambda: store.search(queries, 64)), best_of(lambda: raw.search(queries, 64))
-        ours_in = best_of(lambda: store.search(queries[:32], 64, within=within))
-        theirs_in = best_of(lambda: raw.search(queries[:32], 64, params=selector))
+        ours, theirs = best_of(lambda: store.search(queries, 64), lambda: raw.search(queries, 64))
+        ours_in, theirs_in = best_of(
+            lambda: store.search(queries[:32], 64, within=within),
+            lambda: raw.search(queries[:32], 64, params=selector),
+        )
     print_table(
         f"{options.rows} vectors of {options.width}, k = 64; same results: {100 * same:.2f}%",
         ["", "raw FAISS, s", "our store, s", "ours / raw"],

@@ -295,7 +295,7 @@ def party_names(answer: str) -> list[str]:
     for part in answer.split(";"):
         if _COLLECTIVE.search(_ALIAS.split(part)[0]) or re.match(r"\s*\(", part):
             continue
-        # `Hyatt and Playa (each a "Party")` only repeats the others
+        # `A and B (each a "Party")` only repeats the others
         if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
             continue
         name = tidy(_ALIAS.sub(" ", part))
