@@ -39,7 +39,7 @@ def config_from(options: argparse.Namespace) -> Config:
     )
 
 
-_OPTIONAL = frozenset({"threshold", "max_requests", "max_cost"})
+_OPTIONAL = frozenset({"threshold", "max_requests", "max_cost", "price_in", "price_out"})
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -64,6 +64,9 @@ class Config(BaseModel):
     max_requests: Positive | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
     """Caps on what a language model may be asked and may cost; what is over them is an error, not an answer."""
+    price_in: Annotated[float, Field(ge=0)] | None = None
+    price_out: Annotated[float, Field(ge=0)] | None = None
+    """What a million tokens cost, in and out: `max_cost` is reckoned with these, in the same currency."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
     max_tokens: Positive = 1000
 

@@ -23,7 +23,7 @@ from rag.seams import LLM, Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.cache import cache_folder
-from schemas.errors import BundleError
+from schemas.errors import BundleError, ToolkitError
 from schemas.place import placed
 
 
@@ -149,10 +149,17 @@ class Pipeline:
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
         module, argument = load_plugin("rag.llms", self.config.llm)
-        caps = {"max_requests": self.config.max_requests, "max_cost": self.config.max_cost}
-        options = {name: value for name, value in caps.items() if value is not None}
-        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options})
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **self._caps(argument)})
         return llm
+
+    def _caps(self, model: str | None) -> dict[str, object]:
+        """Return what the language model may be asked and may cost, as its plug-in takes it."""
+        config = self.config
+        if config.max_cost is not None and (config.price_in is None or config.price_out is None):
+            raise ToolkitError("--max-cost needs --price-in and --price-out, the price of a million tokens in and out")
+        model = model or os.environ.get("OPENAI_MODEL") or ""
+        prices = {model: (config.price_in or 0.0, config.price_out or 0.0)} if config.max_cost is not None else {}
+        return {"max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
 
     @cached_property
     def _summarise(self) -> Summariser:

@@ -16,6 +16,7 @@ from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.pipeline import find_files
+from rag.seams import Prompt
 from schemas.errors import BundleError, ToolkitError
 
 ROOT = Path(__file__).parents[2]
@@ -349,3 +350,12 @@ def test_the_manifest_says_what_it_was_made_with(ready, tmp_path):
     manifest = json.loads((tmp_path / "index" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["config"]["size"] == 120 and manifest["embedder"] == "hashing-256"
     assert manifest["counts"]["documents"] == 3 and manifest["counts"]["document vectors"] == 3
+
+
+def test_what_a_language_model_may_cost(make, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    with pytest.raises(ToolkitError, match="--max-cost needs --price-in and --price-out"):
+        assert make(llm="openai:tiny", max_cost=1.0).llm
+    capped = make(llm="openai:tiny", max_cost=0.000001, price_in=1000.0, price_out=1000.0, max_requests=5).llm
+    [completion] = capped.complete([Prompt("What is the term of this agreement?")], max_tokens=100, temperature=0)
+    assert "cost" in completion.error and not completion.text
