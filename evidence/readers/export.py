@@ -33,6 +33,11 @@ def _texts(data: Any) -> Iterator[str]:
         for item in data:
             yield from _texts(item)
     elif isinstance(data, dict):
+        # a document that was cut up has all its pieces here, and in its own text field only the first
+        pieces = list(_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
+        if pieces:
+            yield from pieces
+            return
         for name in _TEXT_FIELDS:
             if isinstance(data.get(name), str):
                 yield data[name]

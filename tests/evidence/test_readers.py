@@ -211,6 +211,12 @@ def test_json_exports_give_their_records_texts(write):
     assert read_document(write("b.json", json.dumps(many))).text == "Rule 1\n\nRule 2"
 
 
+def test_a_json_export_that_was_cut_up_gives_all_its_pieces(write):
+    record = {"content": "Rule 1", "chunks": [{"content": "Rule 1"}, {"content": "Rule 2"}]}
+    assert read_document(write("a.json", json.dumps(record))).text == "Rule 1\n\nRule 2"
+    assert read_document(write("b.json", json.dumps({**record, "chunks": []}))).text == "Rule 1"
+
+
 def test_a_pdf_without_the_ending_is_still_one(contract, write):
     assert read_document(write("Practice_Direction_No. 4", contract.read_bytes())).pages
     assert readable(contract) and not readable(contract.with_suffix(".docx"))
