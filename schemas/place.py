@@ -40,7 +40,7 @@ def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
     try:
         check_free(out, force=force, kind=kind)
         partial.mkdir(parents=True, exist_ok=True)
-        with _locked(partial, out):
+        with locked(partial, busy=f"{out}: another run is writing it now; wait for it to end"):
             try:
                 _empty(partial)
                 yield partial
@@ -67,13 +67,14 @@ def check_free(out: Path, *, force: bool, kind: Kind = BUNDLE) -> None:
 
 
 @contextmanager
-def _locked(folder: Path, out: Path) -> Iterator[None]:
+def locked(folder: Path, *, busy: str) -> Iterator[None]:
+    """Hold a folder for one process; raise with the words of `busy` when another has it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BundleError(f"{out}: another run is writing it now; wait for it to end") from error
+            raise BundleError(busy) from error
         yield
     finally:
         os.close(handle)

@@ -15,7 +15,7 @@ from typing import Any
 from engine import track
 from rag.cases import Case, Reply, Values
 from rag.evaluation.datasets import Dataset, load_datasets
-from rag.evaluation.journal import Journal, locked
+from rag.evaluation.journal import Journal
 from rag.evaluation.records import (
     CONFIG,
     RESULTS,
@@ -39,6 +39,7 @@ from schemas import __version__
 from schemas.bundle import TRAIN, sha256_of
 from schemas.cache import cache_folder
 from schemas.errors import BundleError, ToolkitError
+from schemas.place import locked
 
 FORMAT = "exhibit-run/1"
 JOURNAL = "journal.jsonl"
@@ -68,7 +69,7 @@ def evaluate(
     plan = _prepare(settings, dict(parts or {}), judge, say)
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)

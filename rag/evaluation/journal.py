@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -114,17 +113,3 @@ class Appender:
             "score": passage.score,
         }
         return row if not self._texts and passage.span else {**row, "text": passage.text}
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one run; refuse when another has it."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BundleError(f"{folder}: another run is writing it now; wait for it, or give --run-name") from error
-        yield
-    finally:
-        os.close(handle)
