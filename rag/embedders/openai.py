@@ -17,6 +17,7 @@ import numpy as np
 from rag.embedders._unit import to_unit
 from rag.llms._wire import Endpoint, NoReplyError
 from rag.seams import Role, Vectors
+from rag.waiting import LONGEST_WAIT
 from schemas.errors import ServiceError, ToolkitError
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
@@ -26,8 +27,6 @@ _CHARACTERS = 300_000
 """What goes into one request: a third of the tokens that OpenAI allows."""
 _LONGEST = 24_000
 """Characters of one text; the models read about 8,000 tokens, and refuse more."""
-_LONGEST_WAIT = 120.0
-"""Seconds that a server may ask us to wait."""
 _TOO_MUCH = frozenset({400, 413, 422})
 """Replies that may be about one text, or about the number of them: half of them may pass."""
 
@@ -102,7 +101,7 @@ class OpenAIEmbedder:
             try:
                 return self._endpoint.post("embeddings", body)
             except NoReplyError as fault:
-                if not fault.passing or tries >= self._retries or fault.wait > _LONGEST_WAIT:
+                if not fault.passing or tries >= self._retries or fault.wait > LONGEST_WAIT:
                     raise
                 # a server that is too busy for one is too busy for all
                 delay = fault.wait or self._backoff * 2**tries

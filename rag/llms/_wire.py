@@ -6,7 +6,6 @@ limit on the time of a whole reply, and takes a second to import.
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from rag.waiting import seconds_asked
 from schemas.errors import ServiceError
 
 _OPENAI = "https://api.openai.com/v1"
@@ -117,7 +117,7 @@ class Endpoint:
         message = f"{self.address}: {phrase}" + (f": {self.scrub(said)[:_SAID]}" if said else "")
         # this 429 lasts until somebody pays
         passing = (status in _PASSING or status >= 500) and code != "insufficient_quota"
-        wait = _seconds(headers.get("Retry-After", "")) if passing else 0.0
+        wait = seconds_asked(headers.get("Retry-After", "")) if passing else 0.0
         return NoReplyError(
             message, passing=passing, status=status, wait=wait, parameter=parameter if status == 400 else ""
         )
@@ -133,15 +133,3 @@ def _error_in(data: bytes) -> tuple[str, str, str]:
         return str(error), "", ""
     message = " ".join(str(error.get("message") or "").split())
     return message, str(error.get("code") or ""), str(error.get("param") or "")
-
-
-def _seconds(retry_after: str) -> float:
-    """Return how long Retry-After asks to wait: seconds, or a date."""
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0

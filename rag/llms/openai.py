@@ -18,10 +18,9 @@ from rag.llms._budget import Budget, CapError, Prices
 from rag.llms._cache import ReplyCache, key_of
 from rag.llms._wire import Endpoint, NoReplyError
 from rag.seams import Completion, Prompt
+from rag.waiting import LONGEST_WAIT
 from schemas.errors import ToolkitError
 
-_LONGEST_WAIT = 120.0
-"""Seconds that a server may ask us to wait; whoever wants more is asked again in the next run."""
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 """What reasoning models put before their reply."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": ""}
@@ -136,7 +135,7 @@ class OpenAI:
                 if fault.parameter in _RENAMED and fault.parameter not in self._not_taken:
                     self._not_taken.add(fault.parameter)
                     continue
-                if not fault.passing or tries >= self._options.retries or fault.wait > _LONGEST_WAIT:
+                if not fault.passing or tries >= self._options.retries or fault.wait > LONGEST_WAIT:
                     return Completion(error=_describe(fault, tries))
                 ready = self._later(fault, tries, call.key)
                 tries += 1
@@ -207,7 +206,7 @@ def _check(model: str, options: Options) -> None:
 
 
 def _describe(fault: NoReplyError, tries: int) -> str:
-    asks = f"; it asks to wait {fault.wait:.0f} s" if fault.wait > _LONGEST_WAIT else ""
+    asks = f"; it asks to wait {fault.wait:.0f} s" if fault.wait > LONGEST_WAIT else ""
     return fault.message + asks + (f" (tried {tries + 1} times)" if tries else "")
 
 

@@ -26,6 +26,9 @@ class TargetOptions:
     threads: int = 4
     timeout: float = 60.0
     """Seconds for one reply, from the first byte sent to the last received."""
+    retries: int = 3
+    backoff: float = 1.0
+    """How often a server that says it is busy is asked again, and the seconds before the first time."""
     skip_ingestion: bool = False
     force_ingestion: bool = False
     count_pages: bool = False

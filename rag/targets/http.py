@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
@@ -21,6 +22,7 @@ from rag.cases import Case, Reply
 from rag.evaluation.datasets import Dataset
 from rag.targets import Asked, Ingestion, TargetOptions, count_only
 from rag.targets._passages import Names, PassagesError, read_passages
+from rag.waiting import LONGEST_WAIT, seconds_asked
 from schemas.errors import ToolkitError
 
 CHAT: Mapping[str, Any] = {
@@ -35,8 +37,17 @@ _LARGEST = 16 << 20
 _STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 
 
+_BUSY = (429, 503)
+"""A server that says so is asked again; any other failure is its answer to the question."""
+
+
 class _NoReplyError(Exception):
     """Why there is no reply, in words that hold no secret."""
+
+    def __init__(self, message: str, *, busy: bool = False, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.busy = busy
+        self.wait = wait
 
 
 def open(argument: str | None, options: TargetOptions) -> Http:
@@ -69,6 +80,7 @@ class Http:
         # an address may carry a password or a key
         self.name = f"http:{url.copy_with(username=None, password=None, query=None)}"
         self._options = options
+        self._stopped = threading.Event()
         self._answers = _compile(options.answer_path, PARTS if options.stream else ANSWERS, "answer")
         self._parts = _compile(options.answer_path, PARTS, "answer")
         self._contexts = _compile(options.context_path, CONTEXTS, "context")
@@ -91,20 +103,33 @@ class Http:
                 for done in as_completed(waiting):
                     yield Asked(waiting[done], done.result())
             except (GeneratorExit, KeyboardInterrupt, CancelledError):
+                self._stopped.set()  # whoever waits for a busy server gives up
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
     # ---------------------------------------------------------------- one question
 
     def _reply(self, client: httpx.Client, question: str, names: Names) -> Reply:
-        began = time.monotonic()
-        try:
-            content_type, data = self._exchange(client, self.body(question))
-            streamed = self._options.stream or content_type in _STREAMED
-            answer, found = self._read_stream(data) if streamed else self._read(data)
-            passages = read_passages(found, names=names)
-        except (_NoReplyError, PassagesError) as error:
-            return Reply(error=str(error), seconds=time.monotonic() - began)
+        tries = 0
+        while True:
+            began = time.monotonic()
+            try:
+                return self._once(client, question, names, began)
+            except PassagesError as error:
+                return Reply(error=str(error), seconds=time.monotonic() - began)
+            except _NoReplyError as error:
+                if not error.busy or error.wait > LONGEST_WAIT or tries >= self._options.retries:
+                    again = f" (asked {tries + 1} times)" if tries else ""
+                    return Reply(error=f"{error}{again}", seconds=time.monotonic() - began)
+                # the seconds of a reply are those of the try that gave it: waiting is not latency
+                self._stopped.wait(error.wait or self._options.backoff * 2**tries)
+                tries += 1
+
+    def _once(self, client: httpx.Client, question: str, names: Names, began: float) -> Reply:
+        content_type, data = self._exchange(client, self.body(question))
+        streamed = self._options.stream or content_type in _STREAMED
+        answer, found = self._read_stream(data) if streamed else self._read(data)
+        passages = read_passages(found, names=names)
         return Reply(answer=answer, passages=passages, seconds=time.monotonic() - began)
 
     def body(self, question: str) -> Any:
@@ -135,7 +160,9 @@ class Http:
             raise _NoReplyError(f"no reply ({type(error).__name__})") from None
         if not response.is_success:
             phrase = httpx.codes.get_reason_phrase(response.status_code)
-            raise _NoReplyError(f"HTTP {response.status_code} {phrase}".rstrip())
+            wait = seconds_asked(response.headers.get("Retry-After", ""))
+            told = f"HTTP {response.status_code} {phrase}".rstrip()
+            raise _NoReplyError(told, busy=response.status_code in _BUSY, wait=wait)
         return response.headers.get("Content-Type", "").partition(";")[0].strip().lower(), bytes(data)
 
     # ---------------------------------------------------------------- what came back

@@ -28,6 +28,7 @@ class RagServer:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     content_type: str = "application/json"
+    retry_after: str = ""
     closing: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -67,6 +68,8 @@ def serving() -> Iterator[RagServer]:
             status = reply if isinstance(reply, int) else 200
             self.send_response(status)
             self.send_header("Content-Type", state.content_type)
+            if state.retry_after:
+                self.send_header("Retry-After", state.retry_after)
             self.end_headers()
             if reply == "drip":
                 while not state.closing.wait(0.05):

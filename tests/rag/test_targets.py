@@ -206,6 +206,25 @@ def test_every_fault_is_a_failed_question_and_no_more(http, server, dataset, fau
     assert [reply.answer for reply in (replies[0], replies[2])] == ["fine", "fine"]
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_asked_again_and_the_wait_is_not_latency(http, server, dataset, status):
+    question = dataset.cases[0].question
+    server.reply = lambda asked: status if server.questions.count(question) < 3 else chat("at last", [])
+    server.retry_after = "0.4"
+    [reply] = ask(http(retries=2, backoff=60.0), dataset, dataset.cases[:1])
+    assert reply.answer == "at last" and server.questions == [question] * 3
+    assert reply.seconds < 0.4
+
+
+def test_a_server_that_stays_busy_is_a_failed_question(http, server, dataset):
+    server.reply = lambda asked: 429
+    [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
+    assert reply.error == "HTTP 429 Too Many Requests (asked 3 times)" and len(server.bodies) == 3
+    server.retry_after = "3600"
+    [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
+    assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4
+
+
 def test_nobody_there(http, dataset):
     [reply] = ask(http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77"), dataset, dataset.cases[:1])
     assert reply.error == "no reply (ConnectError)"
