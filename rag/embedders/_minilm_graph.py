@@ -40,9 +40,9 @@ def read_safetensors(path: Path) -> dict[str, _SINGLE]:
     return tensors
 
 
-def build_graph(weights: dict[str, _SINGLE], *, int8: bool) -> onnx.ModelProto:
-    """Return the network: embeddings, six layers of attention and feed-forward, mean, norm."""
-    graph = _Graph(weights, int8=int8)
+def build_graph(weights: dict[str, _SINGLE], *, precision: str) -> onnx.ModelProto:
+    """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm."""
+    graph = _Graph(weights, precision)
     # there is one kind of token here, so its embedding can be part of the positions'
     kind = weights["embeddings.token_type_embeddings.weight"][0]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
@@ -57,6 +57,8 @@ def build_graph(weights: dict[str, _SINGLE], *, int8: bool) -> onnx.ModelProto:
         wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"))
         narrow = graph.linear(wide, f"{layer}.output.dense")
         state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
+    if precision == "fp16":  # means and lengths of so many numbers need more digits
+        state = graph.add("Cast", state, to=TensorProto.FLOAT)
     mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
     graph.add("LpNormalization", mean, outputs=["vectors"], axis=-1, p=2)
     return graph.model()
@@ -81,8 +83,8 @@ def _attend(graph: _Graph, state: str, prefix: str) -> str:
 class _Graph:
     """Nodes and constants as they are added, each named by its number."""
 
-    def __init__(self, weights: dict[str, _SINGLE], *, int8: bool) -> None:
-        self.weights, self._int8 = weights, int8
+    def __init__(self, weights: dict[str, _SINGLE], precision: str) -> None:
+        self.weights, self._precision = weights, precision
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -95,6 +97,8 @@ class _Graph:
     def constant(self, value: npt.NDArray[np.generic]) -> str:
         """Add a constant and return its name."""
         name = f"constant_{len(self._constants)}"
+        if self._precision == "fp16" and value.dtype == np.float32:
+            value = value.astype(np.float16)
         self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
@@ -116,7 +120,7 @@ class _Graph:
 
     def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
         """Add a product with a matrix, plus a bias."""
-        if not self._int8:
+        if self._precision != "int8":
             return self.add("Add", self.add("MatMul", state, self.constant(weight.T)), self.constant(bias))
         rows, columns = weight.shape
         blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)

@@ -1,4 +1,7 @@
-"""all-MiniLM-L6-v2 on the processor, without torch: `minilm` in 8-bit integers, `minilm:fp32` in full.
+"""all-MiniLM-L6-v2 by onnxruntime, without torch: `minilm` takes the accelerator when onnxruntime has one.
+
+`minilm:int8` is the processor's (8-bit integers), `minilm:fp16` the accelerator's (half precision, large batches; a
+processor can run it too, slowly, to ask an index that was made on an accelerator), `minilm:fp32` the reference.
 
 python -m rag.embedders.minilm --prepare    finds the weights and builds the graphs, so that later runs need no network
 """
@@ -24,46 +27,70 @@ from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, sh
 from rag.seams import Role, Vectors
 from schemas.errors import ToolkitError
 
-VARIANTS = ("int8", "fp32")
+VARIANTS = ("int8", "fp16", "fp32")
+_ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
+_PROCESSOR = "CPUExecutionProvider"
 MAX_TOKENS = 256
 """What the model was trained on; the rest of a longer text does not count."""
 _SLAB = 2048
-"""Texts whose tokens are held at a time."""
+"""Texts whose tokens are held at a time, for each text that runs at once."""
+_MOST_AT_ONCE = 64
+"""Texts of one length that an accelerator runs together."""
 
 Ids = npt.NDArray[np.int64]
 
 
 def open(argument: str | None) -> MiniLM:
     """Return the embedder; its graph is built the first time."""
-    variant = argument or "int8"
+    variant = argument or usual_variant(onnxruntime.get_available_providers())
     if variant not in VARIANTS:
-        raise ToolkitError(f"no embedder 'minilm:{variant}'; there are minilm (8-bit integers) and minilm:fp32")
+        raise ToolkitError(
+            f"no embedder 'minilm:{variant}'; there are minilm, {', '.join(f'minilm:{v}' for v in VARIANTS)}"
+        )
     return MiniLM(variant)
 
 
+def usual_variant(providers: Sequence[str]) -> str:
+    """Return what runs best: half precision where there is an accelerator, else 8-bit integers."""
+    return "fp16" if accelerator(providers) else "int8"
+
+
+def accelerator(providers: Sequence[str]) -> str | None:
+    """Return the accelerator that onnxruntime was built for, if any."""
+    return next((name for name in _ACCELERATORS if name in providers), None)
+
+
 class MiniLM:
-    """Each text runs by itself, unpadded, on a thread of its own: a vector never depends on its neighbours."""
+    """Texts run unpadded, so a vector never depends on its neighbours: on the processor each on a thread of its own,
+
+    on an accelerator many of one length together.
+    """
 
     dimensions = WIDTH
 
-    def __init__(self, variant: str = "int8", *, threads: int | None = None) -> None:
+    def __init__(self, variant: str = "int8", *, threads: int | None = None, at_once: int | None = None) -> None:
+        # the 8-bit graph is the processor's own
+        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
+        self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
         self.name = f"all-MiniLM-L6-v2-{variant}-{VERSION}"
         self.threads = threads or _processors()
         self._tokenizer = Tokenizer.from_file(str(_ready_tokenizer()))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._session = onnxruntime.InferenceSession(ready_graph(variant), _options(), ["CPUExecutionProvider"])
+        providers = [device, _PROCESSOR] if device else [_PROCESSOR]
+        self._session = onnxruntime.InferenceSession(ready_graph(variant), _options(), providers)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
         with ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(texts), _SLAB):
-                ids = self.tokenise(texts[start : start + _SLAB])
-                # the longest first, so that no thread is left with a long one at the end
-                order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
-                for row, vector in zip(order, pool.map(self.run, [ids[row] for row in order]), strict=True):
-                    vectors[start + row] = vector
+            slab = _SLAB * self.at_once
+            for start in range(0, len(texts), slab):
+                ids = self.tokenise(texts[start : start + slab])
+                batches = _batches(ids, self.at_once)
+                joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
+                for rows, found in zip(batches, pool.map(self.run, joined), strict=True):
+                    vectors[start + np.array(rows)] = found
         return to_unit(vectors, texts, name=self.name)
 
     def tokenise(self, texts: Sequence[str]) -> list[Ids]:
@@ -76,6 +103,19 @@ class MiniLM:
         """Return the vectors of texts that have the same number of tokens."""
         vectors: Vectors = self._session.run(None, {"ids": ids})[0]
         return vectors
+
+
+def _batches(ids: Sequence[Ids], most: int) -> list[list[int]]:
+    """Return rows with the same number of tokens together; the longest first, so that none is left for the end."""
+    order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
+    batches: list[list[int]] = []
+    for row in order:
+        last = batches[-1] if batches else []
+        if last and len(last) < most and ids[last[0]].shape == ids[row].shape:
+            last.append(row)
+        else:
+            batches.append([row])
+    return batches
 
 
 def _processors() -> int:
@@ -102,7 +142,7 @@ def ready_graph(variant: str) -> bytes:
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
             return data
-    data = bytes(build_graph(read_safetensors(find_file(MODEL)), int8=variant == "int8").SerializeToString())
+    data = bytes(build_graph(read_safetensors(find_file(MODEL)), precision=variant).SerializeToString())
     write_whole(path, data)
     write_whole(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
     return data

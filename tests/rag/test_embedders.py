@@ -90,7 +90,7 @@ def test_a_vector_that_is_none_is_an_error_that_names_the_text(model, monkeypatc
 
 
 def test_unknown_variants_are_refused():
-    with pytest.raises(ToolkitError, match="minilm:fp32"):
+    with pytest.raises(ToolkitError, match="minilm:int8, minilm:fp16, minilm:fp32"):
         minilm.open("int4")
 
 
@@ -127,6 +127,30 @@ def test_the_prepare_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file"))
     assert minilm.main(["--prepare"]) == 1
     assert "set EXHIBIT_CACHE elsewhere" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- on an accelerator
+
+
+def test_the_accelerator_is_used_where_there_is_one():
+    processor, cuda = "CPUExecutionProvider", "CUDAExecutionProvider"
+    assert minilm.usual_variant([processor]) == "int8" and minilm.usual_variant([cuda, processor]) == "fp16"
+    assert minilm.accelerator(["TensorrtExecutionProvider", cuda, processor]) == cuda
+    assert minilm.accelerator(["AzureExecutionProvider", processor]) is None
+
+
+def test_texts_of_one_length_run_together_and_vectors_do_not_change():
+    texts = [*CLAUSES, *(clause.upper() for clause in CLAUSES), "", CLAUSES[0]]
+    alone, together = (MiniLM("fp32", at_once=most).embed(texts, role="passage") for most in (1, 3))
+    np.testing.assert_allclose(alone, together, atol=2e-6)
+    ids = [np.zeros((1, length), np.int64) for length in (3, 5, 3, 3, 5, 3)]
+    assert minilm._batches(ids, 3) == [[1, 4], [0, 2, 3], [5]]
+
+
+def test_half_precision_agrees_with_the_reference(model):
+    half, full = (minilm.open(variant).embed(CLAUSES, role="passage") for variant in ("fp16", "fp32"))
+    assert (half * full).sum(axis=1).min() > 0.9999
+    assert len({minilm.open(variant).name for variant in minilm.VARIANTS}) == 3
 
 
 # ---------------------------------------------------------------- the weights
