@@ -22,8 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench._table import print_table
-from bench.split import corpus_folder, read_texts
+from bench._table import corpus_folder, print_table, read_texts
 from rag.embedders._weights import MODEL, find_file
 from rag.embedders.minilm import Ids, MiniLM
 from rag.seams import Vectors

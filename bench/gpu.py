@@ -20,8 +20,7 @@ from statistics import fmean
 
 import numpy as np
 
-from bench._table import print_table
-from bench.split import corpus_folder, read_texts
+from bench._table import corpus_folder, print_table, read_texts
 from rag.plugins import load_plugin
 from rag.splitters import rcts
 from schemas.errors import ToolkitError

@@ -15,27 +15,11 @@ from pathlib import Path
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from bench._table import ROOT, data_folder, print_table
+from bench._table import corpus_folder, print_table, read_texts
 from evidence import Span
 from rag.splitters import rcts
 
 _SIZE = 500
-
-
-def corpus_folder(given: Path | None) -> Path:
-    """Return a folder of text files: the one given, LegalBench-RAG-mini, or the samples, saying so."""
-    data = data_folder()
-    if given is not None:
-        return given
-    if data is not None and (data / "legalbenchrag" / "corpus").is_dir():
-        return data / "legalbenchrag" / "corpus"
-    print("no real data (set EXHIBIT_DATA): measuring on the samples, which are too few to mean much", file=sys.stderr)
-    return ROOT / "samples" / "legalbenchrag" / "corpus"
-
-
-def read_texts(folder: Path) -> list[str]:
-    """Return the texts below a folder, in order."""
-    return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
 
 
 def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
