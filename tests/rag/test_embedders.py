@@ -7,11 +7,13 @@ import http.server
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rag.embedders import _weights, minilm
 from rag.embedders._unit import to_unit
@@ -251,6 +253,21 @@ def test_the_pipeline_imports_no_embedder():
 # ---------------------------------------------------------------- sentence-transformers
 
 
+class _Tensor:
+    """As much of a tensor as the embedder touches."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def to(self, device):
+        return self
+
+    float = cpu = lambda self: self
+
+    def numpy(self):
+        return self.array
+
+
 @pytest.fixture
 def transformers(monkeypatch):
     """The package with a model that hashes words, and notes what it is asked."""
@@ -278,6 +295,9 @@ def transformers(monkeypatch):
     module = ModuleType("sentence_transformers")
     module.SentenceTransformer = SentenceTransformer
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    torch = ModuleType("torch")
+    torch.inference_mode, torch.from_numpy = nullcontext, _Tensor
+    monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.delitem(sys.modules, "rag.embedders.sentence_transformers", raising=False)
     yield SimpleNamespace(asked=asked, kind=SentenceTransformer)
     sys.modules.pop("rag.embedders.sentence_transformers", None)
@@ -298,11 +318,38 @@ def test_models_get_the_prompt_of_the_role(transformers):
     assert transformers.asked[0]["texts"] == ["a", "bc?"]
 
 
-def test_an_accelerator_gets_half_precision_and_large_batches(transformers):
+def test_an_accelerator_gets_half_precision(transformers):
     transformers.kind.device = SimpleNamespace(type="cuda")
     model = open_transformer("sentence_transformers:m")
     model.embed(["a"], role="query")
-    assert transformers.kind.halved and transformers.asked[0]["batch_size"] == 256 and model.name.endswith("-fp16")
+    assert transformers.kind.halved and model.name.endswith("-fp16")
+
+
+def test_an_accelerator_is_fed_large_batches_of_the_models_own_tokens(transformers, monkeypatch):
+    """The vector of a text is made of its own tokens alone, whatever it shares a batch with."""
+    words = {word: number for number, word in enumerate(("[PAD]", "[UNK]", "the", "lease", "ends", "today"))}
+    inner = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    inner.pre_tokenizer = pre_tokenizers.Whitespace()
+    sizes = []
+
+    def run(self, features):
+        ids, mask = features["input_ids"].array, features["attention_mask"].array
+        assert (features["token_type_ids"].array == 0).all() and (ids[mask == 0] == 0).all()
+        sizes.append(ids.shape)
+        return {"sentence_embedding": _Tensor(np.stack([mask.sum(1), (ids * mask).sum(1), (mask.sum(1) > 0)], 1))}
+
+    kind = transformers.kind
+    kind.device, kind.prompts, kind.max_seq_length, kind.__call__ = SimpleNamespace(type="cuda"), {}, 4, run
+    kind.tokenizer = SimpleNamespace(
+        backend_tokenizer=inner, pad_token_id=0, model_input_names=["input_ids", "token_type_ids"]
+    )
+    model = open_transformer("sentence-transformers:m")
+    monkeypatch.setattr(sys.modules["rag.embedders.sentence_transformers"], "_TOKENS", 6)
+    texts = ["the lease", "ends", "the lease ends today the lease", "today", "the lease ends"]
+    rows = np.array([[2, 5, 1], [1, 4, 1], [4, 14, 1], [1, 5, 1], [3, 9, 1]], np.float32)
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.embed(texts, role="passage"), expected, rtol=1e-6)
+    assert sizes == [(1, 4), (2, 3), (2, 1)] and not transformers.asked
 
 
 def test_a_model_that_is_not_there_is_named(transformers):

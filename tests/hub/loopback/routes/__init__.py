@@ -1,0 +1,5 @@
+"""What the hub answers, one file per subject; importing them fills the table of routes."""
+
+from . import commits, discussions, files, lfs, refs, repos, site, xet
+
+__all__ = ["commits", "discussions", "files", "lfs", "refs", "repos", "site", "xet"]
