@@ -1,44 +1,59 @@
-"""A bundle's README.md: the Hub's dataset card, rendered from `card.md.j2`."""
+"""A bundle on the Hub's terms: its dataset card, the tables that the card's configs name, and a page with its gold."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from schemas.bundle import CARD
-from schemas.models import HOWS, BundleInfo, Row
+from engine import Engine
+from hub._head import head, size_category
+from hub._picture import PICTURE, Example, write_example
+from hub._tables import PARQUET, Config, write_tables
+from schemas.bundle import CARD, CORPUS
+from schemas.models import HOWS, BundleInfo, Gold, Row
 
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+__all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
+
+
+@dataclass(frozen=True)
+class CardText:
+    """What the card says that no file of the bundle does."""
+
+    tags: Sequence[str] = ()
+    questions: str = ""
+    """How the questions came to be worded."""
+    limits: str = ""
+    """What a user must know before trusting a number, in Markdown."""
+    annotations: Sequence[str] = ()
+    """Who marked the gold, in the Hub's words: `expert-generated`, `crowdsourced` …"""
+    converter: str = ""
+    """What made the bundle, where the bundle has another name."""
+    derived: str = ""
+    """The dataset that this one extends, where it has a name of its own."""
 
 
 def write_card(
-    bundle: BundleInfo,
-    folder: Path,
-    *,
-    example: Row | None,
-    tags: Sequence[str] = (),
-    questions: str = "",
-    limits: str = "",
-    converter: str = "",
+    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine, text: CardText
 ) -> None:
-    """Write the card of a bundle into its folder; `converter` is what made it, where the bundle has another name."""
-    text = render_card(bundle, example=example, tags=tags, questions=questions, limits=limits, converter=converter)
-    (folder / CARD).write_text(text, encoding="utf-8", newline="\n")
+    """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder."""
+    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine)
+    example = write_example(rows, gold, folder)
+    words = render_card(bundle, configs=configs, example=example, text=text)
+    (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
 
 
-def render_card(
-    bundle: BundleInfo,
-    *,
-    example: Row | None,
-    tags: Sequence[str] = (),
-    questions: str = "",
-    limits: str = "",
-    converter: str = "",
-) -> str:
+def holds_documents(name: str) -> bool:
+    """Return whether a file of the bundle holds documents, or a page of one: what a licence may not let pass on."""
+    return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
+
+
+def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Example | None, text: CardText) -> str:
     """Return the card's Markdown with its YAML head."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -48,22 +63,26 @@ def render_card(
         lstrip_blocks=True,
         autoescape=False,  # Markdown, not HTML
     )
-    # JSON strings are YAML strings: quoting is never guessed
-    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    environment.filters["cell"] = lambda value: str(value).replace("|", "\\|").replace("\n", " ")
+    environment.filters |= {"plain": plain, "code": code, "fence": fence, "link": link, "number": "{:,}".format}
+    passages = sum(bundle.counts.located.values())
     return environment.get_template("card.md.j2").render(
+        head=head(bundle, configs, tags=text.tags, annotations=text.annotations, derived=text.derived),
         bundle=bundle,
         counts=bundle.counts,
-        passages=sum(bundle.counts.located.values()),
-        paged=any(document.pages for document in bundle.documents),
+        passages=passages,
+        found=passages - bundle.counts.located.get("absent", 0),
+        pages=sum(document.pages or 0 for document in bundle.documents),
+        characters=sum(document.characters for document in bundle.documents),
         hows=HOWS,
-        size=size_category(bundle.counts.questions),
-        example=json.dumps(_shortened(example), ensure_ascii=False, indent=2) if example else "",
-        tags=tags,
-        questions=questions,
-        limits=limits,
-        command=_command(bundle, converter or bundle.name),
         meanings=_MEANINGS,
+        configs={config.name: config for config in configs},
+        example=example,
+        row=_json(_shortened(example.row)) if example else "",
+        line=json.dumps(example.line.model_dump(), ensure_ascii=False) if example and example.line else "",
+        picture=PICTURE,
+        text=text,
+        command=_command(bundle, text.converter or bundle.name),
+        citation=_citation(bundle),
     )
 
 
@@ -75,10 +94,42 @@ _MEANINGS = {
     "absent": "not found; kept in `train.json` and marked",
 }
 
+# ---------------------------------------------------------------- Markdown
 
-def size_category(rows: int) -> str:
-    """Return the Hub's name for a number of rows."""
-    return next((name for limit, name in _SIZES if rows < limit), "1M<n<10M")
+
+def plain(text: object) -> str:
+    """Return words as Markdown that shows them and means nothing else: no mark-up, no HTML, no table's end."""
+    words = " ".join(str(text).split())
+    words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    words = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", words)
+    return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", words)  # no list, no heading, where it begins a line
+
+
+def code(text: object) -> str:
+    """Return words as inline code, whatever backticks are in them."""
+    words = " ".join(str(text).split()).replace("|", "¦")
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
+    edge = " " if words.startswith("`") or words.endswith("`") else ""
+    return f"{ticks}{edge}{words}{edge}{ticks}"
+
+
+def fence(text: str, language: str) -> str:
+    """Return a block of code that nothing in it can end."""
+    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def link(text: str, address: str) -> str:
+    """Return a link, or only its words where there is no address to trust."""
+    safe = re.fullmatch(r"https?://[^\s<>\"]+", address)
+    return f"[{plain(text)}](<{address}>)" if safe else plain(text)
+
+
+# ---------------------------------------------------------------- its parts
+
+
+def _json(record: object) -> str:
+    return json.dumps(record, ensure_ascii=False, indent=2)
 
 
 def _command(bundle: BundleInfo, converter: str) -> str:
@@ -93,10 +144,26 @@ def _command(bundle: BundleInfo, converter: str) -> str:
     return " ".join([f"python -m converters.{converter}", *flags, f"--out datasets_out/{bundle.name}"])
 
 
+def _citation(bundle: BundleInfo) -> str:
+    """Return BibTeX for the conversion, whose version and source decide every byte of it."""
+    key = re.sub(r"[^a-z0-9]+", "-", bundle.name.lower()).strip("-") or "bundle"
+    title, source = (re.sub(r"[{}\\]", "", " ".join(words.split())) for words in (bundle.title, bundle.source.name))
+    return (
+        f"@misc{{exhibit-{key},\n"
+        f"  title = {{{{{title}}}: documents and questions with located gold}},\n"
+        f"  note = {{Converted from {source} by {bundle.tool.name} {bundle.tool.version}}}\n}}"
+    )
+
+
 def _shortened(row: Row, most: int = 300) -> dict[str, object]:
     record = row.model_dump()
+    record["answer"] = _cut(row.answer, most)
     record["contexts"] = [
-        {k: v if len(v) <= most else v[:most] + " …" for k, v in context.model_dump(exclude_none=True).items()}
+        {name: _cut(value, most) for name, value in context.model_dump(exclude_none=True).items()}
         for context in row.contexts[:2]
     ]
     return record
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + " …"

@@ -1,0 +1,74 @@
+"""What is checked before a byte is sent: the bundle, its licence, its card, and who would see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
+
+from hub._remote import KIND, Hub, State
+from schemas.bundle import CARD, INFO, TRAIN, read_info, read_questions
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import BundleInfo
+from schemas.validate import validate
+
+_FAULTS_SHOWN = 10
+
+
+def check_bundle(root: Path) -> BundleInfo:
+    """Return bundle.json of a sound bundle; refuse a broken one and name its first faults."""
+    problems = validate(root)
+    if not problems:
+        return read_info(root / INFO)
+    listed = [f"  {problem}" for problem in problems[:_FAULTS_SHOWN]]
+    if len(problems) > _FAULTS_SHOWN:
+        listed.append(f"  … and {len(problems) - _FAULTS_SHOWN} more: python -m schemas.validate {root}")
+    raise BundleError("\n".join([f"{root}: not published, as it breaks {len(problems)} promises:", *listed]))
+
+
+def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
+    """Refuse to pass on what the source's terms do not let anybody pass on, unless the user has the right to."""
+    licence = info.licence
+    if licence.redistributable or rights:
+        return
+    reason = licence.note or "its terms do not say that the documents may be passed on"
+    quoted = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
+    without = (
+        "" if corpus else
+        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} characters) "
+        "of the documents, under the same terms"
+    )  # fmt: skip
+    raise ToolkitError(
+        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\n"
+        "if you have the right to publish it all the same, add --i-have-the-rights"
+    )
+
+
+def check_card(hub: Hub, card: bytes) -> None:
+    """Let the Hub check the card before anything is created or uploaded."""
+
+    def ask() -> dict[str, Any]:
+        # not DatasetCard.validate: its older versions ask huggingface.co whatever HF_ENDPOINT says
+        body = {"content": card.decode("utf-8"), "repoType": KIND}
+        reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
+        if reply.status_code != 400:
+            hf_raise_for_status(reply)
+        told = reply.json()
+        return told if isinstance(told, dict) else {}
+
+    told = hub.ask(ask, doing="checking the card")
+    errors = [str(one.get("message")) for one in told.get("errors") or []]
+    if errors:
+        raise BundleError(f"{CARD}: the Hub does not take this card: {'; '.join(errors)}")
+    for one in told.get("warnings") or []:
+        hub.say(f"{CARD}: {one.get('message')}")
+
+
+def check_visibility(hub: Hub, state: State | None, *, private: bool) -> None:
+    """Refuse to put what is meant to be private where everybody can see it."""
+    if state is not None and private and state.private is False:
+        raise ToolkitError(
+            f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
+            "--repo-id, or leave out --private"
+        )

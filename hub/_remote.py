@@ -1,0 +1,204 @@
+"""A dataset's repository on the Hub: asked with limits on patience, and with errors that say what to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import huggingface_hub  # itself loads what is used, when it is used
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+from hub._secrets import scrubbed
+from hub._trouble import (
+    CONFLICTS,
+    SETTINGS,
+    HubError,
+    is_missing,
+    is_passing,
+    root_cause,
+    status_of,
+    wait_for,
+    words_for,
+)
+from schemas import __version__
+from schemas.errors import ToolkitError
+
+Answer = TypeVar("Answer")
+Say = Callable[[str], None]
+
+TRIES = 5
+LONGEST_WAIT = 300.0
+"""Seconds; a Hub that asks for more is left alone, and the user told."""
+KIND = "dataset"
+
+
+class RemoteFile(NamedTuple):
+    """A file on the Hub by content: one of the two is known."""
+
+    size: int
+    sha256: str | None
+    """Of a file in large-file storage."""
+    blob: str | None
+    """Git's name for the content of an ordinary file."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a branch of the repository holds; `commit` is None where there is no commit yet."""
+
+    commit: str | None
+    files: dict[str, RemoteFile] = field(default_factory=dict)
+    private: bool | None = None
+
+
+class Hub:
+    """One dataset repository, with the token of the environment or of the Hub's own store."""
+
+    def __init__(self, repo_id: str, *, say: Say) -> None:
+        self.repo_id = check_repo_id(repo_id)
+        self.say = say
+        self.token = read_token()
+        self.api = huggingface_hub.HfApi(
+            token=self.token or False, library_name="exhibit-rag", library_version=__version__
+        )
+
+    @property
+    def url(self) -> str:
+        """The dataset's page."""
+        return f"{self.api.endpoint}/datasets/{self.repo_id}"
+
+    # ---------------------------------------------------------------- asking
+
+    def ask(
+        self,
+        question: Callable[[], Answer],
+        *,
+        doing: str,
+        landed: Callable[[], Answer | None] | None = None,
+        most: int = TRIES,
+    ) -> Answer:
+        """Return the answer; try again after passing trouble, a few times.
+
+        `landed` looks whether a request whose reply was lost has done its work after all: it is never sent twice then.
+        `most` is 1 for what the Hub's client itself tries again.
+        """
+        for tries in range(1, most + 1):
+            try:
+                return question()
+            except Exception as error:
+                told = self.explain(error, doing=doing)
+                if told is None:
+                    raise
+                done = landed() if landed and (is_passing(error) or told.status in CONFLICTS) else None
+                if done is not None:
+                    return done
+                wait = wait_for(error, tries)
+                if not is_passing(error) or tries == most or wait > LONGEST_WAIT:
+                    raise told from error
+                self.say(f"{told}; trying again in {wait:.0f} s ({tries} of {most - 1})")
+                time.sleep(wait)
+        raise AssertionError("unreachable")
+
+    def explain(self, error: Exception, *, doing: str) -> HubError | None:
+        """Return the error in words that say what to do next; None for a bug."""
+        if isinstance(error, HubError):
+            return error
+        if isinstance(error, ToolkitError):
+            return None
+        cause = root_cause(error)
+        words = words_for(cause, repo_id=self.repo_id, url=self.url, token=self.token is not None)
+        if words is None:
+            return None
+        message = scrubbed(f"{doing}: {words}", self.token)
+        return HubError(message, status=status_of(cause), missing=is_missing(cause))
+
+    # ---------------------------------------------------------------- questions
+
+    def commit_of(self, revision: str | None) -> tuple[str | None, bool | None]:
+        """Return the commit a revision stands for, and whether the repository is private."""
+        info = self.ask(
+            lambda: self.api.repo_info(self.repo_id, repo_type=KIND, revision=revision),
+            doing=f"looking at {self.repo_id}",
+        )
+        return info.sha, getattr(info, "private", None)
+
+    def files_at(self, commit: str) -> dict[str, RemoteFile]:
+        """Return every file of a commit by path; nothing is downloaded."""
+
+        def listing() -> dict[str, RemoteFile]:
+            tree = self.api.list_repo_tree(self.repo_id, repo_type=KIND, revision=commit, recursive=True)
+            return {
+                entry.path: RemoteFile(
+                    entry.size, entry.lfs.sha256 if entry.lfs else None, None if entry.lfs else entry.blob_id
+                )
+                for entry in tree
+                if isinstance(entry, huggingface_hub.hf_api.RepoFile)
+            }
+
+        return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
+
+    def state(self, revision: str | None) -> State | None:
+        """Return what a branch holds; None where there is no such repository, or none that this token may see."""
+        try:
+            commit, private = self.commit_of(revision)
+        except HubError as error:
+            if error.missing or (error.status == 401 and self.token is None):
+                return None
+            raise
+        return State(commit, self.files_at(commit) if commit else {}, private)
+
+    def check_writer(self) -> str | None:
+        """Refuse a token that is missing, unknown or unable to write; return the user's name where it is known."""
+        owner = self.repo_id.partition("/")[0]
+        if self.token is None:
+            raise HubError(
+                "no token: log in with `hf auth login`, or set HF_TOKEN to a token that may write to "
+                f"{owner} ({SETTINGS})"
+            )
+        try:
+            me: dict[str, Any] = self.ask(self.api.whoami, doing="checking the token")
+        except HubError as error:
+            if error.status == 429:  # this question has a strict limit of its own; the Hub will still check
+                return None
+            raise
+        access = (me.get("auth") or {}).get("accessToken") or {}
+        if access.get("role") == "read":
+            raise HubError(f"the token can only read: make one that may write to {owner}, at {SETTINGS}")
+        scopes = (access.get("fineGrained") or {}).get("scoped")
+        if scopes and not any(_covers(scope, owner, self.repo_id) for scope in scopes):
+            held = ", ".join(sorted({str((scope.get("entity") or {}).get("name")) for scope in scopes}))
+            raise HubError(
+                f"the token may not write to {self.repo_id}, only use what it was made for ({held}): "
+                f"widen it at {SETTINGS}"
+            )
+        return me.get("name")
+
+
+def read_token() -> str | None:
+    """Return the token of the environment or of the Hub's own store."""
+    try:
+        return huggingface_hub.get_token()
+    except Exception as error:
+        # the store can be unreadable, or a keyless login fail; the message may hold what was sent
+        raise HubError(scrubbed(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
+
+
+def check_repo_id(text: str) -> str:
+    """Return a repository's id; raise when the Hub could have none like it."""
+    try:
+        validate_repo_id(text)
+    except HFValidationError as error:
+        raise ToolkitError(f"{text!r} is no repository: {error}") from error
+    if "/" not in text:
+        raise ToolkitError(f"{text!r} is no repository: give it with its owner, as OWNER/NAME")
+    return text
+
+
+def _covers(scope: Any, owner: str, repo_id: str) -> bool:
+    """Return whether one scope of a fine-grained token allows writing to a repository."""
+    named = str((scope.get("entity") or {}).get("name") or "")
+    writes = any(str(p).startswith("repo") and str(p).endswith("write") for p in scope.get("permissions") or [])
+    return writes and named in (owner, repo_id, f"datasets/{repo_id}")

@@ -1,0 +1,229 @@
+"""The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
+
+`datasets` reads all configs of a repository with the builder that suits the first one, and none but Parquet's can give
+nested questions and PDFs alike: JSON holds no bytes, and a path in it is looked up from the reader's working folder.
+So the documents are here a second time, uncompressed: the Hub's storage keeps equal pieces of files once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine import Engine, track
+from evidence import read_document
+from schemas.bundle import CORPUS
+from schemas.models import BundleInfo, DocumentEntry, Gold, Row
+
+PARQUET = "parquet"
+_GROUP_BYTES = 32 << 20
+"""What is held in memory at once, and what the viewer must fetch for a page of rows."""
+_SHARD_BYTES = 500 << 20
+"""The size of a file that `datasets` itself uploads in."""
+
+_PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_SPANS = pa.list_(pa.list_(pa.int64()))
+_QUESTIONS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("question", pa.string()),
+        ("answer", pa.string()),
+        ("is_impossible", pa.bool_()),
+        ("contexts", pa.list_(pa.struct([("filename", pa.string()), ("text", pa.string())]))),
+    ]
+)
+_GOLD = [
+    ("id", pa.int64()),
+    ("context", pa.int64()),
+    ("filename", pa.string()),
+    ("pages", pa.list_(pa.int64())),
+    ("spans", _SPANS),
+    ("alternatives", pa.list_(_SPANS)),
+    ("how", pa.string()),
+    ("score", pa.float64()),
+]
+_CORPUS = [
+    ("filename", pa.string()),
+    ("title", pa.string()),
+    ("pages", pa.int64()),
+    ("characters", pa.int64()),
+    ("source", pa.string()),
+    ("licence", pa.string()),
+    ("text", pa.string()),
+]
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config of the card: its name, its files, the features that `datasets` gives it, and its rows."""
+
+    name: str
+    path: str
+    features: list[dict[str, Any]]
+    rows: int
+    bytes: int
+    """What the rows take in memory."""
+    pdf: bool = False
+
+
+def write_tables(
+    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine
+) -> list[Config]:
+    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table."""
+    (folder / PARQUET).mkdir()
+    configs = []
+    if rows:
+        configs.append(_write(folder, "questions", _QUESTIONS, [row.model_dump() for row in rows]))
+        configs.append(_write(folder, "gold", _gold_schema(gold), list(_gold_records(gold))))
+    configs.append(_write_corpus(bundle, folder, engine))
+    return configs
+
+
+def _write(folder: Path, name: str, schema: Any, records: list[dict[str, Any]]) -> Config:
+    path = f"{PARQUET}/{name}.parquet"
+    table = pa.Table.from_pylist(records, schema=schema)
+    pq.write_table(table, folder / path, compression="zstd")
+    return Config(name, path, features(schema), len(records), table.nbytes)
+
+
+# ---------------------------------------------------------------- gold
+
+
+def _gold_schema(gold: Iterable[Gold]) -> Any:
+    """Return the columns of the gold; `labels` is a struct of every label that some line has."""
+    kinds: dict[str, set[type]] = {}
+    for line in gold:
+        for name, value in line.labels.items():
+            kinds.setdefault(name, set()).update(() if value is None else (type(value),))
+    labels = [(name, _label_type(kind)) for name, kind in kinds.items()]
+    # a struct without fields cannot be stored
+    return pa.schema([*_GOLD, ("labels", pa.struct(labels))] if labels else _GOLD)
+
+
+def _label_type(kinds: set[type]) -> Any:
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int}:
+        return pa.int64()
+    return pa.float64() if kinds in ({float}, {int, float}) else pa.string()
+
+
+def _gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
+    schema = _gold_schema(gold)
+    texts: set[str] = set()
+    if "labels" in schema.names:
+        texts = {field.name for field in schema.field("labels").type if pa.types.is_string(field.type)}
+    for line in gold:
+        labels = {
+            name: str(value) if name in texts and value is not None else value for name, value in line.labels.items()
+        }
+        yield {**line.model_dump(), "labels": labels}
+
+
+# ---------------------------------------------------------------- corpus
+
+
+def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine) -> Config:
+    names = [document.filename for document in bundle.documents]
+    pdfs = any(_is_pdf(folder / CORPUS / name) for name in names)
+    schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
+    writer = _Shards(folder / PARQUET, schema)
+    texts = engine.map(_text_of, (folder / CORPUS / name for name in names))
+    tracked = track(texts, total=len(names), label="tables")
+    for document, outcome in zip(bundle.documents, tracked, strict=True):
+        writer.add(_document(document, bundle, outcome.unwrap(), folder / CORPUS / document.filename, pdfs))
+    writer.close()
+    return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(names), writer.bytes, pdfs)
+
+
+def _document(entry: DocumentEntry, bundle: BundleInfo, text: str, path: Path, pdfs: bool) -> dict[str, Any]:
+    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": text}
+    if pdfs:
+        record["pdf"] = {"bytes": path.read_bytes(), "path": entry.filename} if _is_pdf(path) else None
+    return record
+
+
+def _text_of(path: Path) -> str:
+    """Return the text that gold counts in; half a surrogate pair, which no file can hold, is a question mark."""
+    return read_document(path).text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_pdf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"%PDF-" in file.read(1024)
+
+
+class _Shards:
+    """Writes documents into row groups and files of bounded size, one group in memory."""
+
+    def __init__(self, folder: Path, schema: Any) -> None:
+        self._folder, self._schema = folder, schema
+        self._files = 0
+        self._writer: Any = None
+        self._written = 0
+        self._group: list[dict[str, Any]] = []
+        self._held = 0
+        self.bytes = 0
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Add a document."""
+        self._group.append(record)
+        self._held += len(record["text"]) + len((record.get("pdf") or {}).get("bytes", b""))
+        if self._held >= _GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held; an empty corpus still has its columns."""
+        if self._group or not self._files:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            path = self._folder / f"corpus-{self._files:05}.parquet"
+            columns = [name for name in self._schema.names if name not in {"pdf", "text"}]
+            self._writer = pq.ParquetWriter(
+                path,
+                self._schema,
+                # PDFs are compressed already; left as they are, the Hub finds their bytes in corpus/ again
+                compression={**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"},
+                use_dictionary=columns,
+                write_statistics=columns,
+            )
+            self._files += 1
+        table = pa.Table.from_pylist(self._group, schema=self._schema)
+        self._writer.write_table(table)
+        self.bytes += table.nbytes
+        self._written += self._held
+        self._group, self._held = [], 0
+        if self._written >= _SHARD_BYTES:
+            self._writer.close()
+            self._writer, self._written = None, 0
+
+
+# ---------------------------------------------------------------- features
+
+
+def features(schema: Any) -> list[dict[str, Any]]:
+    """Return an Arrow schema as the card's YAML declares features."""
+    return [{"name": field.name, **_feature(field.type)} for field in schema]
+
+
+def _feature(kind: Any) -> dict[str, Any]:
+    if kind == _PDF:
+        return {"dtype": "pdf"}
+    if pa.types.is_struct(kind):
+        return {"struct": features(kind)}
+    if not pa.types.is_list(kind):
+        return {"dtype": str(kind).replace("double", "float64")}
+    item = kind.value_type
+    if pa.types.is_struct(item):
+        return {"list": features(item)}
+    inner = _feature(item)
+    return {"list": inner.get("dtype", inner)}

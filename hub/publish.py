@@ -1,0 +1,268 @@
+"""Publishes a bundle as a dataset on the Hugging Face Hub: checked first, in one commit, so that load_dataset works.
+
+    python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag --dry-run    # what would be sent; needs no token
+    python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag --private
+    python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag --tag v1 --message "First release"
+    python -m hub.publish datasets_out/cuad --repo-id lab/cuad-rag --create-pr
+    python -m hub.pull me/cuad-rag --out datasets_out/cuad                     # and back
+
+The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
+After an error run the same command again: what is uploaded is not sent twice, and no commit is made twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from huggingface_hub.errors import EntryNotFoundError
+
+from hub._checks import check_bundle, check_card, check_licence, check_visibility
+from hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
+from hub._guard import guarded
+from hub._loading import load_lines, metadata_of
+from hub._names import warnings_for
+from hub._plan import Plan, compare, contents_of, listing
+from hub._remote import KIND, Hub, State
+from hub._trouble import HubError
+from schemas.bundle import CARD, CORPUS, INFO, read_info
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import BundleInfo
+
+MAIN = "main"
+_NAMES_SHOWN = 10
+_NEVER_OURS = (".git", f"{CORPUS}/")
+"""Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Publish as told; print what changes, where it is and how it is loaded."""
+    root: Path = options.bundle
+    info = check_bundle(root)
+    check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
+    hub = Hub(options.repo_id, say=_note)
+    contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
+    _warn_of_names(contents)
+    author = None if options.dry_run else hub.check_writer()
+    state, branch_is_new = look(hub, options.revision)
+    plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
+    check_visibility(hub, state, private=options.private)
+    _show(hub, info, plan, options, state)
+    if options.dry_run:
+        print("dry run: nothing was sent")
+        return 0
+    tagged = check_tag(hub, options.tag) if options.tag and state else None
+    if state and plan.is_empty and not branch_is_new:
+        sent = Sent(_known(state.commit))
+        print(f"nothing to do: {hub.url} holds exactly this already (commit {sent.commit[:12]})")
+    else:
+        if tagged:
+            raise ToolkitError(
+                f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
+            )
+        check_card(hub, contents[CARD].data())
+        state = prepare(hub, state, options, branch_is_new=branch_is_new)
+        plan = compare(contents, state.files, recorded=_recorded(hub, state, set(contents)))
+        sent = _deliver(hub, plan, state, options, author)
+    _tag(hub, options.tag, tagged, sent)
+    _report(hub, root, sent, options)
+    return 0
+
+
+# ---------------------------------------------------------------- before anything is sent
+
+
+def look(hub: Hub, branch: str | None) -> tuple[State | None, bool]:
+    """Return what is on the branch, or on main where the branch is not there yet; None without a repository."""
+    try:
+        return hub.state(branch or MAIN), False
+    except HubError as error:
+        if error.status != 404 or error.missing or not branch or branch.startswith("refs/"):
+            raise
+    return hub.state(MAIN), True
+
+
+def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
+    """Return the files that the bundle on the Hub calls its own; asked only where it holds one that is not sent."""
+    others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
+    if state is None or INFO not in state.files or not others:
+        return frozenset()
+    try:
+        path = hub.ask(
+            lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=state.commit),
+            doing=f"reading {INFO} of {hub.repo_id}",
+            most=1,
+        )
+        return frozenset(read_info(Path(path)).files)
+    except (BundleError, EntryNotFoundError):
+        return frozenset()  # not one of our bundles: nothing in it is ours
+
+
+def _warn_of_names(names: Iterable[str]) -> None:
+    found = warnings_for(names)
+    for line in found[:_NAMES_SHOWN]:
+        _note(line)
+    if len(found) > _NAMES_SHOWN:
+        _note(f"… and {len(found) - _NAMES_SHOWN} more names that not every system can hold")
+
+
+# ---------------------------------------------------------------- sending
+
+
+def prepare(hub: Hub, state: State | None, options: argparse.Namespace, *, branch_is_new: bool) -> State:
+    """Create the repository and the branch where they are missing; return what the branch holds."""
+    if state is None:
+        if options.create_pr:
+            raise ToolkitError(
+                f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
+            )
+
+        def create() -> bool:
+            # not exist_ok: one that appears meanwhile may have another visibility than the one asked for
+            hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private)
+            return True
+
+        hub.ask(create, doing=f"creating {hub.repo_id}", landed=lambda: hub.state(MAIN) is not None or None)
+        branch_is_new = options.revision not in (None, MAIN)
+    if branch_is_new:
+        hub.ask(
+            lambda: hub.api.create_branch(hub.repo_id, branch=options.revision, repo_type=KIND, exist_ok=True),
+            doing=f"creating the branch {options.revision}",
+        )
+    if state is None or branch_is_new:
+        state = hub.state(options.revision or MAIN)
+    if state is None:
+        raise HubError(f"{hub.repo_id} was created, but cannot be seen; look at {hub.url}")
+    check_visibility(hub, state, private=options.private)
+    return state
+
+
+def _deliver(hub: Hub, plan: Plan, state: State, options: argparse.Namespace, author: str | None) -> Sent:
+    letter = Letter(
+        plan,
+        branch=options.revision or MAIN,
+        parent=state.commit,
+        message=options.message or f"Publish {options.bundle.resolve().name}",
+        author=author,
+        pull_request=options.create_pr,
+    )
+    if plan.is_empty:  # a branch that was made a moment ago from the same content
+        return Sent(_known(state.commit))
+    if letter.pull_request:
+        before = find_pull_request(hub, letter)
+        if before:
+            print(f"nothing to do: a pull request with exactly this is open: {before.pull_request}")
+            return before
+    return send(hub, letter)
+
+
+def _tag(hub: Hub, tag: str | None, tagged: str | None, sent: Sent) -> None:
+    if not tag:
+        return
+    if tagged == sent.commit:
+        print(f"the tag {tag} is set on it already")
+    elif tagged:
+        raise ToolkitError(f"the tag {tag} is set already, on {tagged[:12]}; tags are not moved: choose another")
+    else:
+        set_tag(hub, tag, sent.commit)
+
+
+def _known(commit: str | None) -> str:
+    return commit or ""
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, state: State | None) -> None:
+    """Print what is sent where, under which licence, and what it changes."""
+    private = options.private if state is None else state.private
+    there = "new" if state is None else "there already"
+    print(f"{options.bundle} → {hub.repo_id} ({there}, {'private' if private else 'public'})")
+    if state is None and hub.token is None:
+        print("without a token a private repository cannot be seen: it may be there")
+    if state is not None and state.private and not options.private:
+        _note(f"{hub.repo_id} is private and stays so; it is made public on {hub.url}/settings")
+    rights = "" if info.licence.redistributable else "; published by the rights you say you have"
+    print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
+    if not options.include_corpus:
+        print(
+            "without the documents: train.json and gold.jsonl still quote them, and the config `corpus` will be empty"
+        )
+    for line in listing(plan):
+        print(line)
+
+
+def _report(hub: Hub, root: Path, sent: Sent, options: argparse.Namespace) -> None:
+    revision = sent.revision or options.tag or (options.revision if options.revision != MAIN else None)
+    where = sent.pull_request or (f"{hub.url}/tree/{revision}" if revision else hub.url)
+    print(f"\n{where}\ncommit {sent.commit}\n\nfrom datasets import load_dataset\n")
+    for line in load_lines(metadata_of((root / CARD).read_bytes()), hub.repo_id, revision):
+        print(line)
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; exit 1 with one line on what to do when it cannot be done."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.create_pr and options.tag:
+        parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
+    if options.create_pr and options.revision:
+        parser.error("--create-pr is for main; leave out --revision")
+    stopped = "stopped; run the same command again: it looks first what has arrived"
+    return guarded(lambda: run(options), stopped=stopped)
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m hub.publish",
+        description=what,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument(
+        "--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; made when missing"
+    )
+    parser.add_argument(
+        "--private", action="store_true", help="make a new dataset private; one that is there stays as it is"
+    )
+    parser.add_argument("--revision", metavar="BRANCH", help="commit to this branch (default: main); made when missing")
+    parser.add_argument(
+        "--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved"
+    )
+    parser.add_argument(
+        "--message", metavar="TEXT", help="what the commit says (default: Publish and the folder's name)"
+    )
+    parser.add_argument("--create-pr", action="store_true", help="open a pull request instead of committing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
+    corpus = parser.add_mutually_exclusive_group()
+    corpus.add_argument(
+        "--include-corpus", action="store_true", default=True, help="with the documents under corpus/ (default)"
+    )
+    corpus.add_argument(
+        "--no-corpus",
+        dest="include_corpus",
+        action="store_false",
+        help="questions and gold alone; they quote the documents",
+    )
+    parser.add_argument(
+        "--i-have-the-rights",
+        action="store_true",
+        help="publish although the source's licence does not allow everybody to",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
