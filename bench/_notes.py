@@ -1,0 +1,56 @@
+"""What a reader must know beside the figures: what they do not say, and where the published ones come from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from bench._published import Paper
+from bench._runs import Condition, Measured
+
+_SMALLER = (
+    "The embedders differ: ours has 22 million parameters and runs on a laptop, the published figures are with "
+    "text-embedding-3-large behind an API. `naive` and `rcts` show what the smaller one costs by the same recipe."
+)
+_NAMED = (
+    "The questions name their document. A preset that makes use of it gains more here than where nobody says which "
+    "document is meant"
+)
+
+
+def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
+    """Yield what the figures do not say, as far as it concerns these runs."""
+    conditions = [condition for condition, _ in groups]
+    embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
+    unnamed = any(condition.wording == "unnamed" for condition in conditions)
+    nameless = not all(condition.filenames for condition in conditions)
+    told = [_SMALLER] if "minilm" in embedders else []
+    told.append(_NAMED + ("; the rows *unnamed* show how much." if unnamed else "."))
+    told.append(
+        "A file's name can help to find it"
+        + ("; under *no file names* every file is renamed to a number, for all presets." if nameless else ".")
+    )
+    told.append("The intervals are over the documents of this sample; the published figures come without any.")
+    if any(condition.file_type == "pdf" for condition in conditions):
+        told.append("As PDF the texts are printed anew: their pages are not the originals'.")
+    yield "## What the figures do not say"
+    yield ""
+    for caveat in told:
+        yield from wrapped(f"- {caveat}")
+    yield ""
+
+
+def provenance(papers: Sequence[Paper]) -> Iterator[str]:
+    """Yield each paper with what its figures were measured with."""
+    yield "## Where the published figures come from"
+    yield ""
+    for paper in papers:
+        names = ", ".join(method.name for method in paper.method)
+        source = f"{paper.authors}, [{paper.paper}]({paper.url}), {paper.date}, {paper.place}"
+        with_what = f"Embedder {paper.embedder}; passages: {paper.passages}."
+        yield from wrapped(f"- **{names}**: {source}. {with_what} {paper.note}")
+
+
+def wrapped(text: str) -> list[str]:
+    """Return the lines of an entry of a list."""
+    return textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

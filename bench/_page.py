@@ -1,0 +1,248 @@
+"""The results page: every figure on it is read from the runs' own files, so that nobody copies one by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench._curves import draw
+from bench._names import DATASETS, METRICS
+from bench._notes import caveats, provenance, wrapped
+from bench._published import Paper, best, published
+from bench._runs import Condition, Figure, Measured, longest_passage
+from bench._sides import against, comparable, falls, marks, number, score_of, signed
+from rag.evaluation.statistics import Difference
+from rag.metrics import KS
+from schemas.errors import ToolkitError
+
+PLAIN = Condition()
+HEADLINE = (("precision", 1), ("recall", 8), ("recall", 64), ("drm", 8))
+"""What is told of a run in one line."""
+_SIZES = {"mini": "LegalBench-RAG-mini", "full": "the whole of LegalBench-RAG"}
+_TYPES = {"txt": "the texts as published", "pdf": "the texts printed to PDF, gold located in print"}
+_WORDINGS = {
+    "original": "questions as published",
+    "reworded": "questions reworded by rule (`python -m bench.reword`)",
+    "unnamed": "questions that name no document (`python -m bench.reword --unnamed`)",
+}
+
+_EMBEDDERS = {
+    "minilm": " (all-MiniLM-L6-v2, 22 million parameters, 8-bit arithmetic on a processor, no key)",
+    "hashing": " (words hashed, nothing learned: for a test of the command, not of retrieval)",
+}
+
+Groups = Sequence[tuple[Condition, Sequence[Measured]]]
+
+
+def write_page(groups: Groups, path: Path) -> None:
+    """Write the page and its pictures, which lie in `images/` beside it."""
+    if not groups:
+        raise ToolkitError(f"{path}: not written: no finished run to tell of")
+    images = path.parent / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    for condition, runs in groups:
+        if _has_picture(condition):
+            picture = draw(runs, _papers(runs), title=_title(condition))
+            (images / _picture(condition)).write_text(picture, encoding="utf-8", newline="\n")
+    text = "\n".join(_lines(groups)) + "\n"
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _lines(groups: Groups) -> Iterator[str]:
+    first = groups[0][1][0]
+    yield "# LegalBench-RAG, beside the published figures"
+    yield ""
+    yield f"Written by `python -m bench.legalbenchrag`, version {first.config['version']}: run it again, do not edit."
+    yield "Precision and recall are by characters, counted as the benchmark's own code counts them; DRM is the share of"
+    yield "passages from a document without gold, of which less is better. ALL is the mean of the four datasets' means."
+    yield "Values are per cent; below them stand 95% intervals from a bootstrap over documents."
+    yield ""
+    yield from _facts(groups)
+    for condition, runs in groups:
+        yield from _section(condition, runs)
+    yield from _falls(groups)
+    yield from caveats(groups)
+    yield from provenance(published())
+
+
+def _facts(groups: Groups) -> Iterator[str]:
+    everything = [run for _, runs in groups for run in runs]
+    names = sorted({str(run.config["config"]["embedder"]) for run in everything})
+    longest = max(longest_passage(run) for run in everything)
+    yield f"- Embedder: {', '.join(f'`{name}`{_EMBEDDERS.get(name, str())}' for name in names)}."
+    yield f"- The longest passage that any run retrieved has {longest} characters; the published ones have 500."
+    yield "- One search space: every question is searched in all files of all four datasets."
+    yield "- Nothing is learned from the benchmark's questions or answers."
+    yield ""
+
+
+# ---------------------------------------------------------------- one condition
+
+
+def _section(condition: Condition, runs: Sequence[Measured]) -> Iterator[str]:
+    told = runs[0].told
+    yield f"## {_title(condition)}"
+    yield ""
+    yield f"`{command_of(condition, runs)}`"
+    yield ""
+    yield f"{told['questions']:,} questions, {told['files']:,} files; {_about(condition)}."
+    if not runs[0].is_whole:
+        yield "This is not the whole published set, so nothing here can be compared with published figures."
+    yield ""
+    yield from _headline(runs)
+    if comparable(runs):
+        yield ""
+        yield from _verdicts(runs)
+    if _has_picture(condition):
+        yield ""
+        yield f"![Precision, recall and DRM over k, ours and published](images/{_picture(condition)})"
+    yield ""
+    if condition.wording == "original" and condition.filenames:
+        for dataset in DATASETS:
+            yield from _tables(condition, runs, dataset)
+    else:
+        yield from _by_dataset(runs)
+
+
+def _by_dataset(runs: Sequence[Measured]) -> Iterator[str]:
+    """Yield the headline's metrics for each dataset: enough where a condition is only a check of another."""
+    yield _row("", ["dataset", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
+    yield _rule(len(HEADLINE) + 1)
+    for run in runs:
+        for dataset, title in DATASETS.items():
+            if dataset != "ALL" and dataset in run.means:
+                yield _row(f"`{run.label}`", [title, *(_cell(run.figure(m, dataset, k)) for m, k in HEADLINE)])
+    yield ""
+
+
+def _headline(runs: Sequence[Measured]) -> Iterator[str]:
+    names = [f"{METRICS[metric]}@{k}" for metric, k in HEADLINE]
+    yield _row("ALL", names)
+    yield _rule(len(names))
+    for paper in _papers(runs):
+        for method in paper.method:
+            curves = [method.curve(metric, "ALL") for metric, _ in HEADLINE]
+            cells = [number(c[KS.index(k)]) if c else "–" for c, (_, k) in zip(curves, HEADLINE, strict=True)]
+            yield _row(f"*{paper.titled(method)}*", cells)
+    for run in runs:
+        yield _row(f"`{run.label}`", [_cell(run.figure(metric, "ALL", k)) for metric, k in HEADLINE])
+
+
+def _verdicts(runs: Sequence[Measured]) -> Iterator[str]:
+    yield "▲ marks what is above the best value published for the same dataset and k (see the end for what is known by"
+    yield "dataset), ▽ what is not. In how many places, dataset × k × precision or recall, a preset is above it:"
+    yield ""
+    others = [(paper, method) for paper in published() if not paper.same_set for method in paper.method]
+    for run in runs:
+        won, places, lost = score_of(run)
+        few = 2 * won > places and lost  # where it is nearly nowhere above, a list of where it is not says little
+        yield from wrapped(f"- `{run.label}`: {won} of {places}" + (f"; not {'; '.join(lost)}" if few else ""))
+        for paper, method in others:
+            yield f"  ({paper.titled(method)}: better in {', '.join(against(run, method))})"
+
+
+def _tables(condition: Condition, runs: Sequence[Measured], dataset: str) -> Iterator[str]:
+    yield f"### {_title(condition)}: {DATASETS[dataset]}"
+    yield ""
+    for metric, name in METRICS.items():
+        if not any(run.figure(metric, dataset, KS[0]) for run in runs):
+            continue
+        yield _row(f"{name}@k", [f"k = {k}" for k in KS])
+        yield _rule(len(KS))
+        for paper in _papers(runs):
+            for method in paper.method:
+                curve = method.curve(metric, dataset)
+                if curve:
+                    yield _row(f"*{paper.titled(method)}*", [number(value) for value in curve])
+        highest = best(metric, dataset) if comparable(runs) else None
+        for run in runs:
+            signs = marks(run, metric, dataset, highest)
+            cells = [_cell(run.figure(metric, dataset, k), sign) for k, sign in zip(KS, signs, strict=True)]
+            yield _row(f"`{run.label}`", cells)
+        yield ""
+
+
+# ---------------------------------------------------------------- pairs of conditions
+
+
+def _falls(groups: Groups) -> Iterator[str]:
+    found = list(falls(groups))
+    if not found:
+        return
+    yield "## What other wordings cost"
+    yield ""
+    yield "The same questions, asked as published and in other words; paired by question, ALL, in points, with 95%"
+    yield "intervals of the change. *Reworded* questions name their document in one of twelve other ways; *unnamed*"
+    yield "ones do not name it: where several documents could answer, no system can know which is meant."
+    yield ""
+    yield _row("", ["questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
+    yield _rule(len(HEADLINE) + 1)
+    for condition, label, changes in found:
+        cells = [_change(changes.get(_metric(metric, k))) for metric, k in HEADLINE]
+        files = "" if condition.filenames else ", no file names"
+        kind = "" if condition[:2] == PLAIN[:2] else f" ({condition.size}, {condition.file_type})"
+        yield _row(f"`{label}`{kind}", [f"{condition.wording}{files}", *cells])
+    yield ""
+
+
+def _metric(metric: str, k: int) -> str:
+    return f"{metric if metric == 'drm' else f'char_{metric}'}@{k}"
+
+
+def _change(found: Difference | None) -> str:
+    if found is None or found.first is None or found.second is None or found.mean is None:
+        return "–"
+    ends = f"<br><sub>{signed(found.ci95[0])} to {signed(found.ci95[1])}</sub>" if found.ci95 else ""
+    return f"{100 * found.first:.1f} → {100 * found.second:.1f} (**{signed(found.mean)}**){ends}"
+
+
+# ---------------------------------------------------------------- words and cells
+
+
+def _papers(runs: Sequence[Measured]) -> Sequence[Paper]:
+    return published() if comparable(runs) else ()
+
+
+def _title(condition: Condition) -> str:
+    parts = [_SIZES[condition.size], "PDF" if condition.file_type == "pdf" else "text"]
+    parts += [] if condition.wording == "original" else [condition.wording]
+    parts += [] if condition.filenames else ["no file names"]
+    return ", ".join(parts)
+
+
+def command_of(condition: Condition, runs: Sequence[Measured]) -> str:
+    """Return the command that measures this."""
+    words = ["python -m bench.legalbenchrag --source DIR", "--presets", ",".join(run.label for run in runs)]
+    words += ["--full"] * (condition.size == "full") + ["--file-type pdf"] * (condition.file_type == "pdf")
+    words += ["--no-filenames"] * (not condition.filenames)
+    words += [] if condition.wording == "original" else [f"--{condition.wording}"]
+    return " ".join(words + ([f"--limit {condition.limit}"] if condition.limit else []))
+
+
+def _about(condition: Condition) -> str:
+    names = "" if condition.filenames else "; every file renamed to a number"
+    drawn = f"; a quick look at {condition.limit} questions drawn at random" if condition.limit else ""
+    return f"{_TYPES[condition.file_type]}, {_WORDINGS[condition.wording]}{names}{drawn}"
+
+
+def _has_picture(condition: Condition) -> bool:
+    return condition.wording == "original"
+
+
+def _picture(condition: Condition) -> str:
+    return f"legalbenchrag-{condition.name.removesuffix('-original')}.svg"
+
+
+def _cell(figure: Figure | None, sign: str = "") -> str:
+    if figure is None:
+        return "–"
+    ends = f"<br><sub>{number(figure.ci95[0])}–{number(figure.ci95[1])}</sub>" if figure.ci95 else ""
+    return f"**{number(figure.mean)}**{f' {sign}' if sign else ''}{ends}"
+
+
+def _row(first: str, cells: Sequence[str]) -> str:
+    return f"| {' | '.join([first.replace('|', chr(92) + '|'), *cells])} |"
+
+
+def _rule(columns: int) -> str:
+    return "|---" * (columns + 1) + "|"

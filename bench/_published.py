@@ -1,0 +1,87 @@
+"""Published figures, with where they come from: one TOML file a paper, found by its place in `published/`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rag.metrics import KS
+from schemas.errors import ToolkitError
+
+FOLDER = Path(__file__).parent / "published"
+ALL = "ALL"
+"""The mean of the four datasets' means."""
+
+Curve = Annotated[list[Annotated[float, Field(ge=0, le=100)]], Field(min_length=len(KS), max_length=len(KS))]
+"""Per cent, one value for each k."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Method(_Model):
+    """A method's curves, by dataset; only those that were published."""
+
+    name: str
+    precision: dict[str, Curve] = {}
+    recall: dict[str, Curve] = {}
+    drm: dict[str, Curve] = {}
+
+    def curve(self, metric: str, dataset: str) -> Curve | None:
+        """Return a metric's values over k, None where there are none."""
+        known: dict[str, Curve] = getattr(self, metric)
+        return known.get(dataset)
+
+
+class Paper(_Model):
+    """Where figures come from, and how far they can be compared."""
+
+    key: str
+    authors: str
+    paper: str
+    url: str
+    date: str
+    place: str
+    set: str
+    same_set: bool
+    """Whether its questions and documents are those of LegalBench-RAG-mini."""
+    embedder: str
+    passages: str
+    note: str
+    method: list[Method]
+
+    def titled(self, method: Method) -> str:
+        """Return a method's name with its paper's, as tables show it."""
+        return f"{method.name}, {self.authors}{'' if self.same_set else ' (another sample)'}"
+
+
+@cache
+def published() -> tuple[Paper, ...]:
+    """Return every paper, in the order of the files' names."""
+    return tuple(read_paper(path) for path in sorted(FOLDER.glob("*.toml")))
+
+
+def read_paper(path: Path) -> Paper:
+    """Return one file's figures."""
+    try:
+        return Paper.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (ValidationError, tomllib.TOMLDecodeError) as error:
+        raise ToolkitError(f"{path}: not published figures: {error}") from error
+
+
+def best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
+    """Return the highest published value at each k on the same questions; None where nothing was published."""
+    curves = [
+        curve
+        for paper in (published() if papers is None else papers)
+        if paper.same_set
+        for method in paper.method
+        if (curve := method.curve(metric, dataset)) is not None
+    ]
+    return [max(values) for values in zip(*curves, strict=True)] if curves else None

@@ -1,0 +1,198 @@
+"""LegalBench-RAG: our presets beside the published figures, at every k, with intervals, curves and a page.
+
+    python -m bench.legalbenchrag --source legalbenchrag/data
+    python -m bench.legalbenchrag --source legalbenchrag/data --presets sac,routed --reworded --unnamed
+    python -m bench.legalbenchrag --source legalbenchrag/data --presets routed --no-filenames
+    python -m bench.legalbenchrag --source legalbenchrag/data --presets routed --full --file-type pdf
+    python -m bench.legalbenchrag --source samples/legalbenchrag --embedder hashing --limit 10
+
+Bundles, runs and caches are kept below --out. A run that was stopped goes on, one that is finished is only read: after
+a change to the code, measure it with --anew. The page tells of every finished run below --out, whichever command made
+it. With --no-filenames every file is renamed to a number, and presets that look at names are told not to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from bench._names import DATASETS, LOWER, METRICS
+from bench._page import HEADLINE, write_page
+from bench._published import best, published
+from bench._runs import (
+    ORDER,
+    Condition,
+    Measured,
+    Recipe,
+    Size,
+    Wording,
+    finished_runs,
+    make_bundle,
+    parse_recipe,
+    read_measured,
+    run,
+)
+from bench._sides import comparable, falls, marks, number, score_of, signed
+from bench._table import ROOT, print_table
+from engine import add_engine_arguments
+from engine.choose import check_engine, positive
+from rag.config import preset_names
+from rag.metrics import KS
+from schemas.errors import ToolkitError
+
+PAGE = ROOT / "docs" / "legalbenchrag.md"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what is not finished; print the tables; write the page."""
+    options = _parser().parse_args(argv)
+    try:
+        check_engine(options.engine)
+        groups = [(condition, _measure(condition, options)) for condition in _conditions(options)]
+        for condition, runs in groups:
+            _print_condition(condition, runs)
+        _print_falls(groups)
+        page = options.page or (None if options.limit else PAGE)
+        if page:
+            everything = list(finished_runs(options.out, options.limit))
+            write_page(everything, page)
+            print(f"\npage: {page}")
+    except ToolkitError as error:
+        for line in str(error).split("\n"):
+            print(f"error: {line}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on with it", file=sys.stderr)
+        return 130
+    return 0
+
+
+# ---------------------------------------------------------------- runs
+
+
+def _conditions(options: argparse.Namespace) -> list[Condition]:
+    """Return what is measured: other wordings always beside the questions as published."""
+    size: Size = "full" if options.full else "mini"
+    asked = {"original": True, "reworded": options.reworded, "unnamed": options.unnamed}
+    wordings = [wording for wording in get_args(Wording) if asked[wording]]
+    return [Condition(size, options.file_type, w, not options.no_filenames, options.limit) for w in wordings]
+
+
+def _measure(condition: Condition, options: argparse.Namespace) -> list[Measured]:
+    workers = {"engine": options.engine, "jobs": options.jobs}
+    recipes = _recipes(options)
+    bundle = make_bundle(options.source, options.out, condition, anew=options.anew, **workers)
+    folders = [
+        run(recipe, bundle, options.out, condition, anew=options.anew, say=_note, **workers) for recipe in recipes
+    ]
+    return [read_measured(folder, condition) for folder in folders]
+
+
+def _recipes(options: argparse.Namespace) -> list[Recipe]:
+    """Return the recipes; a preset that there is not is an error before any work."""
+    shared = {"embedder": options.embedder} if options.embedder else {}
+    names = [name for name in options.presets.split(",") if name]
+    return list(dict.fromkeys(parse_recipe(name, shared=shared) for name in names))
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _print_condition(condition: Condition, runs: Sequence[Measured]) -> None:
+    told = runs[0].told
+    print(
+        f"\n{condition.name}: {told['questions']:,} questions, {told['files']:,} files; per cent, 95% intervals below"
+    )
+    for dataset, title in DATASETS.items():
+        for metric, name in METRICS.items():
+            rows = [*_published_rows(runs, metric, dataset), *_our_rows(runs, metric, dataset)]
+            if rows:
+                less = ", less is better" if metric in LOWER else ""
+                print_table(f"{title}: {name}{less}", ["k", *map(str, KS)], rows)
+    if comparable(runs):
+        for one in runs:
+            won, places, lost = score_of(one)
+            where = f"; not {'; '.join(lost)}" if lost and 2 * won > places else ""
+            print(f"\n{one.label}: above the best published value in {won} of {places} places{where}")
+
+
+def _published_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
+    known = [(p.titled(m), m.curve(metric, dataset)) for p in published() for m in p.method]
+    return [[name, *map(number, curve)] for name, curve in known if curve and comparable(runs)]
+
+
+def _our_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
+    rows = []
+    for one in runs:
+        figures = [one.figure(metric, dataset, k) for k in KS]
+        if not any(figures):
+            continue
+        signs = marks(one, metric, dataset, best(metric, dataset) if comparable(runs) else None)
+        means = [f"{number(f.mean)} {s}".strip() if f else "–" for f, s in zip(figures, signs, strict=True)]
+        rows.append([one.label, *means])
+        if any(f and f.ci95 for f in figures):
+            rows.append(["", *(f"{number(f.ci95[0])}–{number(f.ci95[1])}" if f and f.ci95 else "" for f in figures)])
+    return rows
+
+
+def _print_falls(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> None:
+    rows = []
+    for condition, label, changes in falls(groups):
+        cells = []
+        for metric, k in HEADLINE:
+            found = changes.get(f"{metric if metric == 'drm' else f'char_{metric}'}@{k}")
+            if found is None or found.mean is None:
+                cells.append("–")
+            else:
+                ends = f" [{signed(found.ci95[0])}, {signed(found.ci95[1])}]" if found.ci95 else ""
+                cells.append(f"{signed(found.mean)}{ends}")
+        rows.append([label, condition.wording, *cells])
+    if rows:
+        head = ["", "questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)]
+        print_table("ALL: change in points from the questions as published", head, rows)
+
+
+# ---------------------------------------------------------------- flags
+
+
+def _default_presets() -> str:
+    return ",".join(name for name in ORDER if name in preset_names())
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, more = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.legalbenchrag",
+        description=what,
+        epilog=f"examples:\n{more}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--source", type=Path, required=True, metavar="DIR", help="benchmarks/*.json and corpus/, as published")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--mini", action="store_true", help="the published sample (default)")
+    size.add_argument("--full", action="store_true", help="every question and file of the source")
+    add("--file-type", choices=["txt", "pdf"], default="txt", help="texts as published, or printed (default: txt)")
+    presets = _default_presets()
+    add("--presets", default=presets, metavar="NAME,…", help=f"NAME[:SETTING=VALUE…] each (default: {presets})")
+    add("--embedder", metavar="NAME", help="instead of the presets' own")
+    add("--no-filenames", action="store_true", help="every file renamed to a number, for every preset")
+    add("--reworded", action="store_true", help="the questions in other words, too; tells the fall")
+    add("--unnamed", action="store_true", help="the questions without their document's name, too; tells the fall")
+    add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="default: results/legalbenchrag")
+    add("--page", type=Path, metavar="FILE", help="default: docs/legalbenchrag.md; none with --limit")
+    add("--limit", type=positive, metavar="N", help="a quick look: only N questions, drawn from all four datasets")
+    add("--anew", action="store_true", help="convert and measure again what is finished")
+    add_engine_arguments(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

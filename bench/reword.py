@@ -1,0 +1,176 @@
+"""The same questions in other words, by rule: to see whether retrieval lives off one form of asking.
+
+    python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-reworded
+    python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-unnamed --unnamed
+
+LegalBench-RAG asks "Consider the X; Y". Here the name stands in front, in the middle or at the end, with and without
+its quotation marks, in one of twelve frames that a hash of the question chooses: the same question is always reworded
+alike. No word of the name or of the question is lost. With --unnamed the name is left out and only Y is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from bench._variants import rewrite
+from schemas.errors import ToolkitError
+
+_FORM = re.compile(r"\s*consider\s+(?P<name>[^;]*\w[^;]*?)\s*;\s*(?P<ask>.*\w.*)", re.IGNORECASE | re.DOTALL)
+_SAFE = frozenset(
+    "about according after all am any are at before by can could describe did do does during explain for from give "
+    "had has have how if in information is list must of on shall should state summarise summarize tell that the there "
+    "these this those to under was were what when where whether which who whom whose why will with would".split()
+)
+"""First words that are no name and no acronym: these lose their capital inside a sentence."""
+_ASKING = frozenset(
+    "am are can could did do does had has have how is must shall should was were what when where which who whom whose "
+    "why will would".split()
+)
+_DOCUMENT = re.compile(r"\b(?:the|this) (?:document|agreement|contract|policy|nda)\b(?!['’])", re.IGNORECASE)
+"""How a question speaks of its document: the name can stand behind that, between commas."""
+_QUOTED = re.compile(r"(?<!\w)['‘]([^'’]*\w[^'’]*)['’](?!\w)|[\"“”]")
+_MARKS = (".", "?", "!")
+
+Place = Literal["front", "middle", "end"]
+
+
+class Query(NamedTuple):
+    """A question in its two parts."""
+
+    name: str
+    """The document, with its article or its possessive."""
+    ask: str
+
+
+class Frame(NamedTuple):
+    """A way of asking."""
+
+    place: Place
+    """Where the name stands."""
+    quotes: bool
+    """Whether the name keeps its quotation marks."""
+    write: Callable[[Query], str]
+
+
+def split(question: str) -> Query | None:
+    """Return the name and the question of "Consider the X; Y", None where it has another form."""
+    found = _FORM.fullmatch(question.strip())
+    return Query(found["name"].strip(), found["ask"].strip()) if found else None
+
+
+def reword(question: str) -> str:
+    """Return the question in another form; one that names its document in no form we know is asked politely."""
+    query = split(question)
+    if query is None:
+        return f"Please tell me: {_low(question.strip())}"
+    return write(frame_of(question), query)
+
+
+def unname(question: str) -> str:
+    """Return the question without its document's name, as it is where none is recognised."""
+    query = split(question)
+    return question if query is None else _high(query.ask)
+
+
+def frame_of(question: str) -> Frame:
+    """Return the frame that a question is put in: chosen by its words alone, so the same in any order and set."""
+    digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
+    return FRAMES[int.from_bytes(digest[:8]) % len(FRAMES)]
+
+
+def write(frame: Frame, query: Query) -> str:
+    """Return the question in a frame."""
+    return frame.write(query if frame.quotes else Query(_unquoted(query.name), query.ask))
+
+
+def _inside(query: Query) -> str:
+    """Return the question with the name where it speaks of "the document"; else it is announced."""
+    found = _DOCUMENT.search(query.ask)
+    if not found:
+        return f"My question is about {query.name}: {_low(query.ask)}"
+    after = query.ask[found.end() :]
+    comma = "" if not after or after[0] in ",.;:?!)" else ","
+    return _high(f"{query.ask[: found.end()]}, {query.name}{comma}{after}")
+
+
+FRAMES: tuple[Frame, ...] = (
+    Frame("front", True, lambda q: f"Under {q.name}, {_low(q.ask)}"),
+    Frame("front", False, lambda q: f"In {q.name}: {q.ask}"),
+    Frame("front", True, lambda q: f"According to {q.name}, {_low(q.ask)}"),
+    Frame("front", False, lambda q: f"{_high(q.name)} – {_low(q.ask)}"),
+    Frame("middle", False, lambda q: f"What does {q.name} say: {_low(q.ask)}"),
+    Frame("middle", True, lambda q: f"I have {q.name} in front of me and would like to know: {_low(q.ask)}"),
+    Frame("middle", False, lambda q: f"Could you look into {q.name} for me? {_high(q.ask)}"),
+    Frame("middle", True, _inside),
+    Frame("end", False, lambda q: f"{_closed(q.ask)} This concerns {_stopped(q.name)}"),
+    Frame("end", True, lambda q: f"{_high(q.ask)} ({q.name})"),
+    Frame("end", False, lambda q: f"{_closed(q.ask)} Please answer from {_stopped(q.name)}"),
+    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stopped(q.name)}"),
+)
+"""Every way of asking, of three places four each."""
+
+
+# ---------------------------------------------------------------- words
+
+
+def _low(text: str) -> str:
+    """Return a text without its first capital, where that is no name's."""
+    first = re.match(r"[A-Za-z]+(?![\w'’-])", text)
+    return text[0].lower() + text[1:] if first and first[0].lower() in _SAFE and not text[1:2].isupper() else text
+
+
+def _high(text: str) -> str:
+    # not of "iPhone" or "deltathree.com": only a word that may lose its capital may get one
+    first = re.match(r"[a-z]+(?![\w'’.-])", text)
+    return text[0].upper() + text[1:] if first and first[0] in _SAFE else text
+
+
+def _closed(ask: str) -> str:
+    """Return a question with a mark at its end; "Information about …" is none and gets a full stop."""
+    mark = "?" if ask.split()[0].lower() in _ASKING else "."
+    return _high(ask) if ask.endswith(_MARKS) else f"{_high(ask)}{mark}"
+
+
+def _stopped(name: str) -> str:
+    return name if name.endswith(".") else f"{name}."
+
+
+def _unquoted(name: str) -> str:
+    """Return a name without quotation marks; a possessive keeps its apostrophe."""
+    return _QUOTED.sub(lambda found: found[1] or "", name)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write a bundle with other questions."""
+    what, _, more = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.reword",
+        description=what,
+        epilog=f"examples:\n{more}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("bundle", type=Path, metavar="DIR", help="the bundle whose questions are reworded")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the new bundle goes")
+    parser.add_argument("--unnamed", action="store_true", help="leave the document's name out")
+    parser.add_argument("--force", action="store_true", help="replace an existing bundle")
+    options = parser.parse_args(argv)
+    try:
+        rows = rewrite(options.bundle, options.out, word=unname if options.unnamed else reword, force=options.force)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"{rows} questions -> {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
