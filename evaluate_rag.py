@@ -3,6 +3,7 @@
     python evaluate_rag.py --dataset-paths datasets_out/* --file-type pdf
     python evaluate_rag.py --dataset-paths datasets_out/cpr --config configs/practice_directions.json
     python evaluate_rag.py --dataset-paths datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
+    python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1
     python -m rag.results diff results/before results/after
 
 Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
@@ -16,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from engine import add_engine_arguments
+from hub.pull import SCHEME, fetch, parse_address
 from rag.config import Config, preset_names
 from rag.evaluation.evaluate import evaluate
 from rag.evaluation.settings import Settings, parse_settings, read_config_file
@@ -35,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = parse_settings({**told, **flags}, where=str(file or "settings"))
         if not settings.dataset_paths:
             raise ToolkitError("\n".join(["no dataset: give --dataset-paths datasets_out/*", *notes]))
-        run = evaluate(settings, warn=lambda text: print(f"note: {text}", file=sys.stderr))
+        run = evaluate(_fetched(settings), warn=_note)
     except ToolkitError as error:
         for line in str(error).split("\n"):
             print(f"error: {line}", file=sys.stderr)
@@ -47,6 +50,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(table_of(means, shown_metrics(run.summary, settings.metrics)))
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return 0
+
+
+def _fetched(settings: Settings) -> Settings:
+    """Return the settings with a folder of the Hub's cache for each dataset that is given by its address there."""
+    paths, origins = [], {}
+    for path in settings.dataset_paths:
+        if path.startswith(SCHEME):
+            repo_id, revision = parse_address(path)
+            fetched = fetch(repo_id, revision=revision, say=_note)
+            path = str(fetched.folder)
+            origins[path] = fetched.address
+        paths.append(path)
+    return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
-    group.add_argument("--dataset-paths", nargs="+", metavar="DIR", help="bundles; patterns such as 'datasets_out/*'")
+    group.add_argument(
+        "--dataset-paths", nargs="+", metavar="DIR", help="bundles; also 'datasets_out/*', hf://OWNER/NAME@REVISION"
+    )
     group.add_argument("--file-type", metavar="pdf|txt|txt,html", help="ingest only such files, and count their pages")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
@@ -84,7 +106,8 @@ def _add_system(group: Any) -> None:
     group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")
     group.add_argument("--skip-ingestion", action="store_true", help="use the index there is, or stop")
     group.add_argument("--force-ingestion", action="store_true", help="build the index anew")
-    group.add_argument("--threads", type=int, metavar="N", help="workers, and requests at once (default: 4)")
+    group.add_argument("--threads", type=int, metavar="N", help="requests at once (default: 4)")
+    add_engine_arguments(group, default=argparse.SUPPRESS)
 
 
 def _add_server(group: Any) -> None:

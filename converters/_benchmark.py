@@ -44,11 +44,20 @@ class DatasetInfo:
     questions: str = ""
     """How the questions came to be worded, for the card."""
     limits: str = ""
-    """What a user must know before trusting a number, for the card."""
+    """What a user must know before trusting a number, for the card: Markdown, see `points`."""
+    annotations: tuple[str, ...] = ()
+    """Who marked the gold, in the Hub's words, for the card: `expert-generated`, `crowdsourced` …"""
+    derived: str = ""
+    """The dataset that the bundle extends, for the card, where it is known by a name of its own."""
     accepts: tuple[str, ...] = ()
     """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
     corpus_only: bool = False
     """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
+
+
+def points(*texts: str) -> str:
+    """Return texts as a Markdown list."""
+    return "\n".join(f"- {text}" for text in texts)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from engine import Engine, open_engine, track
-from hub.card import write_card
+from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, sha256_of, write_gold, write_info, write_train
-from schemas.errors import BundleError, SourceError
+from schemas.errors import BundleError, ServiceError, SourceError
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
+from schemas.upload import Out
 from schemas.validate import validate
 
 _MACHINE_OPTIONS = frozenset(
@@ -24,53 +25,54 @@ _MACHINE_OPTIONS = frozenset(
 """Where and how, not what: the same bundle must come out whatever these are."""
 
 
-def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
-    """Write a whole bundle into an empty folder and check it."""
+def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, out: Out) -> BundleInfo:
+    """Write a whole bundle into an empty folder and check it; for a store, documents leave as they are made."""
     converter = info.name  # a table's bundle is called as its user likes
     info = benchmark.info or info
-    corpus = folder / CORPUS
-    corpus.mkdir()
-    engine = open_engine(options.engine, jobs=options.jobs)
-    done = _materialise_all(benchmark, corpus, engine, tally)
+    folder = out.folder
+    (folder / CORPUS).mkdir()
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents))
+    done = _materialise_all(benchmark, out, engine, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done)]
-    write_train((_row(row) for row in rows), folder / TRAIN)
+    questions = [_row(row) for row in rows]
+    write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, rows, tally)
     bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
-    write_card(
-        bundle,
-        folder,
-        example=_example(rows),
-        tags=info.tags,
-        questions=info.questions,
-        limits=info.limits,
-        converter=converter,
-    )
-    bundle = bundle.model_copy(update={"files": dict(_files(folder))})
+    text = _card_text(info, benchmark, converter)
+    write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
+    bundle = bundle.model_copy(update={"files": _files(out)})
     write_info(bundle, folder / INFO)
-    problems = validate(folder)
+    problems = validate(folder, elsewhere=out.entries)
     if problems:
         listing = "\n".join(f"  {problem}" for problem in problems[:20])
         raise BundleError(f"the new bundle breaks {len(problems)} promises; please report this bug:\n{listing}")
     return bundle
 
 
-def _materialise_all(benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally) -> dict[str, Done]:
+def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tally) -> dict[str, Done]:
+    corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = benchmark.documents
-    outcomes = engine.map(materialise, tasks(documents, quotes, corpus))
+    outcomes = engine.map(materialise, tasks(documents, quotes, corpus, out=out))
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
         name = raw.filename
+        if isinstance(outcome.error, ServiceError):
+            raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
             tally.fault("document cannot be read", f"{name}: {_reason(outcome.error, raw.path)}")
             (corpus / name).unlink(missing_ok=True)
             continue
         done[name] = outcome.unwrap()
+        sent = done[name].sent
+        if sent is not None:
+            out.record(f"{CORPUS}/{name}", sent)
+            (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
             tally.note("damaged in places", f"{name}: {remark}")
     if not done:
@@ -169,15 +171,19 @@ def _content_options(options: Namespace) -> dict[str, Label]:
     return {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
 
 
-def _example(rows: Sequence[RawRow]) -> Row | None:
-    """Return a row that shows the fields at their best: answerable, with a passage of readable length."""
-    if not rows:
-        return None
-    answerable = [row for row in rows if row.quotes] or rows
-    return _row(min(answerable, key=lambda row: (abs(sum(len(q.text or "") for q in row.quotes) - 200), row.id)))
+def _card_text(info: DatasetInfo, benchmark: Benchmark, converter: str) -> CardText:
+    return CardText(
+        tags=info.tags,
+        questions=info.questions,
+        limits=info.limits,
+        annotations=info.annotations,
+        converter=converter,
+        derived="" if benchmark.info else info.derived,
+    )
 
 
-def _files(folder: Path) -> Iterator[tuple[str, FileEntry]]:
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        name = path.relative_to(folder).as_posix()
-        yield name, FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
+def _files(out: Out) -> dict[str, FileEntry]:
+    """Return every file of the bundle, those that a store has already among the others."""
+    paths = {path.relative_to(out.folder).as_posix(): path for path in out.folder.rglob("*") if path.is_file()}
+    here = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
+    return dict(sorted((here | out.entries).items(), key=lambda item: PurePosixPath(item[0])))

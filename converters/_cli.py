@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -11,10 +10,11 @@ from pathlib import Path
 from converters._benchmark import Converter, Tally
 from converters._build import build
 from converters._source import open_source
-from engine import engine_names
+from engine import add_engine_arguments, check_engine, positive, track
 from schemas.errors import SourceError, ToolkitError
+from schemas.locations import Location, parse_location
 from schemas.models import HOWS, BundleInfo
-from schemas.place import check_free, placed
+from schemas.upload import check_out, opened_out
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
@@ -23,18 +23,20 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
     started = time.monotonic()
     tally = Tally(strict=options.strict)
     try:
-        check_free(options.out, force=options.force)
+        check_engine(options.engine)
+        check_out(options.out, force=options.force)
         with open_source(converter.INFO, options.source) as source:
             benchmark = converter.read(source, options, tally)
             if not benchmark.rows and not converter.INFO.corpus_only:
                 raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
-            with placed(options.out, force=options.force) as folder:
-                bundle = build(converter.INFO, benchmark, tally, options, folder)
+            with opened_out(options.out, force=options.force, progress=track) as out:
+                bundle = build(converter.INFO, benchmark, tally, options, out)
     except ToolkitError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; nothing was written", file=sys.stderr)
+        away = "run the same command again: what is there already is not sent again"
+        print(f"\nstopped; {'nothing was written' if isinstance(options.out, Path) else away}", file=sys.stderr)
         return 130
     print(table(bundle, options.out, time.monotonic() - started))
     return 0
@@ -55,7 +57,9 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
             f"licence of the source: {info.licence.name}. {info.url}"
         ),
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the bundle goes")
+    parser.add_argument(
+        "--out", type=parse_location, required=True, metavar="DIR", help="where the bundle goes; also s3://, gs://"
+    )
     parser.add_argument(
         "--source",
         type=Path,
@@ -65,10 +69,8 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
         if info.download
         else info.expects,
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N documents")
-    cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=_positive, default=cores, metavar="N", help="processes (default: all cores)")
-    parser.add_argument("--engine", choices=engine_names(), default="local", help="what runs them (default: local)")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N documents")
+    add_engine_arguments(parser)
     parser.add_argument(
         "--answerable-only", action="store_true", help="leave out questions that have no answer in the document"
     )
@@ -78,18 +80,11 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
-
-
 def _reasons(tally: Tally) -> str:
     return "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items()) or "is it empty?"
 
 
-def table(bundle: BundleInfo, out: Path, seconds: float) -> str:
+def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
     """Return the summary that ends a conversion."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [

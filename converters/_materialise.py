@@ -17,8 +17,11 @@ from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
 from evidence.readers.text import decode
+from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
+from schemas.locations import Remote
 from schemas.models import DocumentEntry, How
+from schemas.upload import Out, Sent, send
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,13 @@ class Task:
     target: Path
     fault: str = ""
     """Why it could not be printed."""
+    remote: Remote | None = None
+    """Where the document goes when the corpus is not on this machine."""
+    known: Sent | None = None
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return str(self.path)
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,16 @@ class Done:
     entry: DocumentEntry
     places: dict[Quote, Place]
     notes: tuple[str, ...]
+    sent: Sent | None = None
+    """What a store has of it, where the corpus is not on this machine."""
 
 
 NOWHERE = Place([], [], [], "absent", 1.0)
 
 
-def tasks(documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corpus: Path) -> Iterator[Task]:
+def tasks(
+    documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corpus: Path, *, out: Out | None = None
+) -> Iterator[Task]:
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
     with ExitStack() as stack:
         printer: Printer | None = None
@@ -72,7 +86,10 @@ def tasks(documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corp
                     fault = str(error)
             elif raw.path is None:
                 target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
-            yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault)
+            name = f"{CORPUS}/{raw.filename}"
+            remote = out.remote / name if out and out.remote else None
+            known = out.known.get(name) if out else None
+            yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault, remote, known)
 
 
 def source_text(raw: RawDocument) -> str | None:
@@ -88,7 +105,7 @@ def materialise(task: Task) -> Done:
     document = read_document(task.path)
     if not document.has_text:
         raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")
-    if task.path != task.target:
+    if task.path != task.target and task.remote is None:
         shutil.copyfile(task.path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
@@ -99,7 +116,9 @@ def materialise(task: Task) -> Done:
         characters=len(document.text),
         source=raw.source,
     )
-    return Done(entry, places, document.notes)
+    # last, so that nothing is sent of a document that cannot be used
+    sent = send(task.path, task.remote, task.known) if task.remote else None
+    return Done(entry, places, document.notes, sent)
 
 
 @dataclass(frozen=True)

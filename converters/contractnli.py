@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field, ValidationError
 
-from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
 from converters._titles import join_names, unique_titles
 from converters._typeset import filing_page
@@ -66,13 +66,15 @@ INFO = DatasetInfo(
         "the heading and the parties on the first page; where two agreements would share one, or no party is named, "
         "the date or the file's name tells them apart."
     ),
-    limits=(
-        "A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there are printed "
-        "without scripts, and without pictures that are not in the file; where the folder or a file is missing, the "
-        "source's extracted text is printed instead. The source's offsets carry over exactly into what is printed "
-        "from its text; in official files its words are searched, and every place they stand in is kept as an "
-        "alternative. Many agreements are forms with blanks, and a few are in the release twice under two names."
+    limits=points(
+        "A document's PDF is the source's own where its raw/ folder has it. HTML and plain text from there "
+        "are printed without scripts, and without pictures that are not in the file; where the folder or a "
+        "file is missing, the source's extracted text is printed instead.",
+        "The source's offsets carry over exactly into what is printed from its text; in official files its "
+        "words are searched, and every place they stand in is kept as an alternative.",
+        "Many agreements are forms with blanks, and a few are in the release twice under two names.",
     ),
+    derived="contract-nli",
 )
 
 QUESTIONS: dict[str, str] = {

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, points
 from converters._cli import main
 from converters._cpr.citations import METHODS, Citation, Corpus, Resolution, citations
 from converters._cpr.documents import Source, load, string
@@ -55,12 +55,14 @@ INFO = DatasetInfo(
     expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
     tags=("legal", "civil procedure", "uk", "cpr"),
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
-    limits=(
-        "A citation names a document, sometimes a section, and quotes nothing: contexts have a file name and no text, "
-        "and count for document metrics only. A citation is matched by name (exact), by name without case, "
-        "punctuation and abbreviation (normalised), or, where it gives only a heading of a court guide, by that "
-        "heading in the guide of the question's court (section): gold.jsonl says which. One that names no document, "
-        "or several, gives no context and is listed in bundle.json."
+    limits=points(
+        "A citation names a document, sometimes a section, and quotes nothing: contexts have a file name and "
+        "no text, and count for document metrics only.",
+        "A citation is matched by name (exact), by name without case, punctuation and abbreviation "
+        "(normalised), or, where it gives only a heading of a court guide, by that heading in the guide of "
+        "the question's court (section): gold.jsonl says which.",
+        "A citation that names no document, or several, gives no context and is listed in bundle.json.",
+        "Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.",
     ),
     accepts=(".jsonl",),
 )

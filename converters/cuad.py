@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
 from converters._names import pair_files
 from converters._titles import join_names, llm_titles, unique_titles
@@ -56,12 +56,17 @@ INFO = DatasetInfo(
         "The title is made by rule from the source's Document Name and Parties; where two contracts would share one, "
         "the date and then the file's name tell them apart."
     ),
-    limits=(
-        "The source gives quotes without offsets: where the same words occur more than once, every place is kept as "
-        "an alternative. Contracts whose file name shows that they are one of several versions or parts are left out "
-        "unless --keep-ambiguous is given. A clause without a quote counts as impossible even where the source has an "
-        "answer for it; those are listed in bundle.json."
+    limits=points(
+        "The source gives quotes without offsets: where the same words occur more than once, every place is "
+        "kept as an alternative.",
+        "Contracts whose file name shows that they are one of several versions or parts are left out unless "
+        "--keep-ambiguous is given.",
+        "A clause without a quote counts as impossible even where the source has an answer for it; those are "
+        "listed in bundle.json.",
+        "The contracts are filings with the SEC, in English, most of them under the law of a state of the US.",
     ),
+    annotations=("expert-generated",),
+    derived="cuad",
 )
 
 QUESTIONS: dict[str, str] = {

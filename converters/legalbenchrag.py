@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
 from evidence import read_document
 from schemas.errors import DocumentError, SourceError
@@ -49,12 +49,13 @@ INFO = DatasetInfo(
     groups="benchmark",
     tags=("legal", "contracts", "privacy", "legalbench-rag"),
     questions="The queries are LegalBench-RAG's own, word for word.",
-    limits=(
-        "The answer of a row is the text of its gold passages: the source has no other, and no impossible rows. As "
-        "text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts are printed "
-        "anew: pages and lines are not those of the originals. labels.benchmark names the group that a mean is "
-        "taken over before the mean of the four."
+    limits=points(
+        "The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.",
+        "As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts "
+        "are printed anew: pages and lines are not those of the originals.",
+        "labels.benchmark names the group that a mean is taken over before the mean of the four.",
     ),
+    derived="legalbench-rag",
 )
 
 MINI = 194

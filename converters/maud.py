@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
 from converters._maud.files import MAE, Labels, Release, read_release
 from converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
@@ -51,12 +51,17 @@ INFO = DatasetInfo(
         "the questions ask what the agreement provides; what the experts ticked for finer questions on the same "
         "excerpt is in gold.jsonl as `answers`."
     ),
-    limits=(
-        "The source gives agreements as text, which is printed to PDF here: pages are not those of the filing. "
-        "A passage of several excerpts has one context for each. Where an excerpt's words occur more than once and "
-        "the order of the excerpts does not decide, the place nearest to the others is given and the rest are kept as "
-        "alternatives. A deal point without an excerpt is left out, not counted as impossible."
+    limits=points(
+        "The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.",
+        "A passage of several excerpts has one context for each. Where an excerpt's words occur more than "
+        "once and the order of the excerpts does not decide, the place nearest to the others is given and the "
+        "rest are kept as alternatives.",
+        "A deal point without an excerpt is left out, not counted as impossible.",
+        "The source's users report that contract_88 is cut short and that contract_149 is another agreement "
+        "than its row says.",
     ),
+    annotations=("expert-generated",),
+    derived="maud",
 )
 
 QUESTIONS: dict[str, str] = {

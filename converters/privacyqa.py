@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
 from converters._records import decode_table, separated
 from converters._titles import unique_titles
@@ -49,12 +49,16 @@ INFO = DatasetInfo(
         'Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is made of the '
         "app's name in the source's DocID; where two policies would share one, the app's package tells them apart."
     ),
-    limits=(
-        "The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and is not "
-        "the page its users saw. In the test set a sentence is gold when at least half of the annotators who answered "
-        "call it relevant; a question is left out where more than two of the six did not. The training set has one "
-        "mark a sentence. A question without a relevant sentence counts as impossible."
+    limits=points(
+        "The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and "
+        "is not the page its users saw.",
+        "In the test set a sentence is gold when at least half of the annotators who answered call it "
+        "relevant; a question is left out where more than two of the six did not. The training set has one "
+        "mark a sentence.",
+        "A question without a relevant sentence counts as impossible.",
     ),
+    annotations=("expert-generated",),
+    derived="privacyqa",
 )
 
 TRAIN_QUESTIONS = 1_350

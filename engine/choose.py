@@ -2,24 +2,71 @@
 
 from __future__ import annotations
 
+import argparse
 import pkgutil
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from engine import runners
 from engine.outcome import Engine
 from schemas.errors import ToolkitError
 
 
-def open_engine(name: str = "local", *, jobs: int) -> Engine:
-    """Return the runner of that name; one job, or a single item, never pays for processes."""
-    names = engine_names()
-    if name not in names:
-        raise ToolkitError(f"no engine {name!r}; there are {', '.join(names)}")
-    module = import_module(f"{runners.__name__}.{'serial' if jobs == 1 and name == 'local' else name}")
-    return cast(Engine, module.Runner(jobs=jobs))
+def open_engine(wanted: str = "local", *, jobs: int | None = None, items: int | None = None) -> Engine:
+    """Return the runner that `NAME[:ADDRESS]` names; `jobs` None is all processors it has.
+
+    One job, or a single item where their number is told, never pays for processes.
+    """
+    runner, address = _runner(wanted)
+    if items == 1 or (jobs == 1 and not runner.takes_address):
+        runner, address = _runner("serial")
+    return cast(Engine, runner(jobs=jobs, address=address))
+
+
+def check_engine(wanted: str) -> str:
+    """Return the name if there is such a runner and what it needs is installed."""
+    _runner(wanted)
+    return wanted
 
 
 def engine_names() -> list[str]:
     """Return the names that `--engine` takes."""
-    return sorted(module.name for module in pkgutil.iter_modules(runners.__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(runners.__path__) if not module.name.startswith("_"))
+
+
+def add_engine_arguments(parser: Any, **defaults: object) -> None:
+    """Add --engine and --jobs to a parser or a group of one."""
+    parser.add_argument(
+        "--engine",
+        metavar="NAME",
+        help=f"what runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        "(default: local, processes on this machine)",
+        **{"default": "local", **defaults},
+    )
+    parser.add_argument(
+        "--jobs", type=positive, metavar="N", help="workers (default: all processors)", **{"default": None, **defaults}
+    )
+
+
+def positive(text: str) -> int:
+    """Read a number of at least 1 from the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _runner(wanted: str) -> tuple[Any, str]:
+    name, _, address = wanted.partition(":")
+    names = engine_names()
+    if name not in names:
+        raise ToolkitError(f"no engine {name!r}; there are {', '.join(names)}")
+    try:
+        runner = import_module(f"{runners.__name__}.{name}").Runner
+    except ModuleNotFoundError as error:
+        if error.name != name:  # a runner and the package it needs have the same name
+            raise
+        raise ToolkitError(f"--engine {name} needs an extra: pip install 'exhibit-rag[{name}]'") from error
+    if address and not runner.takes_address:
+        raise ToolkitError(f"--engine {name} runs on this machine and takes no address, not {address!r}")
+    return runner, address

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
@@ -10,6 +12,21 @@ from schemas.errors import ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+
+AHEAD = 4
+"""Items under way per worker: enough to keep all busy, few enough that memory stays flat."""
+TRIES = 3
+"""How often an item is tried that kills its worker, or that a disk or a network fails."""
+
+_PAUSES = (0.2, 1.0)
+"""Seconds before the second and the third try of what a disk or a network failed."""
+_PASSING = frozenset(
+    {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
+    | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
+)
+"""Faults of a disk or a network that may be over a moment later; a full disk or a missing file is none of them."""
+_LONGEST = 200
+"""Characters of an item that an error tells."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +51,40 @@ class Engine(Protocol):
 
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function once."""
+    """Apply the function once; again, a moment later, where a disk or a network failed it."""
+    for pause in _PAUSES:
+        try:
+            return Outcome(function(item))
+        except (ToolkitError, OSError) as error:
+            if not _may_pass(error):
+                return _set_aside(error)
+        time.sleep(pause)
     try:
         return Outcome(function(item))
-    except ToolkitError as error:
+    except (ToolkitError, OSError) as error:
+        return _set_aside(error, item=item)
+
+
+def worker_died(item: object) -> Outcome[Out]:
+    """Return the outcome of an item that no worker survived."""
+    why = "out of memory, or a fault in a library"
+    return Outcome(None, ToolkitError(f"{_named(item)}: its worker process died {TRIES} times ({why}); set aside"))
+
+
+def _may_pass(error: Exception) -> bool:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in _PASSING
+
+
+def _set_aside(error: Exception, *, item: object = None) -> Outcome[Out]:
+    """Return the outcome that carries an error; raise it where it is nobody's document that is at fault."""
+    if isinstance(error, ToolkitError):
         return Outcome(None, error)
+    if not _may_pass(error):
+        raise error
+    return Outcome(None, ToolkitError(f"{_named(item)}: {error}; tried {TRIES} times, set aside"))
+
+
+def _named(item: object) -> str:
+    words = str(item)
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

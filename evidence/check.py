@@ -11,7 +11,6 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from evidence.align import align
 from evidence.document import Document, Span
@@ -20,12 +19,14 @@ from evidence.locate import MIN_SIMILARITY, OMITTED
 from evidence.read import read_document
 from schemas.bundle import Question, open_bundle
 from schemas.errors import ToolkitError
+from schemas.locations import Location, parse_location
+from schemas.mirror import mirrored
 from schemas.models import Gold
 
 
-def check_gold(root: Path) -> tuple[int, list[str]]:
+def check_gold(root: Location) -> tuple[int, list[str]]:
     """Return how many located passages there are, and one line for each that is not where it is said to be."""
-    bundle = open_bundle(root)
+    bundle = open_bundle(mirrored(root))
     questions = {question.id: question for question in bundle.questions}
     by_file: dict[str, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
@@ -72,7 +73,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
     parser = argparse.ArgumentParser(prog="python -m evidence.check", description=__doc__.partition("\n")[0])
-    parser.add_argument("bundles", nargs="+", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     options = parser.parse_args(argv)
     failed = False
     for root in options.bundles:

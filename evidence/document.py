@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from evidence.fold import Fold
 from evidence.furniture import furniture_lines
+from schemas.locations import Location
 
 
 class Span(NamedTuple):
@@ -45,7 +45,7 @@ class Document:
     filename: str
     text: str
     pages: tuple[Page, ...] = ()
-    path: Path | None = None
+    path: Location | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,13 +12,20 @@ from pathlib import Path
 from evidence import readers
 from evidence.document import Document
 from schemas.errors import DocumentError
+from schemas.locations import Location, Remote, fetched
 
 Reader = Callable[[Path], Document]
 
 
-def read_document(path: Path | str) -> Document:
+def read_document(path: Location | str) -> Document:
     """Read a file; the same file always gives the same text, which every offset counts in."""
-    path = Path(path)
+    if isinstance(path, Remote):
+        with fetched(path) as here:
+            return replace(_read(here), path=path)
+    return _read(Path(path))
+
+
+def _read(path: Path) -> Document:
     reader = _readers().get(path.suffix.lower())
     if reader is None:
         # names made from URLs may have no ending, or one that is part of a title ("No. 4")
@@ -28,7 +36,7 @@ def read_document(path: Path | str) -> Document:
     return reader(path)
 
 
-def readable(path: Path) -> bool:
+def readable(path: Location) -> bool:
     """Return whether there is a reader for the file's ending."""
     return path.suffix.lower() in _readers()
 

@@ -14,6 +14,8 @@ from evidence.read import read_document
 from evidence.readers.pdf import boxes, render
 from schemas.bundle import open_bundle
 from schemas.errors import BundleError, ToolkitError
+from schemas.locations import Location, fetched, parse_location
+from schemas.mirror import mirrored
 from schemas.models import Gold
 
 GOLD = (255, 196, 0)
@@ -21,7 +23,7 @@ _SCALE = 1.5
 
 
 def draw_boxes(
-    path: Path, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
+    path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
 ) -> Image.Image:
     """Return a page's picture with boxes laid over the words, the words still readable."""
     picture = render(path, page, scale=scale).convert("RGBA")
@@ -43,8 +45,8 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
 
 
-def _find(root: Path, row: int) -> tuple[list[Gold], dict[str, Path]]:
-    bundle = open_bundle(root)
+def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
+    bundle = open_bundle(mirrored(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
@@ -57,7 +59,7 @@ def _find(root: Path, row: int) -> tuple[list[Gold], dict[str, Path]]:
 def main(argv: list[str] | None = None) -> int:
     """Write the pages of a row's gold as pictures."""
     parser = argparse.ArgumentParser(prog="python -m evidence.show", description=__doc__)
-    parser.add_argument("bundle", type=Path, help="a bundle's folder")
+    parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
@@ -66,9 +68,10 @@ def main(argv: list[str] | None = None) -> int:
         lines, files = _find(options.bundle, options.row)
         number = 0
         for name in dict.fromkeys(line.filename for line in lines):
-            document = read_document(files[str(name)])
             spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-            for page, picture in draw_spans(document, spans, scale=options.scale).items():
+            with fetched(files[str(name)]):  # once, for all the steps of drawing
+                pages = draw_spans(read_document(files[str(name)]), spans, scale=options.scale)
+            for page, picture in pages.items():
                 number += 1
                 out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
                 picture.save(out)

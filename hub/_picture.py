@@ -12,7 +12,9 @@ from PIL import Image, ImageChops, ImageOps
 from evidence import Span, read_document
 from evidence.show import draw_spans
 from schemas.bundle import CORPUS
+from schemas.locations import Location, fetched
 from schemas.models import Gold, Row
+from schemas.upload import Out
 
 PICTURE = "page.png"
 _MOST_BYTES = 200_000
@@ -45,7 +47,7 @@ def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
         yield Example(row, lines[row.id][0])
 
 
-def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path) -> Example | None:
+def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, out: Out | None = None) -> Example | None:
     """Return the row to show, and write its page beside it where it has one."""
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
@@ -53,14 +55,16 @@ def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path) -> Ex
         line = example.line
         if line is None or len(line.pages) != 1:
             continue
-        content = _draw(folder / CORPUS / str(line.filename), line)
+        file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
+        with fetched(file):  # once, for all the steps of drawing
+            content = _draw(file, line)
         if content is not None:
             (folder / PICTURE).write_bytes(content)
             return Example(example.row, line, line.pages[0])
     return best
 
 
-def _draw(path: Path, line: Gold) -> bytes | None:
+def _draw(path: Location, line: Gold) -> bytes | None:
     """Return the page as a PNG of few colours, smaller until it is small enough; None where nothing can be drawn."""
     document = read_document(path)
     for scale in _SCALES:

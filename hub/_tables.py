@@ -7,10 +7,10 @@ So the documents are here a second time, uncompressed: the Hub's storage keeps e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 from engine import Engine, track
 from evidence import read_document
 from schemas.bundle import CORPUS
+from schemas.locations import Location, Remote, fetched, read_start
 from schemas.models import BundleInfo, DocumentEntry, Gold, Row
+from schemas.upload import Out
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
@@ -72,7 +74,13 @@ class Config:
 
 
 def write_tables(
-    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine
+    bundle: BundleInfo,
+    folder: Path,
+    *,
+    rows: Sequence[Row],
+    gold: Sequence[Gold],
+    engine: Engine,
+    out: Out | None = None,
 ) -> list[Config]:
     """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table."""
     (folder / PARQUET).mkdir()
@@ -80,7 +88,7 @@ def write_tables(
     if rows:
         configs.append(_write(folder, "questions", _QUESTIONS, [row.model_dump() for row in rows]))
         configs.append(_write(folder, "gold", _gold_schema(gold), list(_gold_records(gold))))
-    configs.append(_write_corpus(bundle, folder, engine))
+    configs.append(_write_corpus(bundle, out or Out(folder), engine))
     return configs
 
 
@@ -128,41 +136,49 @@ def _gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine) -> Config:
-    names = [document.filename for document in bundle.documents]
-    pdfs = any(_is_pdf(folder / CORPUS / name) for name in names)
+def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine) -> Config:
+    files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
+    pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
-    writer = _Shards(folder / PARQUET, schema)
-    texts = engine.map(_text_of, (folder / CORPUS / name for name in names))
-    tracked = track(texts, total=len(names), label="tables")
-    for document, outcome in zip(bundle.documents, tracked, strict=True):
-        writer.add(_document(document, bundle, outcome.unwrap(), folder / CORPUS / document.filename, pdfs))
+    writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
+    tracked = track(engine.map(_content_of, files), total=len(files), label="tables")
+    for document, file, outcome in zip(bundle.documents, files, tracked, strict=True):
+        writer.add(_document(document, bundle, outcome.unwrap(), file, pdfs))
     writer.close()
-    return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(names), writer.bytes, pdfs)
+    return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
 
 
-def _document(entry: DocumentEntry, bundle: BundleInfo, text: str, path: Path, pdfs: bool) -> dict[str, Any]:
-    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": text}
+class _Content(NamedTuple):
+    text: str
+    pdf: bytes | None
+    """A remote PDF's bytes, which came with its text; one that is here is read where it is written."""
+
+
+def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Location, pdfs: bool) -> dict[str, Any]:
+    record = {**entry.model_dump(), "licence": bundle.licence.name, "text": read.text}
     if pdfs:
-        record["pdf"] = {"bytes": path.read_bytes(), "path": entry.filename} if _is_pdf(path) else None
+        content = file.read_bytes() if isinstance(file, Path) and _is_pdf(file) else read.pdf
+        record["pdf"] = {"bytes": content, "path": entry.filename} if content is not None else None
     return record
 
 
-def _text_of(path: Path) -> str:
+def _content_of(file: Location) -> _Content:
     """Return the text that gold counts in; half a surrogate pair, which no file can hold, is a question mark."""
-    return read_document(path).text.encode("utf-8", "replace").decode("utf-8")
+    with fetched(file) as path:
+        text = read_document(file).text.encode("utf-8", "replace").decode("utf-8")
+        return _Content(text, path.read_bytes() if isinstance(file, Remote) and _is_pdf(path) else None)
 
 
-def _is_pdf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return b"%PDF-" in file.read(1024)
+def _is_pdf(file: Location) -> bool:
+    return b"%PDF-" in read_start(file, 1024)
 
 
 class _Shards:
     """Writes documents into row groups and files of bounded size, one group in memory."""
 
-    def __init__(self, folder: Path, schema: Any) -> None:
-        self._folder, self._schema = folder, schema
+    def __init__(self, folder: Path, schema: Any, *, finished: Callable[[Path], None]) -> None:
+        self._folder, self._schema, self._finished = folder, schema, finished
+        self._path = folder
         self._files = 0
         self._writer: Any = None
         self._written = 0
@@ -181,15 +197,20 @@ class _Shards:
         """Write what is held; an empty corpus still has its columns."""
         if self._group or not self._files:
             self._flush()
+        self._end_file()
+
+    def _end_file(self) -> None:
         if self._writer is not None:
             self._writer.close()
+            self._finished(self._path)
+            self._writer, self._written = None, 0
 
     def _flush(self) -> None:
         if self._writer is None:
-            path = self._folder / f"corpus-{self._files:05}.parquet"
+            self._path = self._folder / f"corpus-{self._files:05}.parquet"
             columns = [name for name in self._schema.names if name not in {"pdf", "text"}]
             self._writer = pq.ParquetWriter(
-                path,
+                self._path,
                 self._schema,
                 # PDFs are compressed already; left as they are, the Hub finds their bytes in corpus/ again
                 compression={**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"},
@@ -203,8 +224,7 @@ class _Shards:
         self._written += self._held
         self._group, self._held = [], 0
         if self._written >= _SHARD_BYTES:
-            self._writer.close()
-            self._writer, self._written = None, 0
+            self._end_file()
 
 
 # ---------------------------------------------------------------- features

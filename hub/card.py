@@ -17,6 +17,7 @@ from hub._picture import PICTURE, Example, write_example
 from hub._tables import PARQUET, Config, write_tables
 from schemas.bundle import CARD, CORPUS
 from schemas.models import HOWS, BundleInfo, Gold, Row
+from schemas.upload import Out
 
 __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
 
@@ -39,11 +40,21 @@ class CardText:
 
 
 def write_card(
-    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine, text: CardText
+    bundle: BundleInfo,
+    folder: Path,
+    *,
+    rows: Sequence[Row],
+    gold: Sequence[Gold],
+    engine: Engine,
+    text: CardText,
+    out: Out | None = None,
 ) -> None:
-    """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder."""
-    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine)
-    example = write_example(rows, gold, folder)
+    """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder.
+
+    `out` is told where the documents are in a store already, and where large files go as they are finished.
+    """
+    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out)
+    example = write_example(rows, gold, folder, out=out)
     words = render_card(bundle, configs=configs, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
 

@@ -13,11 +13,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from engine import add_engine_arguments, check_engine
 from rag.config import Config, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
 from schemas.errors import ToolkitError
+from schemas.locations import parse_location
 
 _WIDTH = 100
 
@@ -48,9 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     actions = parser.add_subparsers(dest="action", required=True)
     index = actions.add_parser("index", help="build an index of a folder or of one file")
-    index.add_argument("source", type=Path, help="a folder of documents, or one document")
+    index.add_argument("source", type=parse_location, help="a folder of documents, or one document; also s3://, gs://")
     index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
     index.add_argument("--force", action="store_true", help="replace an existing index")
+    add_engine_arguments(index)
     add_config_arguments(index)
     for name, text in (("search", "show the best passages"), ("answer", "answer with citations")):
         action = actions.add_parser(name, help=text)
@@ -67,7 +70,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         if options.action == "index":
-            report = Pipeline(config_from(options)).index(options.source, options.out, force=options.force)
+            pipeline = Pipeline(config_from(options), engine=check_engine(options.engine), jobs=options.jobs)
+            report = pipeline.index(options.source, options.out, force=options.force)
             print(
                 f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
                 f"{report.seconds:.1f} s"

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.errors import ToolkitError
 
@@ -16,6 +16,7 @@ PRESETS = Path(__file__).parent / "presets"
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(ge=0)]
 
 
 class Config(BaseModel):
@@ -33,6 +34,8 @@ class Config(BaseModel):
     """What stands in front of a chunk when it is embedded; never in its text."""
     layers: Literal["chunk", "all"] = "chunk"
     """Which layers are embedded: chunks alone, or documents and sections as well."""
+    lexicon: bool = False
+    """Whether the words of chunks, headings and documents are kept beside the vectors, for `routing`."""
     summaries: str = "extractive"
     summary_style: Literal["generic", "expert"] = "generic"
     summary_characters: Positive = 150
@@ -57,6 +60,25 @@ class Config(BaseModel):
     budget: Positive = 2500
     """Tokens of context."""
 
+    # ---- route: choose documents by what the question names, passages in them by fused evidence
+    routing: bool = False
+    filenames: bool = True
+    """Whether a file's name may say which document is meant."""
+    mass: Share = 0.99
+    """Documents are kept, likeliest first, until they have this share of the likelihood …"""
+    most_documents: Positive = 50
+    """… or are so many; a question that names none keeps all."""
+    weight_lexical: Weight = 0.5
+    weight_heading: Weight = 0.15
+    weight_neighbours: Weight = 0.2
+    weight_section: Weight = 0.6
+    weight_document: Weight = 1.0
+    """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
+    pool: Positive = 256
+    """Where any document may answer: so many chunks are compared by either kind of evidence."""
+    limit: Positive = 500
+    """Characters of a passage that is formed around what answers, at most."""
+
     # ---- answer
     llm: str = "none"
     answerer: str = "auto"
@@ -69,6 +91,12 @@ class Config(BaseModel):
     """What a million tokens cost, in and out: `max_cost` is reckoned with these, in the same currency."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
     max_tokens: Positive = 1000
+
+    @model_validator(mode="after")
+    def _route_needs_words(self) -> Config:
+        if self.routing and not self.lexicon:
+            raise ValueError("routing needs an index with words: set lexicon to true as well")
+        return self
 
     @property
     def ingest_hash(self) -> str:
@@ -100,7 +128,7 @@ class Config(BaseModel):
 
 INGEST = (
     "ocr",
-    "splitter", "size", "overlap", "augment", "layers", "summaries", "summary_style", "summary_characters",
+    "splitter", "size", "overlap", "augment", "layers", "lexicon", "summaries", "summary_style", "summary_characters",
     "section_characters", "embedder", "store",
 )  # fmt: skip
 

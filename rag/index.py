@@ -6,6 +6,8 @@ index/
   chunks.npz         one row a chunk: key, document, span, page, section
   texts/             each document's text, so that an index can be searched without its corpus
   chunk.faiss …      vectors, by the store's own files
+  words.npz …        with `lexicon`: the words of chunks, of headings, and those that name documents
+  store/             NAME.json: where a store has them that keeps them elsewhere
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ import numpy as np
 
 from evidence import Span
 from rag.config import INGEST, Config
-from rag.plugins import load_plugin
+from rag.lexicon import FILES, Lexicon
+from rag.plugins import load_plugin, plugin_names
 from rag.seams import Chunk, Keys, Layer, Profile, VectorStore
 from schemas import __version__
 from schemas.bundle import read_lines
@@ -31,8 +34,18 @@ from schemas.place import Kind
 
 FORMAT = "exhibit-index/1"
 MANIFEST = "manifest.json"
-INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file())
+_STORE = "store"
 _COLUMNS = ("key", "document", "start", "end", "page", "section")
+
+
+def _let_go(folder: Path, *, but: str = "") -> None:
+    """Drop what stores keep elsewhere for the index in a folder, but for one store."""
+    for name in plugin_names("rag.stores"):
+        if name != but and (folder / _STORE / f"{name}.json").is_file():
+            load_plugin("rag.stores", name)[0].drop(folder)
+
+
+INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file(), let_go=_let_go, kept=frozenset({_STORE}))
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,21 @@ class Index:
         self._next_key = 0
         self._rows: list[Keys] = [np.zeros((0, len(_COLUMNS)), dtype=np.int64)]
         self._stores: dict[Layer, VectorStore] = {}
+        self._lexicon: Lexicon | None = None
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The words, opened when first asked for."""
+        if not self.config.lexicon:
+            raise BundleError(f"{self.folder}: made without words; build the index again with --lexicon true")
+        if self._lexicon is None:
+            self._lexicon = Lexicon(self.folder)
+        return self._lexicon
+
+    @property
+    def table(self) -> Keys:
+        """All chunks in the order of their keys: key, document, start, end, page, section."""
+        return self._table
 
     @property
     def _table(self) -> Keys:
@@ -153,10 +181,14 @@ class Index:
     def remove(self, filename: str) -> None:
         """Remove a document, its chunks and their vectors, without building anything anew."""
         entry = self.entry(filename)
-        self.store("chunk").remove(self.chunk_keys([entry.number]))
+        keys = self.chunk_keys([entry.number])
+        sections = [section_key(entry.number, i) for i in range(len(entry.sections))]
+        self.store("chunk").remove(keys)
         if self.config.layers == "all":
             self.store("document").remove([entry.number])
-            self.store("section").remove([section_key(entry.number, i) for i in range(len(entry.sections))])
+            self.store("section").remove(sections)
+        if self.config.lexicon:
+            self.lexicon.remove(entry.number, chunks=keys, sections=sections)
         self._rows = [self._table[self._table[:, 1] != entry.number]]
         del self.entries[entry.number], self._numbers[filename]
         (self.folder / "texts" / _text_name(entry.number)).unlink(missing_ok=True)
@@ -168,15 +200,44 @@ class Index:
         lines = [json.dumps(asdict(entry), ensure_ascii=False) for entry in self.documents]
         (self.folder / "documents.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         np.savez(self.folder / "chunks.npz", table=self._table)
+        if self.config.lexicon:
+            self.lexicon.save()
+        _let_go(self.folder, but=self.config.store.partition(":")[0])
         for layer in self.layers:
+            self._settle(layer)
             self.store(layer).save()
         text = json.dumps(self._manifest(), indent=1, ensure_ascii=False) + "\n"
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        """Let go of the files and connections of the stores; they are opened again when next asked for."""
+        while self._stores:
+            self._stores.popitem()[1].close()
+
+    def keys(self, layer: Layer) -> Keys:
+        """Return the keys that a layer has vectors under."""
+        if layer == "chunk":
+            return self._table[:, 0]
+        if layer == "document":
+            return np.array(sorted(self.entries), dtype=np.int64)
+        sections = [section_key(e.number, i) for e in self.documents for i in range(len(e.sections))]
+        return np.array(sections, dtype=np.int64)
+
+    def _settle(self, layer: Layer) -> None:
+        """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
+        store, keys = self.store(layer), self.keys(layer)
+        if len(store) > len(keys):
+            store.keep(keys)
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers that have vectors."""
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
+
+    @property
+    def _sealed(self) -> tuple[str, ...]:
+        """The files whose checksums the manifest has."""
+        return ("documents.jsonl", "chunks.npz", *(FILES if self.config.lexicon else ()))
 
     def _manifest(self) -> dict[str, Any]:
         return {
@@ -188,7 +249,7 @@ class Index:
             "dimensions": self.dimensions,
             "counts": {"documents": len(self.entries), "chunks": len(self)}
             | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
-            "sha256": {name: _digest(self.folder / name) for name in ("documents.jsonl", "chunks.npz")},
+            "sha256": {name: _digest(self.folder / name) for name in self._sealed},
         }
 
 
@@ -210,6 +271,7 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
         index._rows = [stored["table"]]
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
     for layer in index.layers:
+        index._settle(layer)
         found, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
         if found != told:
             raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")

@@ -6,7 +6,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,8 @@ from rag.structure import read_structure, section_path
 from rag.structure.profile import read_profile
 from rag.summaries import Summariser
 from schemas.bundle import sha256_of
-from schemas.errors import DocumentError
+from schemas.errors import DocumentError, ServiceError
+from schemas.locations import Location, fetched
 
 _BATCH = 512
 """Strings embedded at once; documents wait until there are so many, so that small ones share a batch."""
@@ -64,8 +64,12 @@ class Preparation:
     overlap: int
     ocr: bool = False
 
-    def __call__(self, path: Path) -> Prepared:
-        """Read, structure and split a document."""
+    def __call__(self, path: Location) -> Prepared:
+        """Read, structure and split a document; a remote one is on this machine for so long and no longer."""
+        with fetched(path):
+            return self._prepare(path)
+
+    def _prepare(self, path: Location) -> Prepared:
         document = read_with_ocr(path) if self.ocr else read_document(path)
         if not document.has_text:
             raise DocumentError(f"{path}: no text in it, only pictures; --ocr true can read it (the extra 'ocr')")
@@ -93,7 +97,13 @@ def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section])
 
 
 def ingest(
-    paths: Sequence[Path], index: Index, config: Config, *, engine: Engine, embedder: Embedder, summarise: Summariser
+    paths: Sequence[Location],
+    index: Index,
+    config: Config,
+    *,
+    engine: Engine,
+    embedder: Embedder,
+    summarise: Summariser,
 ) -> Report:
     """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on."""
     started = time.monotonic()
@@ -104,6 +114,8 @@ def ingest(
     work = Preparation(config.splitter, config.size, config.overlap, config.ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for outcome in outcomes:
+        if isinstance(outcome.error, ServiceError):
+            raise outcome.error  # a store that is away is not the fault of its documents, and would cost them all
         if outcome.error is not None:
             set_aside.append(str(outcome.error))
             continue
@@ -140,7 +152,14 @@ class _Buffer:
         )
         keys = index.add(entry, document.text, prepared.chunks)
         front = f"{summary}\n" if config.augment == "summary" and summary else ""
-        self._wait("chunk", keys.tolist(), [front + words for words in _chunk_texts(document, prepared.chunks)])
+        texts = list(_chunk_texts(document, prepared.chunks))
+        self._wait("chunk", keys.tolist(), [front + words for words in texts])
+        if config.lexicon:
+            lexicon = index.lexicon
+            lexicon.add_document(number, filename=entry.filename, profile=entry.profile, text=document.text)
+            lexicon.add_chunks(keys, texts)
+            places = range(len(entry.sections))
+            lexicon.add_sections([section_key(number, i) for i in places], [path for path, _, _ in entry.sections])
         if config.layers == "all":
             self._wait("document", [number], [summary or document.filename])
             leaves = [section for section in prepared.root.walk() if not section.children]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from engine import track
 from evidence import Document, Page, Span, read_document
 from evidence.readers.pdf import render
 from schemas.errors import ToolkitError
+from schemas.locations import Location
 
 _DPI = 200
 _LONGEST_SIDE = 4000
@@ -21,7 +21,7 @@ _LONGEST_SIDE = 4000
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 
 
-def read_with_ocr(path: Path | str) -> Document:
+def read_with_ocr(path: Location | str) -> Document:
     """Read a file as `read_document` does, and its pages without text by OCR; the notes say which."""
     document = read_document(path)
     scanned = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
@@ -49,7 +49,7 @@ def _with_pages(document: Document, found: dict[int, str]) -> Document:
     return Document(document.filename, "\n".join(texts), tuple(pages), document.path, tuple(notes))
 
 
-def _picture(path: Path, page: Page) -> Any:
+def _picture(path: Location, page: Page) -> Any:
     """Return a page as the engine wants it: rows of pixels, blue first."""
     longest = max(page.width, page.height, 1.0)
     image = render(path, page.number, scale=min(_DPI / 72, _LONGEST_SIDE / longest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.cache import cache_folder
 from schemas.errors import BundleError, ToolkitError
+from schemas.locations import Location, Remote, list_file, list_files
 from schemas.place import placed
 
 
@@ -49,6 +51,7 @@ class Pipeline:
         config: Config | None = None,
         *,
         cache: Path | None = None,
+        engine: str = "local",
         jobs: int | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
@@ -56,23 +59,28 @@ class Pipeline:
         """Make a pipeline; parts given here are used instead of those that the config names."""
         self.config = config or Config.preset("sac")
         self._cache = cache or cache_folder()
-        self._jobs = jobs or os.cpu_count() or 1
+        self._engine, self._jobs = engine, jobs
         self._index: Index | None = None
         self._given_embedder = embedder
         self._given_llm = llm
 
     # ---------------------------------------------------------------- the index
 
-    def index(self, source: Path | Iterable[Path], folder: Path, *, force: bool = False) -> Report:
-        """Build an index of a folder, of one file, or of some files; whole or not at all.
+    def index(self, source: Location | Iterable[Location], folder: Path, *, force: bool = False) -> Report:
+        """Build an index of a folder, of one file, or of some files, here or at a URL; whole or not at all.
 
         What was embedded before is not embedded again, so a run that was stopped goes on where it was.
         """
-        paths = find_files(source) if isinstance(source, Path) else list(source)
+        paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
             raise BundleError(f"{source}: no document in it that can be read")
-        with placed(folder, force=force, kind=INDEX) as partial:
-            index = Index(partial, self.config, embedder=self.embedder.name, dimensions=self.embedder.dimensions)
+        if self._index is not None:
+            self._index.close()  # it may be the one that is replaced
+        name, dimensions = self.embedder.name, self.embedder.dimensions
+        with (
+            placed(folder, force=force, kind=INDEX) as partial,
+            closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
+        ):
             report = self._ingest(paths, index)
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
@@ -84,11 +92,14 @@ class Pipeline:
         """Use an index that was built before; return self."""
         index = open_index(folder, self.config)
         if index.embedder != self.embedder.name:
-            raise BundleError(f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; build it again")
+            raise BundleError(
+                f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; "
+                "name that one with --embedder, or build the index again"
+            )
         self._index = index
         return self
 
-    def add(self, path: Path) -> Report:
+    def add(self, path: Location) -> Report:
         """Add a document to the open index and save it."""
         report = self._ingest([path], self._opened)
         self._opened.save()
@@ -105,8 +116,8 @@ class Pipeline:
             raise BundleError("no index is open: call index() or open() first")
         return self._index
 
-    def _ingest(self, paths: Sequence[Path], index: Index) -> Report:
-        engine = open_engine("local", jobs=min(self._jobs, len(paths)))
+    def _ingest(self, paths: Sequence[Location], index: Index) -> Report:
+        engine = open_engine(self._engine, jobs=self._jobs, items=len(paths))
         return ingest(paths, index, self.config, engine=engine, embedder=self.embedder, summarise=self._summarise)
 
     # ---------------------------------------------------------------- questions
@@ -126,11 +137,18 @@ class Pipeline:
 
     def context(self, retrieved: Retrieved) -> Context:
         """Return the numbered sources that an answer to a question is made from."""
-        names = {hit.chunk.document for hit in retrieved.selected}
-        summaries = {name: self._opened.entry(name).summary for name in sorted(names)}
         return assemble(
-            retrieved.question, retrieved.selected, summaries=summaries, budget=self.config.budget, tokens=self._tokens
+            retrieved.question,
+            retrieved.selected,
+            summaries=self.summaries(retrieved),
+            budget=self.config.budget,
+            tokens=self._tokens,
         )
+
+    def summaries(self, retrieved: Retrieved) -> dict[str, str]:
+        """Return the summaries of the documents that a question's passages come from."""
+        names = {hit.chunk.document for hit in retrieved.selected}
+        return {name: self._opened.entry(name).summary for name in sorted(names)}
 
     # ---------------------------------------------------------------- parts, opened when first needed
 
@@ -175,11 +193,24 @@ class Pipeline:
         return counter_for(model)
 
 
-def find_files(source: Path, *, suffixes: Sequence[str] = ()) -> list[Path]:
+def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:
     """Return the readable files of a folder in order, or the file itself."""
-    if source.is_file():
+    if isinstance(source, Remote):
+        files: Sequence[Location] = _remote_files(source)
+    elif source.is_file():
         return [source]
-    if not source.is_dir():
+    elif source.is_dir():
+        files = sorted(path for path in source.rglob("*") if path.is_file() and readable(path))
+    else:
         raise BundleError(f"{source}: no such file or folder")
-    files = sorted(path for path in source.rglob("*") if path.is_file() and readable(path))
     return [path for path in files if not suffixes or path.suffix.lower().lstrip(".") in suffixes]
+
+
+def _remote_files(source: Remote) -> list[Location]:
+    found = list_files(source)
+    if not found and list_file(source) is not None:
+        return [source]
+    if not found:
+        raise BundleError(f"{source}: no such file or folder")
+    files = [Remote((source / name).url, bytes=listed.bytes) for name, listed in found.items()]
+    return [file for file in files if readable(file)]

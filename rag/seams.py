@@ -87,19 +87,28 @@ class Embedder(Protocol):
 
 
 class VectorStore(Protocol):
-    """Vectors with integer keys. A module in `rag/stores/` has `open(folder, argument, *, dimensions)`."""
+    """Vectors with integer keys, 0 and up. A module in `rag/stores/` has `open(folder, argument, *, name, dimensions)`.
+
+    One that keeps vectors outside the folder leaves `store/NAME.json` there, and has `drop(folder)`.
+    """
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows."""
+        """Add rows under keys that are new; a store may write them at once."""
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        """Remove rows."""
+        """Remove rows; keys that are not there are no error."""
+
+    def keep(self, keys: Keys) -> None:
+        """Remove every row that has none of these keys."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
 
     def save(self) -> None:
-        """Write what was added to disk."""
+        """Have everything written that was added or removed."""
+
+    def close(self) -> None:
+        """Let go of files and connections: the folder may be moved then."""
 
     def __len__(self) -> int:
         """Return how many rows there are."""

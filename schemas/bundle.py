@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.errors import BundleError
+from schemas.locations import Location, Remote, fetched, origin_of
 from schemas.models import BundleInfo, Gold, Row
 
 CORPUS = "corpus"
@@ -49,9 +50,11 @@ def write_info(info: BundleInfo, path: Path) -> None:
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def sha256_of(path: Path) -> str:
-    """Return the file's sha256 in hexadecimal."""
-    with path.open("rb") as file:
+def sha256_of(path: Location) -> str:
+    """Return the file's sha256 in hexadecimal; a remote file's is the recorded one, which every read is checked by."""
+    if isinstance(path, Remote) and path.sha256 is not None:
+        return path.sha256
+    with fetched(path) as here, here.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -83,17 +86,22 @@ class Bundle:
 
     root: Path
     questions: tuple[Question, ...]
-    files: dict[str, Path]
+    files: dict[str, Location]
     gold: tuple[Gold, ...] = ()
     info: BundleInfo | None = None
     labels: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Where it is, as its user knows it: a path, or the URL that its corpus is at."""
+        return str(origin_of(self.root) or self.root)
 
 
 def open_bundle(root: Path) -> Bundle:
     """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
     problems: list[str] = []
     questions: tuple[Question, ...] = ()
-    files: dict[str, Path] = {}
+    files: dict[str, Location] = {}
     if not root.is_dir():
         raise BundleError(f"{root}: no such folder")
     try:
@@ -117,20 +125,32 @@ def open_bundle(root: Path) -> Bundle:
     return Bundle(root, questions, files, gold, info, labels)
 
 
-def corpus_files(root: Path) -> dict[str, Path]:
+def corpus_files(root: Path) -> dict[str, Location]:
     """Return basename -> path of every file under `corpus/`; two files with one basename are an error."""
-    corpus = root / CORPUS
-    if not corpus.is_dir():
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    files: dict[str, Path] = {}
+    origin = origin_of(root)
+    corpus = root / CORPUS if origin is None else origin / CORPUS
+    files: dict[str, Location] = {}
     twice = []
-    for path in sorted(p for p in corpus.rglob("*") if p.is_file()):
+    for path in _local_files(root / CORPUS) if origin is None else _remote_files(root, origin):
         if path.name in files:
             twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
         files.setdefault(path.name, path)
     if twice:
         raise BundleError("\n".join(twice))
     return files
+
+
+def _local_files(corpus: Path) -> Iterator[Location]:
+    if not corpus.is_dir():
+        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
+    yield from sorted(p for p in corpus.rglob("*") if p.is_file())
+
+
+def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
+    """Yield the documents of a bundle whose small files alone are here, with what each must hash to."""
+    for name, entry in sorted(read_info(root / INFO).files.items()):
+        if name.startswith(f"{CORPUS}/"):
+            yield Remote((origin / name).url, entry.sha256, entry.bytes)
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:

@@ -8,12 +8,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from schemas.bundle import CORPUS, TRAIN
-from schemas.errors import BundleError
+from schemas.errors import BundleError, ToolkitError
 
 _AT_FDCWD = -100
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
@@ -24,6 +24,10 @@ class Kind(NamedTuple):
 
     name: str
     is_one: Callable[[Path], bool]
+    let_go: Callable[[Path], None] = lambda _: None
+    """Called before a folder is removed: what belongs to it but is not in it goes, too."""
+    kept: frozenset[str] = frozenset()
+    """Names that a killed run leaves and the next one goes on with; everything else begins anew."""
 
 
 BUNDLE = Kind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
@@ -33,8 +37,8 @@ BUNDLE = Kind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder 
 def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
     """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
 
-    Killed at any point, `out` is what it was or what it should be. A folder left by a killed run is
-    removed by the next one; two runs at once on one `out` are refused.
+    Killed at any point, `out` is what it was or what it should be. A folder left by a killed run is emptied
+    by the next one, but for what its kind keeps; two runs at once on one `out` are refused.
     """
     partial = out.with_name(out.name + ".partial")
     try:
@@ -42,9 +46,14 @@ def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
         partial.mkdir(parents=True, exist_ok=True)
         with locked(partial, busy=f"{out}: another run is writing it now; wait for it to end"):
             try:
-                _empty(partial)
+                _empty(partial, kept=kind.kept)
                 yield partial
                 _swap_in(partial, out)
+                kind.let_go(partial)  # the old one, if there was one
+            except BaseException:
+                with suppress(ToolkitError):
+                    kind.let_go(partial)
+                raise
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
@@ -80,8 +89,10 @@ def locked(folder: Path, *, busy: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _empty(folder: Path) -> None:
+def _empty(folder: Path, *, kept: frozenset[str]) -> None:
     for path in folder.iterdir():
+        if path.name in kept:
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
@@ -103,7 +114,7 @@ def _swap_in(partial: Path, out: Path) -> None:
     except OSError:
         old.replace(out)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    old.replace(partial)  # which goes when this is done
 
 
 def _exchange(first: Path, second: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, open_bundle, read_lines, read_text, sha256_of
 from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo, Context, Gold, Row
+from schemas.locations import ORIGIN, Location, Remote, list_files, parse_location
+from schemas.mirror import mirrored
+from schemas.models import BundleInfo, Context, FileEntry, Gold, Row
+from schemas.upload import PARTIAL
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -30,32 +33,45 @@ class Problem(NamedTuple):
         return f"{where}: {self.message}"
 
 
-def validate(root: Path) -> list[Problem]:
-    """Return every broken promise of a bundle, empty when sound."""
+def validate(root: Location, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
+    """Return every broken promise of a bundle, empty when sound; `elsewhere` are files of it in a store already."""
+    if isinstance(root, Remote):
+        return validate(mirrored(root), elsewhere=_elsewhere(root))
     if not root.is_dir():
         return [Problem(str(root), "", "", "no such folder")]
+    elsewhere = elsewhere or {}
     problems: list[Problem] = []
-    names = _check_corpus(root, problems)
+    names = _check_corpus(root, elsewhere, problems)
     rows = _check_train(root, names, problems)
     gold = _check_gold(root, problems)
     if rows is not None and gold is not None:
         problems += _agreement(rows, gold)
     info = _check_info(root, problems)
     if info is not None:
-        problems += _checksums(root, info)
+        problems += _checksums(root, elsewhere, info)
         if rows is not None:
             problems += _figures(rows, info)
-    if not (root / CARD).is_file():
+    if not (root / CARD).is_file() and CARD not in elsewhere:
         problems.append(Problem(CARD, "", "", "missing: the dataset card"))
     return problems
 
 
-def _check_corpus(root: Path, problems: list[Problem]) -> set[str]:
+def _elsewhere(root: Remote) -> dict[str, FileEntry]:
+    """Return what a store has of a bundle, each file fetched, hashed and removed again."""
+    found = list_files(root)
+    return {
+        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
+        for name, listed in found.items()
+        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
+    }
+
+
+def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:
     corpus = root / CORPUS
-    if not corpus.is_dir():
+    first = {Path(name).name: root / name for name in sorted(elsewhere) if name.startswith(f"{CORPUS}/")}
+    if not corpus.is_dir() and not first:
         problems.append(Problem(f"{CORPUS}/", "", "", "no such folder"))
         return set()
-    first: dict[str, Path] = {}
     for path in sorted(corpus.rglob("*")):
         inside = path.relative_to(root).as_posix()
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
@@ -144,10 +160,13 @@ def _check_info(root: Path, problems: list[Problem]) -> BundleInfo | None:
     return None
 
 
-def _checksums(root: Path, info: BundleInfo) -> Iterator[Problem]:
+def _checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
     for name, entry in info.files.items():
         path = root / name
-        if not path.resolve().is_relative_to(root.resolve()):
+        if name in elsewhere:
+            if elsewhere[name] != entry:
+                yield Problem(INFO, "files", name, "the content is not what was recorded (size or sha256 differs)")
+        elif not path.resolve().is_relative_to(root.resolve()):
             yield Problem(INFO, "files", name, "leads out of the bundle")
         elif not path.is_file():
             yield Problem(INFO, "files", name, "listed, but there is no such file")
@@ -155,9 +174,9 @@ def _checksums(root: Path, info: BundleInfo) -> Iterator[Problem]:
             yield Problem(INFO, "files", name, f"{path.stat().st_size} bytes, but {entry.bytes} are recorded")
         elif sha256_of(path) != entry.sha256:
             yield Problem(INFO, "files", name, "the content is not what was recorded (sha256 differs)")
-    for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        name = path.relative_to(root).as_posix()
-        if name != INFO and name not in info.files and not name.startswith(".cache/"):
+    here = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    for name in sorted(here | elsewhere.keys()):
+        if name not in {INFO, ORIGIN} and name not in info.files and not name.startswith(".cache/"):
             yield Problem(INFO, "files", name, "in the bundle, but not recorded")
 
 
@@ -187,10 +206,10 @@ def _unprefixed(error: ToolkitError, path: Path) -> str:
     return str(error).removeprefix(f"{path}: ")
 
 
-def _minimal(root: Path) -> list[Problem]:
+def _minimal(root: Location) -> list[Problem]:
     """Return what keeps the evaluator from reading a folder: far less is asked than of a bundle."""
     try:
-        open_bundle(root)
+        open_bundle(mirrored(root))
     except BundleError as error:
         return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
     return []
@@ -207,7 +226,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__,
         epilog="example: python -m schemas.validate datasets_out/*",
     )
-    parser.add_argument("bundles", nargs="+", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument(
         "--minimal",
         action="store_true",
@@ -216,7 +235,12 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     broken = 0
     for root in arguments.bundles:
-        problems = _minimal(root) if arguments.minimal else validate(root)
+        try:
+            problems = _minimal(root) if arguments.minimal else validate(root)
+        except ToolkitError as error:
+            print(f"error: {error}", file=sys.stderr)
+            broken += 1
+            continue
         for problem in problems:
             print(f"{root}: {problem}")
         print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")

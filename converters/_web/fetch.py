@@ -15,6 +15,7 @@ raise a SourceError, before anything is downloaded, when two URLs would have one
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -95,7 +96,7 @@ def policy_from(options: Namespace) -> Policy:
         max_bytes=options.max_bytes,
         retries=options.retries,
         refetch=options.refetch,
-        pages=max(4, getattr(options, "jobs", 4)),
+        pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4),
     )
 
 

@@ -9,64 +9,88 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TypeVar
 
-from engine.outcome import Outcome, attempt
-from schemas.errors import ToolkitError
+from engine.outcome import AHEAD, TRIES, Outcome, attempt, worker_died
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-_AHEAD = 4
-"""Items in flight per worker: enough to keep all busy, few enough that memory stays flat."""
 
 
 class Runner:
     """Applies the function in worker processes."""
 
-    def __init__(self, *, jobs: int) -> None:
-        self.jobs = jobs
+    takes_address = False
+
+    def __init__(self, *, jobs: int | None = None, address: str = "") -> None:  # noqa: ARG002 - as all runners
+        self.jobs = jobs or os.cpu_count() or 1
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that kills its worker twice is set aside."""
+        """Yield one outcome per item, in order; an item that keeps killing its worker is set aside."""
         waiting = iter(items)
         flight: deque[tuple[In, Future[Outcome[Out]]]] = deque()
         pool = self._pool(self.jobs)
         try:
             while True:
-                while len(flight) < self.jobs * _AHEAD and (item := next(waiting, None)) is not None:
-                    flight.append((item, pool.submit(attempt, function, item)))
+                for item in islice(waiting, self.jobs * AHEAD - len(flight)):
+                    flight.append((item, _submit(pool, function, item)))
                 if not flight:
                     return
                 item, future = flight.popleft()
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    # Which item did it is not known: each of those in flight gets a worker of its own.
+                    # Which item did it is not known: those in flight run one by one.
                     pool.shutdown(wait=False, cancel_futures=True)
-                    for suspect in [item, *(other for other, _ in flight)]:
-                        yield self._alone(function, suspect)
-                    flight.clear()
+                    flight.appendleft((item, future))
+                    yield from self._one_by_one(function, flight)
                     pool = self._pool(self.jobs)
         finally:
             _stop(pool)
 
-    def _alone(self, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-        for _ in range(2):
-            pool = self._pool(1)
-            try:
-                return pool.submit(attempt, function, item).result()
-            except BrokenProcessPool:
-                continue
-            finally:
-                _stop(pool)
-        return Outcome(None, ToolkitError(f"{item}: the worker process died on it twice; set aside"))
+    def _one_by_one(
+        self, function: Callable[[In], Out], flight: deque[tuple[In, Future[Outcome[Out]]]]
+    ) -> Iterator[Outcome[Out]]:
+        """Yield the outcomes of a broken pool's items, each alone with a worker."""
+        pool = self._pool(1)
+        try:
+            while flight:
+                item, future = flight.popleft()
+                if _finished(future):
+                    yield future.result()
+                    continue
+                outcome: Outcome[Out] = worker_died(item)
+                for _ in range(TRIES - 1):  # it was tried once among others
+                    try:
+                        outcome = pool.submit(attempt, function, item).result()
+                        break
+                    except BrokenProcessPool:
+                        _stop(pool)
+                        pool = self._pool(1)
+                yield outcome
+        finally:
+            _stop(pool)
 
     def _pool(self, jobs: int) -> ProcessPoolExecutor:
         # spawn: the same on every system, and no lock or browser is inherited half-way
         return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare_worker)
+
+
+def _submit(pool: ProcessPoolExecutor, function: Callable[[In], Out], item: In) -> Future[Outcome[Out]]:
+    """Return the future of an item, a broken one where a worker died while nobody looked."""
+    try:
+        return pool.submit(attempt, function, item)
+    except BrokenProcessPool as error:
+        broken: Future[Outcome[Out]] = Future()
+        broken.set_exception(error)
+        return broken
+
+
+def _finished(future: Future[Outcome[Out]]) -> bool:
+    return future.done() and not future.cancelled() and not isinstance(future.exception(), BrokenProcessPool)
 
 
 def _prepare_worker() -> None:

@@ -14,8 +14,10 @@ Out = TypeVar("Out")
 class Runner:
     """Applies the function here and now."""
 
-    def __init__(self, *, jobs: int = 1) -> None:
-        self.jobs = jobs
+    takes_address = False
+
+    def __init__(self, *, jobs: int | None = None, address: str = "") -> None:  # noqa: ARG002 - as all runners
+        self.jobs = 1
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item."""

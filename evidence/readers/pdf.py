@@ -21,6 +21,7 @@ import pypdfium2.raw as pdfium_c
 
 from evidence.document import Box, Document, Page, Span
 from schemas.errors import DocumentError
+from schemas.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
 
@@ -64,14 +65,20 @@ def boxes(document: Document, span: Span) -> list[Box]:
     return found
 
 
-def render(path: Path, page: int, *, scale: float = 1.5) -> Any:
+def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
     with _opened(path) as pdf:
         return pdf[page - 1].render(scale=scale).to_pil()
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(file: Location) -> Iterator[Any]:
+    with fetched(file) as path, _pdf(path) as pdf:
+        yield pdf
+
+
+@contextmanager
+def _pdf(path: Path) -> Iterator[Any]:
     _refuse_what_is_no_pdf(path)
     try:
         pdf = pdfium.PdfDocument(path)

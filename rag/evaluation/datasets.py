@@ -14,8 +14,10 @@ from engine import track
 from evidence import Span, readable
 from rag.cases import Case, GoldPassage
 from rag.evaluation.documents import Documents
-from schemas.bundle import Bundle, Question, open_bundle
-from schemas.errors import BundleError
+from schemas.bundle import INFO, Bundle, Question, open_bundle
+from schemas.errors import BundleError, ToolkitError
+from schemas.locations import Location, Remote, expand, list_file, origin_of, parse_location
+from schemas.mirror import mirrored
 from schemas.models import Gold, How
 
 
@@ -48,7 +50,7 @@ class Dataset:
     name: str
     root: Path
     cases: tuple[Case, ...]
-    files: Mapping[str, Path]
+    files: Mapping[str, Location]
     found: Mapping[tuple[int | str, int], Found]
     """For each case's id and gold passage: how it was found."""
     documents: Documents = field(compare=False)
@@ -59,19 +61,25 @@ class Dataset:
 # ---------------------------------------------------------------- which folders
 
 
-def find_datasets(patterns: Sequence[str | Path]) -> tuple[dict[str, Path], list[str], list[str]]:
+def find_datasets(
+    patterns: Sequence[str | Path], origins: Mapping[str, str] | None = None
+) -> tuple[dict[str, Path], list[str], list[str]]:
     """Return the folders by name, what was passed over, and every problem.
+
+    A folder that was fetched is called as its origin, `hf://owner/name@commit`, says: its own name is a commit's.
 
     A shell turns `datasets_out/*` into all that is there, so files and unfinished folders are passed over.
     """
     problems: list[str] = []
     notes: list[str] = []
     folders: dict[str, Path] = {}
-    for path in _expand(patterns, problems):
+    for path in _expand(patterns, problems, notes):
         if path.is_file() or path.name.endswith(".partial"):
             notes.append(f"{path}: not a dataset's folder; passed over")
             continue
-        name = path.resolve().name
+        origin = (origins or {}).get(str(path), "").partition("@")[0]
+        remote = origin_of(path)
+        name = remote.name if remote else origin.rpartition("/")[2] or path.resolve().name
         other = folders.setdefault(name, path)
         if other.resolve() != path.resolve():
             problems.append(f"{path}: a dataset named {name!r} is given already: {other}; rename one of them")
@@ -80,8 +88,13 @@ def find_datasets(patterns: Sequence[str | Path]) -> tuple[dict[str, Path], list
     return folders, notes, problems
 
 
-def _expand(patterns: Iterable[str | Path], problems: list[str]) -> Iterator[Path]:
-    for pattern in map(str, patterns):
+def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str]) -> Iterator[Path]:
+    for given in map(str, patterns):
+        location = parse_location(given)
+        if isinstance(location, Remote):
+            yield from _mirrors(location, problems, notes)
+            continue
+        pattern = str(location)
         if not glob.has_magic(pattern) or Path(pattern).exists():
             yield Path(pattern)
             continue
@@ -92,9 +105,26 @@ def _expand(patterns: Iterable[str | Path], problems: list[str]) -> Iterator[Pat
         yield from map(Path, found)
 
 
-def load_datasets(patterns: Sequence[str | Path], selection: Selection) -> tuple[list[Dataset], list[str]]:
+def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
+    """Yield a folder of the cache for each remote bundle; what a `*` matches besides bundles is passed over."""
+    try:
+        found = expand(pattern)
+        if not found:
+            problems.append(f"{pattern}: matches nothing")
+        for root in found:
+            if root != pattern and list_file(root / INFO) is None:
+                notes.append(f"{root}: no {INFO} there; passed over")
+            else:
+                yield mirrored(root)
+    except ToolkitError as error:
+        problems.append(str(error))
+
+
+def load_datasets(
+    patterns: Sequence[str | Path], selection: Selection, *, origins: Mapping[str, str] | None = None
+) -> tuple[list[Dataset], list[str]]:
     """Return the datasets and the warnings; raise one error that names every problem, before any other work."""
-    folders, warnings, problems = find_datasets(patterns)
+    folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, Bundle] = {}
     for name, folder in folders.items():
         try:
@@ -103,7 +133,7 @@ def load_datasets(patterns: Sequence[str | Path], selection: Selection) -> tuple
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
     problems += [
-        f"{bundle.root}: no {wanted} file in corpus/; it has {_endings(bundle)}"
+        f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
         for bundle in bundles.values()
         if not choose_files(bundle, selection)
     ]
@@ -112,7 +142,7 @@ def load_datasets(patterns: Sequence[str | Path], selection: Selection) -> tuple
         problems.append(_nothing_asked(list(bundles.values()), selection))
     if problems:
         raise BundleError("\n".join(problems))
-    warnings += [f"{bundles[name].root}: no question is asked; left out" for name in bundles if not asked[name]]
+    warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
     datasets = [_dataset(name, bundles[name], questions, selection) for name, questions in asked.items() if questions]
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
@@ -136,7 +166,7 @@ def _nothing_asked(bundles: Sequence[Bundle], selection: Selection) -> str:
 # ---------------------------------------------------------------- which files and questions
 
 
-def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Path]:
+def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
     """Return the files that are ingested."""
     if not selection.file_types:
         return {name: path for name, path in bundle.files.items() if readable(path)}
@@ -214,7 +244,7 @@ def _located(filename: str | None, text: str | None, documents: Documents) -> tu
     return GoldPassage(name, None, tuple(match.spans for _, match in matches)), Found(first.how, tuple(pages))
 
 
-def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Path]) -> Iterator[str]:
+def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Location]) -> Iterator[str]:
     """Yield a warning for gold in files that are not ingested, and for gold in files that are not there at all."""
     questions: dict[bool, list[Case]] = defaultdict(list)
     names: dict[bool, set[str]] = defaultdict(set)
@@ -227,6 +257,6 @@ def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Path]) 
         if names[here]:
             listed = ", ".join(sorted(names[here])[:3]) + (" …" if len(names[here]) > 3 else "")
             yield (
-                f"{bundle.root}: the gold of {len(questions[here])} of {len(cases)} questions is in "
+                f"{bundle.address}: the gold of {len(questions[here])} of {len(cases)} questions is in "
                 f"{len(names[here])} files that are {why}: {listed}"
             )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from evidence import Document, Match, Span, fold, locate, read_document
 from evidence.locate import worthy
 from rag.cases import Passage
 from schemas.errors import DocumentError
+from schemas.locations import Location
 
 _PROBE = 32
 """Folded characters of a passage that a document must have somewhere before the passage is looked for in it."""
@@ -19,7 +20,7 @@ _PROBE = 32
 class Documents:
     """Files by name; each is read once, and one that cannot be read is as good as not there."""
 
-    def __init__(self, files: Mapping[str, Path]) -> None:
+    def __init__(self, files: Mapping[str, Location]) -> None:
         self.files = dict(files)
         self._read: dict[str, Document | None] = {}
         self._located: dict[tuple[str, str | None], tuple[str, Span] | None] = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine import track
+from engine import check_engine, track
 from rag.cases import Case, Reply, Values
 from rag.evaluation.datasets import Dataset, load_datasets
 from rag.evaluation.journal import Journal
@@ -27,6 +27,7 @@ from rag.evaluation.records import (
     write_json,
     write_results,
 )
+from rag.evaluation.scoring import score
 from rag.evaluation.settings import Settings, same_replies
 from rag.evaluation.statistics import Estimate, Table, summarise, summarise_run
 from rag.metrics import KS, Options, measure, metric_modules
@@ -39,6 +40,7 @@ from schemas import __version__
 from schemas.bundle import TRAIN, sha256_of
 from schemas.cache import cache_folder
 from schemas.errors import BundleError, ToolkitError
+from schemas.locations import origin_of
 from schemas.place import locked
 
 FORMAT = "exhibit-run/1"
@@ -107,13 +109,14 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         except ToolkitError as error:
             problems.append(str(error))
 
+    attempt(lambda: check_engine(settings.engine))
     options = attempt(lambda: _options(settings, judge, parts))
     names = _names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     target = attempt(lambda: open_target(settings.target_name, target_options)) if target_options else None
-    loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection))
+    loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
@@ -185,12 +188,13 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
 def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     datasets = {
         dataset.name: {
-            "path": str(dataset.root),
+            "path": str(origin_of(dataset.root) or dataset.root),
             "questions": len(dataset.cases),
             "files": len(dataset.files),
             "groups": dataset.groups,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
+        | ({"origin": settings.origins[str(dataset.root)]} if str(dataset.root) in settings.origins else {})
         for dataset in plan.datasets
     }
     judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
@@ -214,7 +218,14 @@ def _dataset(
         say(f"{dataset.name}: set aside: {reason}")
     cases = _ask(place, dataset, plan.target)
     options = replace(plan.options, corpus=_reference_corpus(cases, dataset, plan.names))
-    values = measure(cases, options, names=plan.names)
+    values = score(
+        cases,
+        options,
+        names=plan.names,
+        engine=settings.engine,
+        jobs=settings.jobs,
+        label=f"{dataset.name}: score",
+    )
     table = Table.of(cases, values, name=dataset.name, groups=dataset.groups)
     failed = -1.0 if settings.legacy_minus_one else None
 

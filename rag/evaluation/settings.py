@@ -30,7 +30,7 @@ RENAMED = {
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 _SECRET = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _ASKED_ANEW = frozenset(
-    {"metrics", "parity", "judge", "legacy_minus_one", "report_cases", "resume", "threads", "timeout"}
+    {"metrics", "parity", "judge", "legacy_minus_one", "report_cases", "resume", "threads", "timeout", "engine", "jobs"}
     | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
 )
 """What may change between a run and its resumption: none of it changes a reply."""
@@ -42,6 +42,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     dataset_paths: tuple[str, ...] = ()
+    origins: dict[str, str] = {}
+    """Of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset."""
     file_type: tuple[str, ...] = ()
     where: dict[str, tuple[str, ...]] = {}
     limit: Positive | None = None
@@ -60,6 +62,8 @@ class Settings(BaseModel):
     target_response_context_jmespath: str | None = None
     target_stream: bool = False
     threads: Positive = 4
+    engine: str = "local"
+    jobs: Positive | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
     skip_ingestion: bool = False
     force_ingestion: bool = False
@@ -138,6 +142,8 @@ class Settings(BaseModel):
             config=self.config,
             answers=self.llm != "none",
             threads=self.threads,
+            engine=self.engine,
+            jobs=self.jobs,
             timeout=self.timeout,
             skip_ingestion=self.skip_ingestion,
             force_ingestion=self.force_ingestion,
@@ -154,7 +160,9 @@ class Settings(BaseModel):
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""
-        told = self.model_dump(mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "target_url"})
+        told = self.model_dump(
+            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_url"}
+        )
         address = re.sub(r"//[^/@]*@", "//", self.target_url.partition("?")[0])
         hidden = {"target_parameters": _hide(self.target_parameters), "target_request": _hide(self.target_request)}
         told |= {**hidden, "target": self.target_name, "target_url": address}

@@ -12,6 +12,7 @@ from rag.report.run import Record
 from rag.report.spans import Placed, placed
 from schemas.bundle import corpus_files
 from schemas.errors import ToolkitError
+from schemas.locations import Location
 
 PASSAGES = 10
 """Passages that are drawn, and given in words, whether they are cited or not."""
@@ -28,7 +29,7 @@ class Library:
     def __init__(self, datasets: Mapping[str, Path]) -> None:
         """Take the bundles' folders by dataset."""
         self._files = {name: corpus_files(path) for name, path in datasets.items()}
-        self._read: dict[Path, Document | None] = {}
+        self._read: dict[Location, Document | None] = {}
 
     def find(self, dataset: str, filename: str) -> Document | None:
         """Return a document; None where there is none, or it cannot be read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -14,6 +13,7 @@ from evidence.document import Page
 from evidence.readers.pdf import boxes, render
 from rag.report.run import Record
 from rag.report.spans import Mark, Placed, marks
+from schemas.locations import Location
 
 WIDTH = 830
 """Pixels across: what a page has when two stand side by side on a wide screen."""
@@ -30,7 +30,7 @@ class Gallery:
     def __init__(self, *, budget: int = BUDGET) -> None:
         """Start empty."""
         self.pages: dict[str, Record] = {}
-        self._keys: dict[tuple[Path, int], str] = {}
+        self._keys: dict[tuple[Location, int], str] = {}
         self._left = budget
 
     def add(self, document: Document, page: Page) -> str | None:
@@ -54,7 +54,7 @@ class Gallery:
         return self._keys[place]
 
 
-def picture(path: Path, page: Page) -> str:
+def picture(path: Location, page: Page) -> str:
     """Return a page as a data URI: eight greys as PNG, which suits print best, or JPEG where there is colour."""
     image = render(path, page.number, scale=WIDTH / page.width).convert("RGB")
     out = io.BytesIO()

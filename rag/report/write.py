@@ -20,6 +20,7 @@ from rag.report.records import make_records
 from rag.report.run import Run, read_run, settings
 from rag.report.tables import breakdowns, main_table, whole_table
 from rag.report.wording import ANSWERED, VERDICTS, name_of
+from schemas.locations import keeping
 
 NAME = "report.html"
 _HERE = Path(__file__).parent
@@ -35,7 +36,8 @@ def write_report(folder: Path, *, datasets: Mapping[str, Path], cases: int = 40)
     """
     run = read_run(folder, datasets)
     gallery = Gallery()
-    records = make_records(run, Library(datasets), gallery, cases=cases)
+    with keeping():  # remote documents: a page is drawn in several steps, and cases share documents
+        records = make_records(run, Library(datasets), gallery, cases=cases)
     text = _render(run, records, gallery.pages)
     path = folder / NAME
     partial = path.with_name(f"{NAME}.partial")

@@ -8,7 +8,8 @@ import numpy as np
 
 from rag.config import Config
 from rag.index import Index
-from rag.retrieval.stages import Tokens, choose_documents, near_the_best, within_budget
+from rag.retrieval.routed import retrieve_routed
+from rag.retrieval.stages import Tokens, choose_documents, select
 from rag.retrieval.state import Retrieved, State
 from rag.seams import Embedder, Hit
 
@@ -21,14 +22,16 @@ def retrieve(
 ) -> list[Retrieved]:
     """Return what is found for each question, in order; a blank question finds nothing."""
     found: list[Retrieved] = []
+    way = retrieve_routed if config.routing else retrieve_dense
     for start in range(0, len(questions), _BATCH):
-        found += _retrieve_batch(questions[start : start + _BATCH], index, embedder, config, tokens)
+        found += way(questions[start : start + _BATCH], index, embedder, config, tokens=tokens)
     return found
 
 
-def _retrieve_batch(
-    questions: Sequence[str], index: Index, embedder: Embedder, config: Config, tokens: Tokens
+def retrieve_dense(
+    questions: Sequence[str], index: Index, embedder: Embedder, config: Config, *, tokens: Tokens
 ) -> list[Retrieved]:
+    """Return the nearest chunks of any document, or of the best few; a blank question finds nothing."""
     asked = [position for position, question in enumerate(questions) if question.strip()]
     results = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
     if not asked or not len(index):
@@ -47,12 +50,8 @@ def _retrieve_batch(
 
 def _finish(state: State, index: Index, config: Config, tokens: Tokens) -> Retrieved:
     hits = [_hit(index, int(key), float(score)) for key, score in zip(state.keys, state.scores, strict=True)]
-    ranked = hits[: config.depth]
-    near = near_the_best(hits[: config.candidates * config.k], config)
-    fitting = within_budget(near, config, tokens)
-    selected = fitting[: config.k]
-    state.trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
-    return Retrieved(state.question, tuple(ranked), tuple(selected), state.trace)
+    selected, state.trace["selected"] = select(hits, config, tokens)
+    return Retrieved(state.question, tuple(hits[: config.depth]), tuple(selected), state.trace)
 
 
 def _hit(index: Index, key: int, score: float) -> Hit:

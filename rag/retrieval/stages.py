@@ -36,6 +36,14 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
 
 
+def select(hits: list[Hit], config: Config, tokens: Tokens) -> tuple[list[Hit], dict[str, int]]:
+    """Return the few passages that an answer is made from, and how many each step left."""
+    near = near_the_best(hits[: config.candidates * config.k], config)
+    fitting = within_budget(near, config, tokens)
+    selected = fitting[: config.k]
+    return selected, {"near": len(near), "within budget": len(fitting), "k": len(selected)}
+
+
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
     """Drop passages that score lower than the best by more than the threshold."""
     if config.threshold is None or not hits:

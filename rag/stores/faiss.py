@@ -1,4 +1,9 @@
-"""FAISS, exact inner product: every vector is compared, so what is nearest is found."""
+"""FAISS in this process. `faiss` compares every vector, so what is nearest is found.
+
+For collections too large for that: `faiss:fp16` (half the memory), `faiss:ivf[,nlist=N,nprobe=N]` and
+`faiss:hnsw[,M=N,efConstruction=N,efSearch=N]`. They are built when the index is saved; docs/stores.md says
+what each costs and finds.
+"""
 
 from __future__ import annotations
 
@@ -10,114 +15,134 @@ import faiss
 import numpy as np
 
 from rag.seams import Keys, Vectors
+from rag.stores import _faiss_kinds as kinds
+from rag.stores._ranking import check_rows, nothing, ranked
 from schemas.errors import BundleError
 
 _FEW = 4096
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
+_FEW_INEXACT, _SHARE_INEXACT = 16384, 32
+"""An index that is not exact compares so many rows, or this part of them, by hand: it would look past most rows."""
+_LARGE = 64 << 20
+"""Bytes from which a file is mapped into memory: opened at once, read as it is searched, shared by processes."""
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:
     """Open a layer's vectors in a folder, or begin with none."""
-    path = folder / f"{name}.faiss"
-    if argument:
-        raise BundleError(f"--store faiss takes no argument, not {argument!r}")
-    return Store(path, dimensions)
+    return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
 
 
 class Store:
-    """One layer's vectors under integer keys."""
+    """One layer's vectors under integer keys, 0 and up."""
 
-    def __init__(self, path: Path, dimensions: int) -> None:
+    def __init__(self, path: Path, dimensions: int, kind: kinds.Kind | None = None) -> None:
         self.path = path
         self.dimensions = dimensions
-        self._index = _load(path, dimensions) if path.is_file() else _empty(dimensions)
+        self._kind = kind or kinds.Kind()
+        self._mapped = path.is_file() and path.stat().st_size >= _LARGE
+        self._index = _load(path, dimensions, mapped=self._mapped) if path.is_file() else kinds.empty(dimensions)
+        self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
         self._order: tuple[Keys, Keys] | None = None
 
     def __len__(self) -> int:
-        return int(self._index.ntotal)
+        return int(self._index.ntotal) - self._gone
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
         """Add rows; they must be finite and of this store's width."""
         if not len(keys):
             return
-        if vectors.shape != (len(keys), self.dimensions):
-            raise BundleError(f"{self.path}: {vectors.shape} vectors for {len(keys)} keys of {self.dimensions} numbers")
-        if not np.isfinite(vectors).all():
-            raise BundleError(f"{self.path}: a vector is not finite; the embedder is broken")
-        self._index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), np.asarray(keys, dtype=np.int64))
+        keys = np.asarray(keys, dtype=np.int64)
+        if fault := check_rows(str(self.path), keys, vectors, self.dimensions):
+            raise BundleError(fault)
+        self._own()
+        kinds.add(self._index, keys, vectors)
         self._order = None
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove rows; keys that are not there are no error."""
-        if len(keys):
+        if not len(keys):
+            return
+        self._own()
+        if kinds.name_of(self._index) in ("flat", "fp16"):
             self._index.remove_ids(faiss.IDSelectorBatch(np.asarray(keys, dtype=np.int64)))
-            self._order = None
+        else:
+            here = kinds.keys_of(self._index)
+            here[np.isin(here, keys)] = kinds.GONE
+            self._gone = int(np.sum(here == kinds.GONE))
+        self._order = None
+
+    def keep(self, keys: Keys) -> None:
+        """Remove every row that has none of these keys."""
+        self.remove(np.setdiff1d(kinds.keys_of(self._index), keys))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if within is None:
-            return self._padded(queries, k, None)
-        wanted = np.asarray(within, dtype=np.int64)
-        if len(wanted) <= _FEW:
+            # keys are 0 and up: the range leaves out what was removed
+            selector = faiss.IDSelectorRange(0, np.iinfo(np.int64).max) if self._gone else None
+            return self._through(queries, k, selector, share=1.0)
+        wanted = np.unique(np.asarray(within, dtype=np.int64))
+        exact = kinds.name_of(self._index) in ("flat", "fp16")
+        if len(wanted) <= (_FEW if exact else max(_FEW_INEXACT, len(self) // _SHARE_INEXACT)):
             return self._among(queries, k, wanted)
-        parameters = faiss.SearchParameters()
-        selector = faiss.IDSelectorBatch(wanted)  # named, so that it lives as long as the search
-        parameters.sel = selector
-        return self._padded(queries, k, parameters)
+        return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
     def save(self) -> None:
-        """Write the rows to disk, by rename."""
+        """Shape the index as its kind should be for so many rows, and write it, by rename."""
+        self._own()
+        self._index = kinds.shaped(self._index, self._kind)
+        self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
+        self._order = None
         partial = self.path.with_name(self.path.name + ".partial")
         faiss.write_index(self._index, str(partial))
         partial.replace(self.path)
 
-    def _padded(self, queries: Vectors, k: int, parameters: faiss.SearchParameters | None) -> tuple[Vectors, Keys]:
+    def close(self) -> None:
+        """Do nothing: no file is held."""
+
+    def _own(self) -> None:
+        """Read the file as a whole before it is changed: FAISS ends the process when a mapped index grows."""
+        if self._mapped:
+            self._index = _load(self.path, self.dimensions, mapped=False)
+            self._mapped = False
+
+    def _through(self, queries: Vectors, k: int, selector: Any, *, share: float) -> tuple[Vectors, Keys]:
+        """Search with FAISS's own code; the selector is held here for as long as the search goes on."""
         depth = min(k, len(self))
-        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
-        keys = np.full((len(queries), k), -1, dtype=np.int64)
-        if depth and len(queries):
-            scores[:, :depth], keys[:, :depth] = self._index.search(queries, depth, params=parameters)
-        return scores, keys
+        if not depth or not len(queries):
+            return nothing(len(queries), k)
+        parameters = kinds.parameters(self._index, self._kind, depth, selector, share=share)
+        scores, keys = self._index.search(queries, depth, params=parameters)
+        return ranked(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
         """Return those of the keys that are here, in order, and their rows."""
         if not len(self):
             return wanted[:0], wanted[:0]
         if self._order is None:
-            keys = faiss.vector_to_array(self._index.id_map)
+            keys = kinds.keys_of(self._index)
             rows = np.argsort(keys, kind="stable")
             self._order = keys[rows], rows
         keys, rows = self._order
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        here = keys[places] == wanted
+        here = (keys[places] == wanted) & (wanted != kinds.GONE)
         return wanted[here], rows[places[here]]
 
     def _among(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
-        """Compare a few rows by hand: faster than a selector, which walks over all of them."""
+        """Compare a few rows by hand: faster than a selector, which walks over all of them, and exact."""
         present, rows = self._rows_of(wanted)
-        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
-        keys = np.full((len(queries), k), -1, dtype=np.int64)
         if not len(present):
-            return scores, keys
-        flat: Any = faiss.downcast_index(self._index.index)
-        matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * self.dimensions).reshape(-1, self.dimensions)
-        found = queries @ matrix[rows].T
-        # stable: rows that are equally near come in the order of their keys, as in an unfiltered search
-        order = np.argsort(-found, axis=1, kind="stable")[:, :k]
-        depth = order.shape[1]
-        scores[:, :depth] = np.take_along_axis(found, order, axis=1)
-        keys[:, :depth] = present[order]
-        return scores, keys
+            return nothing(len(queries), k)
+        found = queries @ kinds.vectors_of(self._index, rows).T
+        return ranked(found, np.broadcast_to(present, found.shape), k)
 
 
-def _empty(dimensions: int) -> faiss.IndexIDMap2:
-    return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
-
-
-def _load(path: Path, dimensions: int) -> faiss.IndexIDMap2:
+def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:
+    # The flag is newer than the oldest FAISS that will do: without it the file is read as a whole.
+    flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if mapped else 0
     try:
-        index: Any = faiss.read_index(str(path))
+        index: Any = faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise BundleError(f"{path}: damaged; delete the index and build it again") from error
     if index.d != dimensions:

@@ -24,6 +24,10 @@ class TargetOptions:
     """Whether the built-in pipeline answers, or only retrieves."""
     cache: Path = field(default_factory=cache_folder)
     threads: int = 4
+    """Requests at once."""
+    engine: str = "local"
+    jobs: int | None = None
+    """What runs the built-in pipeline's own work, and with how many workers; None = all processors."""
     timeout: float = 60.0
     """Seconds for one reply, from the first byte sent to the last received."""
     retries: int = 3

@@ -6,15 +6,22 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, starmap
 from pathlib import Path
+from typing import NamedTuple
 
+from engine import open_engine
 from rag.answerers import Answerer, open_answerer
+from rag.assemble import assemble
 from rag.cases import Case, Passage, Reply
+from rag.config import Config
 from rag.evaluation.datasets import Dataset
 from rag.index import MANIFEST, open_index
 from rag.language.citations import find_citations
+from rag.language.tokens import counter_for
 from rag.pipeline import Pipeline
 from rag.plugins import load_plugin
 from rag.retrieval.state import Retrieved
@@ -26,7 +33,7 @@ from schemas.errors import BundleError, ToolkitError
 _SEARCHED = 256
 """Questions searched at once."""
 _ANSWERED = 16
-"""Questions put to a language model at once: what a stopped run may have to ask again, from the model's cache."""
+"""Questions answered at once: what a stopped run may have to ask again."""
 _TOLD = "ingestion.json"
 
 
@@ -65,7 +72,12 @@ class Builtin:
     def __init__(self, options: TargetOptions) -> None:
         self._options = options
         self._pipeline = Pipeline(
-            options.config, cache=options.cache, jobs=options.threads, embedder=options.embedder, llm=options.llm
+            options.config,
+            cache=options.cache,
+            engine=options.engine,
+            jobs=options.jobs,
+            embedder=options.embedder,
+            llm=options.llm,
         )
         self._index: Path | None = None
 
@@ -106,26 +118,50 @@ class Builtin:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
         """Yield the replies in order; questions are searched in batches, and answered as they come."""
         self._pipeline.open(self.index_folder(dataset))
-        for start in range(0, len(cases), _SEARCHED):
-            batch = cases[start : start + _SEARCHED]
-            began = time.monotonic()
-            found = self._pipeline.search([case.question for case in batch])
-            each = (time.monotonic() - began) / len(batch)
-            for position, reply in enumerate(self._replies(found, each), start):
-                yield Asked(position, reply)
-
-    def _replies(self, found: Sequence[Retrieved], search_seconds: float) -> Iterator[Reply]:
+        found = self._search([case.question for case in cases])
         if not self._options.answers:
-            for retrieved in found:
-                yield _reply(retrieved, seconds=search_seconds)
-            return
+            replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in found)
+        elif self._pipeline.llm is None:
+            replies = self._extract(found, questions=len(cases))
+        else:
+            replies = self._generate(found)
+        yield from starmap(Asked, enumerate(replies))
+
+    def _search(self, questions: Sequence[str]) -> Iterator[_Found]:
+        for start in range(0, len(questions), _SEARCHED):
+            began = time.monotonic()
+            found = self._pipeline.search(questions[start : start + _SEARCHED])
+            each = (time.monotonic() - began) / len(found)
+            yield from (_Found(retrieved, each) for retrieved in found)
+
+    def _extract(self, found: Iterable[_Found], *, questions: int) -> Iterator[Reply]:
+        """Yield replies in the documents' own words: a map over questions, which workers share."""
+        options = self._options
+        open_answerer(options.config)  # one that needs a model says so here, once
+        few = options.engine == "local" and questions <= _SEARCHED  # done before the workers had started
+        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None)
+        sent: deque[list[_Found]] = deque()
+
+        def batches() -> Iterator[Selected]:
+            for batch in _batches(found, _ANSWERED):
+                sent.append(batch)
+                yield Selected(tuple((r.question, r.selected, self._pipeline.summaries(r)) for r, _ in batch))
+
+        for outcome in engine.map(Extraction(options.config), batches()):
+            batch = sent.popleft()
+            if outcome.error is not None:
+                yield from (replace(_reply(r, seconds=seconds), error=str(outcome.error)) for r, seconds in batch)
+                continue
+            for (retrieved, searched), (context, answer, seconds) in zip(batch, outcome.unwrap(), strict=True):
+                yield _answered(retrieved, context, answer, searched + seconds)
+
+    def _generate(self, found: Iterable[_Found]) -> Iterator[Reply]:
+        """Yield replies by a language model, asked from here alone: it has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
-        # one at a time where no model is asked, so that each answer's own time is known
-        size = 1 if self._pipeline.llm is None else _ANSWERED
-        for start in range(0, len(found), size):
-            batch = found[start : start + size]
-            for retrieved, (context, answer, seconds) in zip(batch, self._answer(answerer, batch), strict=True):
-                yield _answered(retrieved, context, answer, search_seconds + seconds)
+        for batch in _batches(found, _ANSWERED):
+            answers = self._answer(answerer, [one.retrieved for one in batch])
+            for (retrieved, searched), (context, answer, seconds) in zip(batch, answers, strict=True):
+                yield _answered(retrieved, context, answer, searched + seconds)
 
     def _answer(self, answerer: Answerer, batch: Sequence[Retrieved]) -> list[tuple[Context, Answer, float]]:
         began = time.monotonic()
@@ -136,6 +172,49 @@ class Builtin:
             (context, answer, answer.usage.get("seconds", each))
             for context, answer in zip(contexts, answers, strict=True)
         ]
+
+
+class _Found(NamedTuple):
+    """What was found for a question, and its share of the time."""
+
+    retrieved: Retrieved
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A few questions, each with its passages and the summaries of their documents: no index is needed for the rest."""
+
+    questions: tuple[tuple[str, tuple[Hit, ...], Mapping[str, str]], ...]
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return f"{len(self.questions)} questions from {self.questions[0][0][:80]!r}"
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The work of one worker on a few questions: picklable, so that any engine can run it."""
+
+    config: Config
+
+    def __call__(self, selected: Selected) -> list[tuple[Context, Answer, float]]:
+        """Return for each question its context, its answer and the seconds it took."""
+        answerer = open_answerer(self.config)
+        tokens = counter_for(None)
+        done = []
+        for question, hits, summaries in selected.questions:
+            began = time.monotonic()
+            context = assemble(question, hits, summaries=summaries, budget=self.config.budget, tokens=tokens)
+            answer = answerer.answer(question, context)
+            done.append((context, answer, time.monotonic() - began))
+        return done
+
+
+def _batches(found: Iterable[_Found], size: int) -> Iterator[list[_Found]]:
+    waiting = iter(found)
+    while batch := list(islice(waiting, size)):
+        yield batch
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:

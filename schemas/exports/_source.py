@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from schemas.bundle import GOLD, Bundle, Question, read_text
 from schemas.errors import BundleError
+from schemas.locations import fetched
 from schemas.models import Gold
 
 PLAIN = (".txt", ".md", ".text")
@@ -97,7 +98,8 @@ class Export:
             path = self.texts / f"{filename}.txt"
             if not path.is_file():
                 raise BundleError(f"{path}: missing; {self._advice()}")
-        text = read_text(path)
+        with fetched(path) as here:
+            text = read_text(here)
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):

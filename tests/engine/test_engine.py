@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from engine import engine_names, open_engine, track
+from engine.outcome import AHEAD, TRIES
 from schemas.errors import DocumentError, ToolkitError
 
+JOBS = 2
+RAY = pytest.param("ray", marks=pytest.mark.extra)
+ALL = pytest.mark.parametrize("name", ["serial", "local", RAY])
+PROCESSES = pytest.mark.parametrize("name", ["local", RAY])
 
-def double(item: int) -> int:
+
+@pytest.fixture(scope="module", autouse=True)
+def one_cluster():
+    """Ray is started by the first test that asks for it, and ended with the last."""
+    yield
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+
+
+def run(name, function, items):
+    return open_engine(name, jobs=JOBS).map(function, items)
+
+
+def double(item: int | None) -> int | None:
     if item == 13:
         raise DocumentError("thirteen: unlucky")
-    return item * 2
+    return None if item is None else item * 2
 
 
 def die(item: tuple[int, str]) -> int:
@@ -35,46 +56,147 @@ def bug(item: int) -> int:
     return 1 // item
 
 
-@pytest.mark.parametrize(("name", "jobs"), [("serial", 1), ("local", 2)])
-def test_outcomes_come_in_order_and_errors_are_set_aside(name, jobs):
-    outcomes = list(open_engine(name, jobs=jobs).map(double, iter([1, 13, 2])))
-    assert [outcome.value for outcome in outcomes] == [2, None, 4]
+def leave_a_trace(item: tuple[int, str]) -> tuple[int, int]:
+    number, folder = item
+    time.sleep(0.02)
+    (Path(folder) / str(number)).touch()
+    return number, os.getpid()
+
+
+def fail(item: tuple[int, int, str]) -> int:
+    """Fail with an errno the first few times."""
+    number, times, folder = item
+    tried = len(list(Path(folder).iterdir()))
+    (Path(folder) / str(tried)).touch()
+    if tried < times:
+        raise OSError(number, os.strerror(number))
+    return tried
+
+
+def fail_as_a_document(item: tuple[int, int, str]) -> int:
+    try:
+        return fail(item)
+    except OSError as error:
+        raise DocumentError(f"lease.pdf: cannot be read: {error.strerror}") from error
+
+
+# ---------------------------------------------------------------- order and errors
+
+
+@ALL
+def test_outcomes_come_in_order_and_errors_are_set_aside(name):
+    outcomes = list(run(name, double, iter([1, 13, None, 2, *range(20, 50)])))
+    assert [outcome.value for outcome in outcomes] == [2, None, None, 4, *range(40, 100, 2)]
+    assert [bool(outcome.error) for outcome in outcomes[:4]] == [False, True, False, False]
     with pytest.raises(DocumentError, match="unlucky"):
         outcomes[1].unwrap()
 
 
-def test_a_bug_keeps_its_traceback():
-    for name, jobs in (("serial", 1), ("local", 2)):
-        with pytest.raises(ZeroDivisionError):
-            list(open_engine(name, jobs=jobs).map(bug, [1, 0]))
+@ALL
+def test_a_bug_keeps_its_traceback(name):
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(run(name, bug, [1, 0, 1]))
+    told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
+    assert "return 1 // item" in told
+    assert [outcome.value for outcome in run(name, bug, [1])] == [1]  # and nothing else is broken by it
 
 
-def test_an_item_that_kills_its_worker_is_set_aside_and_the_rest_is_done(tmp_path):
+@ALL
+def test_nothing_in_nothing_out(name):
+    assert list(run(name, double, [])) == []
+
+
+@ALL
+def test_a_fault_that_passes_is_tried_again(name, tmp_path):
+    (outcome,) = run(name, fail, [(errno.EIO, TRIES - 1, str(tmp_path))])
+    assert outcome.value == TRIES - 1
+
+
+@pytest.mark.parametrize("function", [fail, fail_as_a_document])
+def test_a_fault_that_stays_sets_the_document_aside(function, tmp_path):
+    (outcome,) = run("serial", function, [(errno.ESTALE, 99, str(tmp_path))])
+    assert outcome.error is not None and os.strerror(errno.ESTALE) in str(outcome.error)
+    assert len(list(tmp_path.iterdir())) == TRIES
+
+
+def test_a_full_disk_stops_the_run_at_once(tmp_path):
+    with pytest.raises(OSError, match="No space left"):
+        list(run("serial", fail, [(errno.ENOSPC, 99, str(tmp_path))]))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_document_that_cannot_be_read_is_not_read_three_times(tmp_path):
+    (outcome,) = run("serial", fail_as_a_document, [(errno.EACCES, 99, str(tmp_path))])
+    assert isinstance(outcome.error, DocumentError)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+# ---------------------------------------------------------------- deaths
+
+
+@PROCESSES
+def test_an_item_that_kills_its_worker_is_set_aside_and_the_rest_is_done(name, tmp_path, capfd):
     items = [(number, str(tmp_path)) for number in range(8)]
-    outcomes = list(open_engine("local", jobs=2).map(die, items))
+    outcomes = list(run(name, die, items))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]
-    assert "died on it twice" in str(outcomes[3].error)
+    assert f"(3, '{tmp_path}'): its worker process died {TRIES} times" in str(outcomes[3].error)
+    assert not capfd.readouterr().out, "stdout carries results only"
 
 
-def test_items_are_taken_only_as_fast_as_they_are_done():
+@PROCESSES
+def test_a_worker_killed_in_the_middle_changes_nothing(name, tmp_path):
+    values = []
+    for outcome in run(name, leave_a_trace, [(number, str(tmp_path)) for number in range(40)]):
+        number, worker = outcome.unwrap()
+        values.append(number)
+        if number == 5:
+            os.kill(worker, signal.SIGKILL)
+            time.sleep(0.2)  # so that it is dead when the next item is sent
+    assert values == list(range(40))
+
+
+# ---------------------------------------------------------------- a few at a time
+
+
+@PROCESSES
+def test_work_waits_for_whoever_takes_the_results(name, tmp_path):
     taken = []
 
     def items():
         for number in range(1000):
             taken.append(number)
-            yield number
+            yield number, str(tmp_path)
 
-    outcomes = open_engine("local", jobs=2).map(double, items())
-    assert next(outcomes).value == 0
-    assert len(taken) < 20
+    outcomes = run(name, leave_a_trace, items())
+    assert next(outcomes).unwrap()[0] == 0
+    for _ in range(200):  # until all that was sent is done
+        if len(list(tmp_path.iterdir())) == len(taken):
+            break
+        time.sleep(0.05)
+    assert len(list(tmp_path.iterdir())) == len(taken) <= JOBS * AHEAD
+    assert next(outcomes).unwrap()[0] == 1
+    assert len(taken) <= JOBS * AHEAD + 1
     outcomes.close()
 
 
-def test_one_job_needs_no_processes():
-    assert type(open_engine("local", jobs=1)).__module__.endswith("serial")
-    assert set(engine_names()) >= {"local", "serial"}
-    with pytest.raises(ToolkitError, match="no engine 'abacus'; there are local"):
+def test_one_job_or_one_item_needs_no_processes():
+    for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
+        assert type(open_engine("local", **options)).__module__.endswith("serial")
+    assert type(open_engine("local", jobs=2, items=2)).__module__.endswith("local")
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_engines_are_named_by_their_files():
+    assert engine_names() == ["local", "ray", "serial"]
+    with pytest.raises(ToolkitError, match="no engine 'abacus'; there are local, ray, serial"):
         open_engine("abacus", jobs=1)
+    with pytest.raises(ToolkitError, match="local runs on this machine and takes no address, not 'auto'"):
+        open_engine("local:auto")
+
+
+# ---------------------------------------------------------------- progress
 
 
 class Terminal(io.StringIO):

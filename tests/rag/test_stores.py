@@ -1,4 +1,7 @@
-"""Exact search: what FAISS finds is what comparing everything finds, filtered or not."""
+"""The laws of a store: what is nearest is found, filtered or not; what was removed is not; and it is there tomorrow.
+
+Those of Milvus are in test_milvus.py, and are the same.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.stores import mixture
+from rag import Config, Pipeline
+from rag.embedders.hashing import Hashing
+from rag.stores import faiss as module
+from rag.stores._faiss_kinds import Kind, keys_of, name_of
+from rag.stores._ranking import ranked
 from rag.stores.faiss import Store, open
-from schemas.errors import BundleError
+from schemas.errors import BundleError, ToolkitError
+
+KINDS = ("flat", "fp16", "ivf,nlist=16", "hnsw")
 
 
 def unit(rows: int, seed: int, width: int = 8) -> np.ndarray:
@@ -16,9 +27,35 @@ def unit(rows: int, seed: int, width: int = 8) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+def recall(found: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]))
+
+
+def nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    return np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :k]
+
+
 @pytest.fixture
 def store(tmp_path) -> Store:
     return open(tmp_path, None, name="chunk", dimensions=8)
+
+
+@pytest.fixture(scope="module")
+def cloud() -> np.ndarray:
+    return mixture(3000, 32, 1)
+
+
+@pytest.fixture(params=KINDS)
+def built(request, tmp_path, cloud) -> Store:
+    """A store of each kind with 3,000 rows, saved, so that it is of its kind."""
+    store = open(tmp_path, request.param, name="chunk", dimensions=32)
+    store.add(range(3000), cloud)
+    store.save()
+    assert name_of(store._index) == request.param.partition(",")[0]
+    return store
+
+
+# ---------------------------------------------------------------- exact
 
 
 @settings(deadline=None, max_examples=40)
@@ -35,7 +72,7 @@ def test_search_is_a_sort_of_all_products(tmp_path_factory, rows, k, seed, filte
         products = vectors[chosen] @ queries[row]
         expected = keys[chosen][np.argsort(-products, kind="stable")][:k]
         assert found[row][: len(expected)].tolist() == expected.tolist()
-        assert (found[row][len(expected) :] == -1).all()
+        assert (found[row][len(expected) :] == -1).all() and np.isneginf(scores[row][len(expected) :]).all()
         assert np.allclose(scores[row][: len(expected)], np.sort(products)[::-1][:k], atol=1e-6)
 
 
@@ -43,31 +80,26 @@ def test_a_selector_finds_the_same_as_comparing_by_hand(store, monkeypatch):
     store.add(range(500), unit(500, 1))
     query, within = unit(2, 2), np.arange(0, 500, 3)
     by_hand = store.search(query, 20, within=within)
-    monkeypatch.setattr("rag.stores.faiss._FEW", 10)
+    monkeypatch.setattr(module, "_FEW", 10)
     by_selector = store.search(query, 20, within=within)
     assert by_hand[1].tolist() == by_selector[1].tolist()
 
 
-def test_rows_go_and_the_rest_stays(store):
-    vectors = unit(10, 3)
-    store.add(range(10), vectors)
-    store.remove([3, 4, 99])
-    assert len(store) == 8
-    assert store.search(vectors[3:4], 10)[1][0].tolist().count(3) == 0
-    assert store.search(vectors[5:6], 1)[1][0][0] == 5
-    assert store.search(vectors[5:6], 1, within=[3, 5])[1][0][0] == 5
+def test_equals_come_in_the_order_of_their_keys(store):
+    store.add([9, 4, 7, 1], np.repeat(unit(1, 1), 4, axis=0))
+    assert store.search(unit(1, 1), 5)[1].tolist() == [[1, 4, 7, 9, -1]]
+    assert store.search(unit(1, 1), 5, within=[9, 1, 9, 4])[1].tolist() == [[1, 4, 9, -1, -1]]
 
 
-def test_save_and_open(store, tmp_path):
-    store.add([10, 20], unit(2, 4))
-    store.save()
-    again = open(tmp_path, None, name="chunk", dimensions=8)
-    assert len(again) == 2 and again.search(unit(2, 4)[1:], 1)[1][0][0] == 20
-    with pytest.raises(BundleError, match="made for 8 numbers a vector, not 9"):
-        open(tmp_path, None, name="chunk", dimensions=9)
-    (tmp_path / "chunk.faiss").write_bytes(b"garbage")
-    with pytest.raises(BundleError, match="damaged; delete the index"):
-        open(tmp_path, None, name="chunk", dimensions=8)
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 12))
+def test_ranking_is_a_sort_by_score_then_key(values, k):
+    scores = np.array([values], dtype=np.float32)
+    keys = np.random.default_rng(k).permutation(len(values))[None].astype(np.int64)
+    expected = sorted(zip(scores[0].tolist(), keys[0].tolist(), strict=True), key=lambda pair: (-pair[0], pair[1]))[:k]
+    best, best_keys = ranked(scores, keys, k)
+    assert list(zip(best[0].tolist(), best_keys[0].tolist(), strict=True))[: len(expected)] == expected
+    assert (best_keys[0][len(expected) :] == -1).all()
 
 
 def test_nothing_in_nothing_out(store):
@@ -84,3 +116,147 @@ def test_what_is_no_vector_is_refused(store):
     with pytest.raises(BundleError, match="vectors for 3 keys"):
         store.add([1, 2, 3], unit(2, 6))
     assert len(store) == 0
+
+
+# ---------------------------------------------------------------- every kind
+
+
+def test_every_kind_finds_nearly_all_that_is_nearest(built, cloud):
+    queries = mixture(50, 32, 2)
+    scores, found = built.search(queries, 20)
+    assert recall(found, nearest(cloud, queries, 20)) > 0.95
+    assert np.allclose(scores, np.take_along_axis(queries @ cloud.T, found, axis=1), atol=2e-3)
+    assert (np.diff(scores, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("few", [0, 4096], ids=["selector", "by hand"])
+def test_every_kind_searches_within_keys(built, cloud, few, monkeypatch):
+    monkeypatch.setattr(module, "_FEW", few)
+    monkeypatch.setattr(module, "_FEW_INEXACT", few)
+    queries, within = mixture(20, 32, 3), np.arange(400, 1000)
+    found = built.search(queries, 20, within=within)[1]
+    assert np.isin(found, within).all()
+    assert recall(found, within[nearest(cloud[within], queries, 20)]) > 0.95
+
+
+def test_every_kind_removes_rows_for_good(built, cloud):
+    gone = np.arange(100, 160)
+    built.remove([*gone, 99_999])
+    for again in (built, _saved(built)):
+        assert len(again) == 2940
+        assert not np.isin(again.search(cloud[gone], 50)[1], gone).any()
+        assert not np.isin(again.search(cloud[gone], 50, within=np.arange(90, 200))[1], gone).any()
+        assert (again.search(cloud[200:250], 1)[1][:, 0] == np.arange(200, 250)).mean() > 0.95
+
+
+def test_every_kind_takes_more_rows_later(built, cloud):
+    more = mixture(500, 32, 9)
+    built.remove([7])
+    built.add([7, *range(5000, 5499)], more)  # a key that was removed may come again
+    for again in (built, _saved(built)):
+        assert len(again) == 3499
+        assert (again.search(more[1:], 1)[1][:, 0] == np.arange(5000, 5499)).mean() > 0.95
+        assert again.search(more[:1], 1, within=[7, 8])[1].tolist() == [[7]]
+
+
+def test_every_kind_keeps_what_it_is_told_to(built):
+    built.keep(np.arange(2900, 3100))
+    assert len(built) == 100
+
+
+def test_every_kind_is_the_same_each_time(built, cloud, tmp_path):
+    built.save()
+    first = built.path.read_bytes()
+    again = Store(tmp_path / "again.faiss", 32, built._kind)
+    again.add(range(3000), cloud)
+    again.save()
+    assert again.path.read_bytes() == first
+
+
+def test_a_large_file_is_mapped_and_can_still_be_changed(built, cloud, monkeypatch):
+    monkeypatch.setattr(module, "_LARGE", 1)
+    mapped = Store(built.path, 32, built._kind)
+    assert mapped._mapped
+    assert mapped.search(cloud[:20], 5)[1].tolist() == built.search(cloud[:20], 5)[1].tolist()
+    mapped.add([9000], mixture(1, 32, 7))
+    mapped.remove([0])
+    mapped.save()
+    assert len(Store(built.path, 32, built._kind)) == 3000
+
+
+def test_a_quarter_removed_and_the_index_is_built_anew(tmp_path, cloud):
+    store = open(tmp_path, "hnsw", name="chunk", dimensions=32)
+    store.add(range(3000), cloud)
+    store.save()
+    store.remove(range(600))
+    store.save()
+    assert store._index.ntotal == 3000, "a fifth is passed over"
+    store.remove(range(600, 900))
+    store.save()
+    assert store._index.ntotal == len(store) == 2100 and (keys_of(store._index) >= 0).all()
+
+
+def test_lists_grow_with_the_rows(tmp_path, cloud):
+    store = open(tmp_path, "ivf", name="chunk", dimensions=32)
+    store.add(range(999), cloud[:999])
+    store.save()
+    assert name_of(store._index) == "flat", "so few are compared one by one"
+    store.add([999], cloud[999:1000])
+    store.save()
+    assert (name_of(store._index), Kind("ivf").lists(1000)) == ("ivf", 25)
+    store.add(range(1000, 3000), cloud[1000:])
+    store.save()
+    assert module.kinds.inner(store._index).nlist == Kind("ivf").lists(3000) == 76
+    assert Kind("ivf").lists(1_000_000) == 2048
+
+
+def test_an_index_type_that_is_not_there_is_refused(tmp_path):
+    for argument, words in (
+        ("pq", "there are flat, fp16, ivf, hnsw"),
+        ("ivf,M=3", "ivf takes nlist=NUMBER, nprobe=NUMBER"),
+        ("hnsw,M=many", "'M=many' is not understood"),
+        ("flat,x=1", "flat takes no options"),
+    ):
+        with pytest.raises(ToolkitError, match=words):
+            open(tmp_path, argument, name="chunk", dimensions=8)
+
+
+def _saved(store: Store) -> Store:
+    store.save()
+    return Store(store.path, store.dimensions, store._kind)
+
+
+# ---------------------------------------------------------------- on disk
+
+
+def test_save_and_open(store, tmp_path):
+    store.add([10, 20], unit(2, 4))
+    store.save()
+    again = open(tmp_path, None, name="chunk", dimensions=8)
+    assert len(again) == 2 and again.search(unit(2, 4)[1:], 1)[1][0][0] == 20
+    with pytest.raises(BundleError, match="made for 8 numbers a vector, not 9"):
+        open(tmp_path, None, name="chunk", dimensions=9)
+
+
+@pytest.mark.parametrize("large", [1, 1 << 30], ids=["mapped", "read"])
+def test_a_damaged_file_is_told(store, tmp_path, large, monkeypatch):
+    monkeypatch.setattr(module, "_LARGE", large)
+    store.add(range(100), unit(100, 4))
+    store.save()
+    whole = (tmp_path / "chunk.faiss").read_bytes()
+    for damaged in (b"garbage", whole[: len(whole) // 2]):
+        (tmp_path / "chunk.faiss").write_bytes(damaged)
+        with pytest.raises(BundleError, match="damaged; delete the index"):
+            open(tmp_path, None, name="chunk", dimensions=8)
+
+
+def test_an_index_of_another_type_retrieves_the_same(tmp_path, samples):
+    found = {}
+    for kind in ("faiss", "faiss:hnsw"):
+        config = Config.preset("sac", store=kind, size=80)
+        pipeline = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(128))
+        report = pipeline.index(samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / kind.replace(":", "-"))
+        assert report.chunks > 1000, "fewer stay flat"
+        [found[kind]] = pipeline.search(["Which law governs the distributor agreement?"])
+    one, two = ([(hit.chunk.document, hit.chunk.span) for hit in found[kind].ranked] for kind in found)
+    assert len(set(one) & set(two)) >= 0.9 * len(one) > 0

@@ -142,3 +142,26 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
         assert validate(out) == []
         if how == signal.SIGINT and process.returncode == 130:
             assert not (tmp_path / "out.partial").exists()
+
+
+def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
+    let_go = []
+    kind = place.Kind(
+        "a shelf",
+        lambda folder: (folder / "word").is_file(),
+        let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),
+        kept=frozenset({"far"}),
+    )
+    for word in ("one", "two"):
+        with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+            (folder / "word").write_text(word)
+    assert let_go == ["one"], "the one that was replaced, and not the one that took its place"
+    with pytest.raises(KeyError), placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+        (folder / "word").write_text("three")
+        raise KeyError
+    assert let_go == ["one", "three"] and (tmp_path / "shelf" / "word").read_text() == "two"
+    for name in ("far", "near"):
+        (tmp_path / "shelf.partial" / name).mkdir(parents=True)
+    with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+        assert [path.name for path in folder.iterdir()] == ["far"]
+        (folder / "word").write_text("four")

@@ -1,0 +1,1 @@
+"""What `bench.scale` measures with, draws and writes."""

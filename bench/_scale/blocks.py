@@ -1,0 +1,214 @@
+"""What each part says and shows on the page: tables in Markdown, charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench._scale.chunks import LIMIT_MS, STORES, crossing
+from bench._scale.documents import spread
+from bench._scale.draw import Chart, Series
+from bench._scale.ingesting import STAGES
+from bench._scale.markdown import Results, table, told
+from bench._scale.memory import STORES as MEMORY_STORES
+from bench._scale.memory import growth
+from bench._scale.workers import parent_share, serial_share, speed_up, steady
+
+_MB = 1e6
+
+
+# ---------------------------------------------------------------- documents
+
+
+def documents(results: Results) -> str:
+    """Return ingest by stage, queries and conversion."""
+    found = results["documents"]
+    points = found["ingest"]
+    each = [p["seconds"] / p["documents"] for p in points]
+    sizes = [f"{p['documents']:,}" for p in points]
+    rows: list[list[object]] = [
+        [stage, *(f"{1000 * p['stages'][stage] / p['documents']:.2f}" for p in points)] for stage in STAGES
+    ]
+    rows += [["**all**", *(f"**{1000 * value:.1f}**" for value in each)]]
+    rows += [["chunks", *(f"{p['chunks']:,}" for p in points)]]
+    rows += [["peak memory, MB", *(f"{p['peak'] / _MB:.0f}" for p in points)]]
+    rows += [["index on disk, MB", *(f"{sum(p['disk'].values()) / _MB:.0f}" for p in points)]]
+    embedder = found["default_embedder"]
+    chunks = points[-1]["chunks"] / points[-1]["documents"]
+    text = told(results, "documents") + table(
+        ["processor ms a document", *(f"{size} documents" for size in sizes)], rows
+    )
+    text += (
+        f"\nTime grows with exponent **{found['exponent']:.3f}** (1 is linear); the time for a document stays within "
+        f"**±{100 * found['spread']:.0f}%** from {sizes[0]} to {sizes[-1]} documents. On top of it, the default embedder: "
+        f"{1000 * embedder['seconds']:.1f} processor ms a chunk ({1000 * embedder['clock']:.1f} ms by the clock, "
+        f"{1 / embedder['clock']:.0f} chunks/s), so {chunks * embedder['seconds']:.2f} s for each of these documents. "
+        f"A page of a PDF takes {1000 * found['pdf']['seconds']:.1f} ms to read.\n\n"
+    )
+    return text + _queries(points) + "\n" + _conversions(found["convert"])
+
+
+def _queries(points: Sequence[Mapping[str, Any]]) -> str:
+    presets = list(points[-1]["queries"])
+    rows = [
+        [f"{p['chunks']:,}", *(_query(p["queries"][name]) for name in presets), f"{p['query_peak'] / _MB:.0f}"]
+        for p in points
+    ]
+    return table(["chunks", *(f"`{name}`, ms a query (the first)" for name in presets), "peak memory, MB"], rows)
+
+
+def _query(times: Mapping[str, float]) -> str:
+    return f"{times['median']:.1f} ({times['first']:.0f})"
+
+
+def _conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    rows = []
+    for kind, points in convert.items():
+        steady_points = [p["seconds"] / p["documents"] for p in points[1:]]
+        for p in points:
+            cells = [f"{p['documents']:,}", f"{p['questions']:,}", f"{1000 * p['seconds'] / p['documents']:.1f}"]
+            rows.append([kind, *cells, f"{p['clock']:.1f}", f"{p['peak'] / _MB:.0f}"])
+        if len(steady_points) > 1:
+            rows[-1][0] = f"{kind} (within ±{100 * spread(steady_points):.0f}% after the first)"
+    return table(
+        ["conversion of", "documents", "questions", "processor ms a document", "s by the clock", "peak MB"], rows
+    )
+
+
+def document_pictures(results: Results) -> dict[str, Chart]:
+    """Return ingest by stage."""
+    points = results["documents"]["ingest"]
+    lines = [Series("all", [(p["documents"], p["seconds"]) for p in points])]
+    lines += [Series(s, [(p["documents"], p["stages"][s]) for p in points]) for s in STAGES if s != "checksum"]
+    cost = results["documents"]["default_embedder"]["seconds"]
+    lines.append(Series("default embedder", [(p["documents"], p["chunks"] * cost) for p in points], dashed=True))
+    return {"documents": Chart("Ingest by stage", "documents", "processor seconds", lines)}
+
+
+# ---------------------------------------------------------------- memory
+
+
+def memory(results: Results) -> str:
+    """Return peaks by store, and how they grow."""
+    found = results["memory"]
+    times = sorted({p["times"] for p in found["points"]})
+    by = {(p["store"], p["times"]): p for p in found["points"]}
+    rows = []
+    for store in (s for s in MEMORY_STORES if (s, times[0]) in by):
+        grown = growth(found["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
+        peaks = [f"{by[store, t]['peak'] / _MB:.0f}" for t in times if (store, t) in by]
+        more = [f"{100 * (grown['ratio'] - 1):+.0f}%", f"{grown['document'] / 1e3:.1f}", f"{grown['chunk']:.0f}"]
+        rows.append(["forgets its vectors" if store == "none" else f"`{store}`", *peaks, *more])
+    counts = ", ".join(f"{by[MEMORY_STORES[0], t]['chunks']:,}" for t in times)
+    head = ["peak MB, store", *(f"{t} ×" for t in times), f"1 × to {times[-1]} ×", "kB a document", "bytes a chunk"]
+    return (
+        told(results, "memory")
+        + table(head, rows)
+        + (
+            f"\n1 × is {found['once']} documents; {counts} chunks. The whole tree of processes is counted, "
+            f"{found['jobs']} workers and the one that embeds, shared pages once.\n"
+        )
+    )
+
+
+def memory_pictures(results: Results) -> dict[str, Chart]:
+    """Return memory over documents."""
+    points = results["memory"]["points"]
+    lines = [
+        Series(
+            "no vectors kept" if s == "none" else s,
+            [(p["documents"], p["peak"] / _MB) for p in points if p["store"] == s],
+        )
+        for s in MEMORY_STORES
+    ]
+    return {"memory": Chart("Memory of an ingest", "documents", "peak of all processes, MB", lines)}
+
+
+# ---------------------------------------------------------------- chunks
+
+
+def chunks(results: Results) -> str:
+    """Return search by store and size."""
+    points = results["chunks"]["points"]
+    names = ("one ms", "batch ms", "recall@10", "recall@64", "build s", "search MB", "disk MB")
+    rows = [[f"{p['rows']:,}", f"`{p['store']}`", *(_figure(name, p.get(name)) for name in names)] for p in points]
+    text = told(results, "chunks") + table(
+        ["chunks", "store", "ms a query", "in a batch", *names[2:4], "build, s", "memory MB", "disk MB"], rows
+    )
+    limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in STORES]
+    words = [f"`{store}` {about(limit)}" for store, limit in limits if limit]
+    text += (
+        f"\nVectors: {results['chunks']['vectors']}; k = 64; processor milliseconds, one thread for a single query. "
+    )
+    return text + f"By these points a query takes {LIMIT_MS} ms at: " + ", ".join(words) + " chunks.\n"
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if name.startswith("recall") else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def about(value: float) -> str:
+    """Return a large number to two figures."""
+    return f"{float(f'{value:.2g}'):,.0f}" if value < 1e9 else "over 10⁹"
+
+
+def chunk_pictures(results: Results) -> dict[str, Chart]:
+    """Return time and recall over chunks."""
+    points = results["chunks"]["points"]
+
+    def lines(what: str) -> list[Series]:
+        return [Series(s, [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in STORES]
+
+    limit = (float(LIMIT_MS), f"{LIMIT_MS} ms")
+    return {
+        "query": Chart("A query, without its embedding", "chunks", "processor ms, one query", lines("one ms"), limit),
+        "recall": Chart("What is found of the nearest 64", "chunks", "recall@64", lines("recall@64"), linear=True),
+        "index-memory": Chart("Memory of a process that searches", "chunks", "MB", lines("search MB")),
+    }
+
+
+# ---------------------------------------------------------------- workers
+
+
+def workers(results: Results) -> str:
+    """Return speed-ups and the serial share."""
+    rows = []
+    for p in results["workers"]["points"]:
+        alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")
+        faster = speed_up(alone, p)
+        share = f"{100 * serial_share(faster, p['jobs']):.0f}%" if p["jobs"] > 1 else ""
+        cells = [
+            f"{p['clock']:.1f}",
+            f"{p['first']:.1f}",
+            f"{steady(p):.1f}",
+            f"{faster:.2f}",
+            share,
+            f"{p['peak'] / _MB:.0f}",
+        ]
+        rows.append([p["kind"], f"`{p['engine']}`", p["jobs"], *cells])
+    head = [
+        "documents",
+        "engine",
+        "workers",
+        "s",
+        "until the first",
+        "s after it",
+        "times as fast",
+        "serial share",
+        "peak MB",
+    ]
+    alone = {p["kind"]: parent_share(p["stages"]) for p in results["workers"]["points"] if p["engine"] == "serial"}
+    words = ", ".join(
+        f"{100 * share:.0f}% ({kind}): at most {1 / share:.1f} times as fast" for kind, share in alone.items()
+    )
+    return (
+        told(results, "workers")
+        + table(head, rows)
+        + (
+            f"\n{results['workers']['size']} documents each. By processor time, what stays in the one process "
+            f"(summary, embedding with hashed words, index, store) is {words}, however many workers there are.\n"
+        )
+    )

@@ -1,0 +1,64 @@
+"""10⁴ to 10⁶ chunks: what a search takes and finds in each kind of index, beside comparing them all."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.stores import compare, grow, mixture, read_vectors
+from engine import track
+
+ROWS = (10_000, 100_000, 310_000, 1_000_000)
+STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
+LIMIT_MS = 60
+"""What a query may take beside its embedding."""
+_HNSW_ROWS = 100_000
+"""A graph is built by one thread, ten minutes for a million rows: larger ones only when asked for in full."""
+_QUERIES = 200
+
+Found = dict[str, Any]
+
+
+def measure(vectors: Path | None, *, quick: bool, full: bool, known: Sequence[Found] = ()) -> dict[str, Any]:
+    """Return points by rows and store; those that are not measured now are kept from before."""
+    base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
+    queries = grow(base, _QUERIES, 2, spread=0.6, keep=False)
+    sizes = (2_000, 10_000) if quick else ROWS
+    points: list[Found] = []
+    for rows in track(sizes, total=len(sizes), label="chunks", unit="size"):
+        stores = [store for store in STORES if full or store != "faiss:hnsw" or rows <= _HNSW_ROWS]
+        found = compare(rows, stores, base, queries)
+        points += [{"rows": rows, "store": store, **values} for store, values in found.items()]
+    return {"points": merged(known, points), "vectors": vectors.name if vectors else "a mixture of 300 clusters"}
+
+
+def read_points(path: Path) -> list[Found]:
+    """Return the points of a file that `bench.stores --csv` wrote; of those measured twice, the later ones."""
+    found: dict[tuple[int, str], Found] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for rows, store, what, value in csv.reader(file):
+            key = int(rows), store
+            if what == "build s":  # the first that is told of a point
+                found[key] = {"rows": key[0], "store": store}
+            found[key][what] = float(value)
+    return [point for point in found.values() if "one ms" in point]
+
+
+def merged(old: Iterable[Found], new: Iterable[Found]) -> list[Found]:
+    """Return all points in order; a new one takes the place of an old one."""
+    points = {(point["rows"], point["store"]): point for point in [*old, *new]}
+    order = {store: number for number, store in enumerate(STORES)}
+    return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
+
+
+def crossing(points: Iterable[Found], store: str, what: str, limit: float) -> float | None:
+    """Return how many rows a store can have before it takes more than so much, by a power law through its points."""
+    mine = [(point["rows"], point[what]) for point in points if point["store"] == store and what in point]
+    if len(mine) < 2:
+        return None
+    slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)
+    return float(np.exp((np.log(limit) - start) / slope)) if slope > 0 else None

@@ -1,0 +1,117 @@
+"""10² to 10⁴ documents: conversion and ingest by stage, and whether time grows as documents do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench._scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
+from bench._scale.ingesting import ingest_once, query_times
+from bench._scale.process import run_apart
+from bench.convert import convert
+from engine import track
+from evidence import read_document
+from rag.plugins import load_plugin
+from rag.splitters import rcts
+from schemas.errors import ToolkitError
+
+SIZES = (100, 300, 1000, 3000, 10_000)
+TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300, 1000)
+"""Documents that are converted: texts, and PDFs, which take some ten times as long."""
+_SAMPLE = 256
+"""Chunks that the default embedder is timed on."""
+
+
+def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return conversion, ingest and query times by number of documents, and the costs that a model needs."""
+    limit = 300 if quick else SIZES[-1]
+    ingests = [ingested(source, size) for size in track(_up_to(SIZES, limit), total=None, label="sizes", unit="size")]
+    text = [converted("legalbenchrag", repeat_benchmark, size) for size in _up_to(TEXT_SIZES, limit)]
+    pdf = [converted("cuad", repeat_contracts, size) for size in _up_to(PDF_SIZES, limit)]
+    return {
+        "ingest": ingests,
+        "convert": {"text": text, "pdf": pdf},
+        "exponent": exponent([p["documents"] for p in ingests], [p["seconds"] for p in ingests]),
+        "spread": spread([p["seconds"] / p["documents"] for p in ingests]),
+        "default_embedder": run_apart(embedder_cost, _SAMPLE).value,
+        "pdf": run_apart(reading_cost).value,
+    }
+
+
+def _up_to(sizes: Sequence[int], limit: int) -> list[int]:
+    return [size for size in sizes if size <= limit]
+
+
+def ingested(source: Path | None, size: int) -> dict[str, Any]:
+    """Return what the ingest of so many documents took, and a query on what it made."""
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        paths = repeat(documents_of(source), size, folder / "corpus")
+        run = run_apart(ingest_once, paths, folder)
+        queries = run_apart(query_times, folder)
+        return {**run.value, "peak": run.peak, "queries": queries.value, "query_peak": queries.peak}
+
+
+def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[str, Any]:
+    """Return what the conversion of so many documents took: processor seconds of all its processes, and the clock's."""
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+        source = make(size, Path(folder) / "source")
+        before = _children()
+        run = convert(name, source, 2)
+        if isinstance(run, str):
+            raise ToolkitError(f"bench.scale: converting {size} documents: {run}")
+        shutil.rmtree(source)
+        counts = run.info["counts"]
+        found = {"documents": counts["documents"], "questions": counts["questions"], "peak": run.peak}
+        return {**found, "seconds": _children() - before, "clock": run.seconds}
+
+
+def _children() -> float:
+    """Return the processor seconds of all processes that were started from here and have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    """Return b of the best `seconds = a · sizes^b`: 1 is linear."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) if len(sizes) > 1 else 1.0
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return how far the values lie from their middle, as a share of it: 0.15 is within 15%."""
+    return (max(values) - min(values)) / (max(values) + min(values))
+
+
+def embedder_cost(chunks: int) -> dict[str, float]:
+    """Return what the default embedder takes for a chunk of 500 characters, by the processor and by the clock."""
+    texts = [path.read_text(encoding="utf-8") for path in documents_of(None)]
+    pieces = [text[start:end] for text in texts for start, end in rcts.split(text)]
+    wanted = [f"{number} {pieces[number % len(pieces)]}" for number in range(chunks)]
+    module, argument = load_plugin("rag.embedders", "minilm")
+    embedder = module.open(argument)
+    embedder.embed(wanted[:32], role="passage")  # the first time, the model is loaded
+    started, clocked = time.process_time(), time.perf_counter()
+    embedder.embed(wanted, role="passage")
+    return {
+        "chunks": chunks,
+        "seconds": (time.process_time() - started) / chunks,
+        "clock": (time.perf_counter() - clocked) / chunks,
+    }
+
+
+def reading_cost() -> dict[str, float]:
+    """Return what a page of a PDF takes to read, on the samples' contracts."""
+    paths = files_of(CONTRACTS / "full_contract_pdf")
+    read_document(paths[0])
+    started = time.process_time()
+    documents = [read_document(path) for path in paths]
+    seconds = time.process_time() - started
+    pages = sum(len(document.pages) for document in documents)
+    return {"pages": pages, "seconds": seconds / pages}

@@ -1,0 +1,172 @@
+"""Curves on logarithmic axes as an SVG file that stands alone, in light and dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from rag.report.plots import Line, Point
+
+WIDTH, HEIGHT = 700, 400
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 566, 46, 346
+"""The frame; names of the lines stand to the right of it."""
+_COLOURS = (
+    "#0b6e99",
+    "#c2410c",
+    "#4d7c0f",
+    "#7c3aed",
+    "#be123c",
+    "#0f766e",
+    "#a16207",
+    "#64748b",
+    "#db2777",
+    "#475569",
+)
+_APART = 14
+"""Pixels between two names, so that both can be read."""
+_STYLE = """
+text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#52606d}
+.title{font-size:14px;font-weight:600}.grid{stroke:#d9e2ec;stroke-width:1}.line{fill:none;stroke-width:2}
+.limit{stroke:#52606d;stroke-width:1;stroke-dasharray:2 3}.ground{fill:#fff}
+@media(prefers-color-scheme:dark){text{fill:#e4e7eb}.small{fill:#9aa5b1}.grid{stroke:#2d3748}.limit{stroke:#9aa5b1}
+.ground{fill:#0d1117}.line,.dot{filter:brightness(1.5)}}
+"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its name, its points, and whether it is dashed because it was not measured but reckoned."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over one axis; a limit is a level to be read against."""
+
+    title: str
+    across: str
+    up: str
+    series: Sequence[Series]
+    limit: tuple[float, str] | None = None
+    linear: bool = False
+    """Whether the upward axis is even, for shares that lie close together."""
+    ticks: Sequence[float] = field(default_factory=tuple)
+
+
+def draw(chart: Chart) -> str:
+    """Return the picture; values that are not above zero have no place on it."""
+    kept = [Series(s.name, [p for p in s.points if p[0] > 0 and p[1] > 0], s.dashed) for s in chart.series]
+    kept = [series for series in kept if series.points]
+    xs = [x for series in kept for x, _ in series.points]
+    ys = [y for series in kept for _, y in series.points] + ([chart.limit[0]] if chart.limit else [])
+    place = _Place(_span(xs), (min(ys), max(ys)) if chart.linear else _span(ys), chart.linear)
+    parts = [f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>']
+    parts.append(f'<text class="title" x="8" y="20">{escape(chart.title)}</text>')
+    parts.append(f'<text class="small" x="8" y="38">{escape(chart.up)}</text>')
+    parts.append(
+        f'<text class="small" text-anchor="middle" x="{(_LEFT + _RIGHT) / 2:.0f}" y="386">{escape(chart.across)}</text>'
+    )
+    parts += _grid(place, chart)
+    for number, series in enumerate(kept):
+        parts += _drawn(series, place, _COLOURS[number % len(_COLOURS)])
+    parts += _names(kept, place)
+    body = "\n".join(parts)
+    label = escape(f"{chart.title}. {chart.up} by {chart.across}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'role="img" aria-label="{label}">\n<style>{_STYLE}</style>\n{body}\n</svg>\n'
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a value stands in the picture."""
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+    linear: bool
+
+    def x(self, value: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * _share(math.log10(value), *map(math.log10, self.across))
+
+    def y(self, value: float) -> float:
+        share = _share(value, *self.up) if self.linear else _share(math.log10(value), *map(math.log10, self.up))
+        return _BOTTOM - (_BOTTOM - _TOP) * share
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """Return whole powers of ten, or halves of them, around the values."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    return 10 ** (math.floor(2 * low + 0.01) / 2), 10 ** (math.ceil(2 * high - 0.01) / 2)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    found = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    return [value for value in found if 0.99 * low <= value <= 1.01 * high]
+
+
+def _grid(place: _Place, chart: Chart) -> list[str]:
+    parts = []
+    low, high = place.up
+    for value in [low + (high - low) * step / 4 for step in range(5)] if place.linear else _decades(*place.up):
+        y = place.y(value)
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="small" text-anchor="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{short(value)}</text>')
+    for value in chart.ticks or _decades(*place.across):
+        x = place.x(value)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
+        parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{_BOTTOM + 18}">{short(value)}</text>')
+    if chart.limit:
+        y = place.y(chart.limit[0])
+        parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="small" x="{_LEFT + 6}" y="{y - 5:.1f}">{escape(chart.limit[1])}</text>')
+    return parts
+
+
+def _drawn(series: Series, place: _Place, colour: str) -> list[str]:
+    line = Line(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
+    dash = ' stroke-dasharray="6 4"' if series.dashed else ""
+    parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']
+    for point in line.points:
+        told = escape(f"{line.name}: {point.label}")
+        at = f'cx="{point.x:.1f}" cy="{point.y:.1f}"'
+        parts.append(f'<circle class="dot" fill="{colour}" {at} r="3"><title>{told}</title></circle>')
+    return parts
+
+
+def _names(kept: Sequence[Series], place: _Place) -> list[str]:
+    """Return each line's name beside its end, moved apart where lines end together."""
+    ends = sorted((place.y(series.points[-1][1]), number) for number, series in enumerate(kept))
+    at: list[float] = []
+    for wanted, _ in ends:
+        at.append(max(wanted, at[-1] + _APART) if at else wanted)
+    over = max(0.0, at[-1] - _BOTTOM) if at else 0.0
+    parts = []
+    for y, (_, number) in zip(at, ends, strict=True):
+        series, colour = kept[number], _COLOURS[number % len(_COLOURS)]
+        x, up = place.x(series.points[-1][0]), y - over
+        if abs(x - _RIGHT) > 12 or abs(up - place.y(series.points[-1][1])) > 4:  # the name is not where the line ends
+            parts.append(
+                f'<line stroke="{colour}" stroke-opacity=".45" x1="{x + 5:.1f}" x2="{_RIGHT + 7}" '
+                f'y1="{place.y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
+            )
+        parts.append(f'<circle class="dot" fill="{colour}" cx="{_RIGHT + 12}" cy="{up:.1f}" r="4"/>')
+        parts.append(f'<text x="{_RIGHT + 20}" y="{up + 4:.1f}">{escape(series.name)}</text>')
+    return parts
+
+
+def short(value: float) -> str:
+    """Return a number as an axis has it: 0.01, 5, 300, 10k, 1M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"

@@ -1,0 +1,219 @@
+"""One ingest as the command does it, taken apart: processor time by stage, what is kept, how long a query takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from unittest.mock import patch
+
+import numpy as np
+
+import rag.ingest
+from bench._scale.process import Clock
+from engine import Engine, Outcome, open_engine
+from rag.config import INGEST, Config, preset_names
+from rag.index import Index, open_index
+from rag.pipeline import Pipeline
+from rag.plugins import load_plugin
+from rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
+from rag.summaries import Summariser, open_summariser
+from rag.vectors import CachedEmbedder, VectorCache
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+EMBEDDER = "hashing:384"
+"""No model, but vectors as wide as the default's: what is measured is everything around the model."""
+STAGES = ("read", "structure", "profile", "split", "checksum", "summarise", "embed", "index", "store", "save")
+PARENT = ("summarise", "embed", "index", "store", "save")
+"""Stages of the one process that the others hand their documents to."""
+PRESETS = ("sac", "sac-multilayer", "routed")
+QUESTIONS = (
+    "Which law governs the distributor agreement?",
+    "Consider the Software License and Hosting Agreement of Tessaline Software; who may terminate it for convenience?",
+    "Is liability capped in the collaboration agreement with Corvane Biologics?",
+    "What notice must be given before the master services agreement is not renewed?",
+    "May the licensee assign the agreement without consent?",
+    "Consider the supply agreement of the glassworks; what is the minimum order?",
+    "Who owns the intellectual property that is made under the collaboration?",
+    "How long does confidentiality last after the agreement ends?",
+    "Is there an exclusive territory, and which?",
+    "Which insurance must be kept, and for how much?",
+)
+_WORKER = {"read_document": "read", "read_structure": "structure", "read_profile": "profile", "sha256_of": "checksum"}
+"""What `rag.ingest` calls for a document, by stage; splitting is what is left of the whole."""
+
+
+class _Engine:
+    """An engine that counts the time its items take, and how long the first one was waited for."""
+
+    def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
+        self._inner, self._clock, self._whole = inner, clock, whole
+        self.first = 0.0
+
+    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
+        started = time.perf_counter()
+        work = self._clock.timed("prepare", function) if self._whole else function
+        for outcome in self._inner.map(work, items):
+            self.first = self.first or time.perf_counter() - started
+            yield outcome
+
+
+class _Embedder:
+    """An embedder with its time counted."""
+
+    def __init__(self, inner: Embedder, clock: Clock) -> None:
+        self.name, self.dimensions = inner.name, inner.dimensions
+        self._inner, self._clock = inner, clock
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        with self._clock.stage("embed"):
+            return self._inner.embed(texts, role=role)
+
+
+class _Summariser:
+    """A summariser with its time counted."""
+
+    def __init__(self, inner: Summariser, clock: Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def __call__(self, *arguments: Any) -> str:
+        with self._clock.stage("summarise"):
+            return self._inner(*arguments)
+
+    def summarise_sections(self, *arguments: Any, **options: Any) -> list[str]:
+        with self._clock.stage("summarise"):
+            return self._inner.summarise_sections(*arguments, **options)
+
+
+class _Store:
+    """A layer's store with the time of adding counted; or one that forgets, to see what memory is left without it."""
+
+    def __init__(self, inner: VectorStore | None, clock: Clock) -> None:
+        self._inner, self._clock, self._rows = inner, clock, 0
+
+    def __len__(self) -> int:
+        return self._rows if self._inner is None else len(self._inner)
+
+    def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
+        with self._clock.stage("store"):
+            self._rows += len(keys)
+            if self._inner is not None:
+                self._inner.add(keys, vectors)
+
+    def save(self) -> None:
+        if self._inner is not None:
+            self._inner.save()
+
+    def close(self) -> None:
+        if self._inner is not None:
+            self._inner.close()
+
+    def keep(self, keys: Keys) -> None:
+        if self._inner is not None:
+            self._inner.keep(keys)
+
+
+class _Index(Index):
+    """An index with its time counted."""
+
+    clock: Clock
+    forgets = False
+
+    def store(self, layer: Layer) -> VectorStore:
+        if layer not in self._stores:
+            inner = None if self.forgets else super().store(layer)
+            self._stores[layer] = cast(VectorStore, _Store(inner, self.clock))
+        return self._stores[layer]
+
+    def add(self, *arguments: Any) -> Keys:
+        with self.clock.stage("index"):
+            return super().add(*arguments)
+
+    def save(self) -> None:
+        with self.clock.stage("save"):
+            super().save()
+
+
+def config_for(store: str) -> Config:
+    """Return the settings that are measured: three layers, the most that an index can have."""
+    return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store)
+
+
+def ingest_once(
+    paths: Sequence[Path], folder: Path, *, store: str = "faiss", engine: str = "serial", jobs: int = 1
+) -> dict[str, Any]:
+    """Build an index below a folder and return what it took; the store `none` forgets every vector.
+
+    Stages of the workers are known where all of it runs in this process: with the serial engine.
+    """
+    clock = Clock()
+    config = config_for("faiss" if store == "none" else store)
+    module, argument = load_plugin("rag.embedders", config.embedder)
+    inner: Embedder = module.open(argument)
+    embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
+    index = _Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
+    index.clock, index.forgets = clock, store == "none"
+    runner = _Engine(open_engine(engine, jobs=jobs), clock, whole=engine == "serial")
+    summarise = cast(Summariser, _Summariser(open_summariser(config, cache=folder / "cache"), clock))
+    started, clocked = time.process_time(), time.perf_counter()
+    with ExitStack() as patched:
+        for name, stage in _WORKER.items() if engine == "serial" else ():
+            timed = clock.timed(stage, getattr(rag.ingest, name))
+            patched.enter_context(patch.object(rag.ingest, name, timed))
+        report = rag.ingest.ingest(paths, index, config, engine=runner, embedder=embedder, summarise=summarise)
+    index.save()
+    took = {"seconds": time.process_time() - started, "clock": time.perf_counter() - clocked, "first": runner.first}
+    index.close()
+    return {
+        **took,
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "characters": sum(entry.characters for entry in index.documents),
+        "set_aside": len(report.set_aside),
+        "stages": _stages(clock),
+        "disk": sizes(folder / "index"),
+    }
+
+
+def _stages(clock: Clock) -> dict[str, float]:
+    found = dict(clock.seconds)
+    if "prepare" in found:
+        found["split"] = found.pop("prepare") - sum(found[stage] for stage in _WORKER.values())
+    return {stage: found[stage] for stage in STAGES if stage in found}
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """Return the bytes of an index by what they are: texts, vectors, and the rest."""
+    found = {"texts": 0, "vectors": 0, "rest": 0}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            kind = (
+                "texts" if path.parent.name == "texts" else "rest" if path.suffix in (".jsonl", ".npz") else "vectors"
+            )
+            found[kind] += path.stat().st_size
+    return found
+
+
+def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
+    """Return, for each preset there is, the milliseconds of a question without its embedding, and of the first one."""
+    found: dict[str, Any] = {}
+    made_with = open_index(folder / "index").config
+    for preset in (name for name in PRESETS if name in preset_names()):
+        clock = Clock()
+        module, argument = load_plugin("rag.embedders", made_with.embedder)
+        config = Config.preset(preset, **{name: getattr(made_with, name) for name in INGEST})
+        embedder = _Embedder(module.open(argument), clock)
+        pipeline = Pipeline(config, cache=folder / "cache", embedder=embedder).open(folder / "index")
+        times = [_one_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
+        found[preset] = {"first": 1000 * times[0], "median": 1000 * float(np.median(times[1:]))}
+    return found
+
+
+def _one_query(pipeline: Pipeline, question: str, clock: Clock) -> float:
+    before, started = clock.seconds.get("embed", 0.0), time.process_time()
+    pipeline.search([question])
+    return time.process_time() - started - (clock.seconds.get("embed", 0.0) - before)

@@ -1,0 +1,32 @@
+"""Tables in Markdown, put between the markers of a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemas.errors import ToolkitError
+
+Results = Mapping[str, Any]
+
+
+def fill(text: str, part: str, block: str) -> str:
+    """Return the page with a part's block in the place of the old one."""
+    marked = re.compile(rf"(<!-- scale:{part} -->\n).*?(<!-- /scale:{part} -->)", re.DOTALL)
+    if not marked.search(text):
+        raise ToolkitError(f"the page has no markers <!-- scale:{part} --> … <!-- /scale:{part} -->; put them back")
+    return marked.sub(lambda match: f"{match[1]}{block.strip()}\n{match[2]}", text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def told(results: Results, part: str) -> str:
+    """Return the line that says where a part was measured."""
+    where = results["machines"][part]
+    busy = "quiet" if where["load"] < where["cores"] / 2 else "doing other work, too"
+    return f"*{where['cores']} cores ({where['machine']}), load {where['load']:.1f} before: {busy}.*\n\n"

@@ -1,0 +1,53 @@
+"""Memory from 1 × to 10 × a corpus: what the work takes, and what the index itself does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bench._scale.corpus import documents_of, repeat
+from bench._scale.ingesting import ingest_once
+from bench._scale.process import run_apart
+from engine import track
+
+ONCE = 200
+TIMES = (1, 3, 10)
+STORES = ("none", "faiss", "milvus:lite")
+"""`none` forgets its vectors: what is left is the work itself, and what an index knows of its documents."""
+JOBS = 2
+
+
+def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return the peak memory of the process tree by store and by size."""
+    once = 30 if quick else ONCE
+    stores = [store for store in STORES if store != "milvus:lite" or find_spec("pymilvus")]
+    wanted = [(store, times) for store in stores for times in TIMES]
+    points = [point(source, once, times, store) for store, times in track(wanted, total=len(wanted), label="memory")]
+    return {"once": once, "jobs": JOBS, "points": points}
+
+
+def point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
+    """Return the peak of one ingest with two workers."""
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        paths = repeat(documents_of(source), once * times, folder / "corpus")
+        run = run_apart(ingest_once, paths, folder, store=store, engine="local", jobs=JOBS)
+        found = {"documents": run.value["documents"], "chunks": run.value["chunks"], "seconds": run.value["clock"]}
+        return {"store": store, "times": times, **found, "peak": run.peak}
+
+
+def growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:
+    """Return how a store's peak grows: from first to last as a ratio, and in bytes a document and a chunk."""
+    mine = sorted((p for p in points if p["store"] == store), key=lambda p: float(p["documents"]))
+    if len(mine) < 2:
+        return None
+    first, last = mine[0], mine[-1]
+    more = last["peak"] - first["peak"]
+    return {
+        "ratio": last["peak"] / first["peak"],
+        "document": more / (last["documents"] - first["documents"]),
+        "chunk": more / (last["chunks"] - first["chunks"]),
+    }

@@ -1,0 +1,184 @@
+"""A small explicit cost model: what was measured, times how much there is; every constant has a name and a source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench._scale.chunks import LIMIT_MS, crossing
+from bench._scale.ingesting import PARENT
+from bench._scale.memory import growth
+
+DATE = "November 2026"
+"""When prices and machines were assumed."""
+SIZES = (10**4, 10**6, 10**8)
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number of the model, in words a reader can check."""
+
+    value: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Machines that the work is given to."""
+
+    name: str
+    machines: int
+    cores: int
+    gpus: int
+    ram: float
+    """GB of each machine."""
+    flags: str
+    store: str
+
+
+SETTINGS = (
+    Setting("two cores", 1, 2, 0, 16, "", "faiss"),
+    Setting("one machine with an accelerator", 1, 64, 1, 256, "`--embedder sentence-transformers:…`", "faiss:ivf"),
+    Setting("a cluster", 16, 64, 8, 256, "`--engine ray:…` `--store milvus:URI` `s3://…`", "milvus"),
+)
+
+ASSUMED = {
+    "pages a document": Constant(18, "", "mean of CUAD's contracts"),
+    "chunks a document": Constant(195, "", "mean of CUAD's contracts, 500 characters at most"),
+    "characters a document": Constant(51_000, "", "mean of CUAD's contracts"),
+    "bytes of a PDF": Constant(193_000, "", "mean of CUAD's contracts"),
+    "numbers a vector": Constant(384, "", "the default embedder"),
+    "accelerator": Constant(17_236, "chunks/s", "measured, see “On an accelerator”"),
+    "core": Constant(0.04, "$ an hour", f"assumed, {DATE}, not a quote"),
+    "accelerator's price": Constant(4.0, "$ an hour", f"assumed, {DATE}, not a quote"),
+    "storage": Constant(0.023, "$ a GB and month", f"assumed, {DATE}, not a quote"),
+    "long": Constant(_DAY, "s", "what a step may take before it is said to break"),
+    "disk of a machine": Constant(1000, "GB", "assumed"),
+    "files in a folder": Constant(1_000_000, "", "where listing and backup become the work"),
+}
+
+
+def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
+    """Return the table: what this machine measured, and what is assumed."""
+    documents, last = results["documents"], results["documents"]["ingest"][-1]
+    stages, chunks = last["stages"], last["chunks"]
+    worker = sum(value for stage, value in stages.items() if stage not in PARENT)
+    parent = sum(stages[stage] for stage in PARENT if stage != "embed")
+    convert = documents["convert"]["text"]
+    more = (convert[-1]["peak"] - convert[0]["peak"]) / max(1, convert[-1]["documents"] - convert[0]["documents"])
+    work = growth(results["memory"]["points"], "none")
+    here = "measured here"
+    return {
+        "page": Constant(documents["pdf"]["seconds"], "core s", f"{here}: a page of a PDF read"),
+        "chunk, workers": Constant(worker / chunks, "core s", f"{here}: structure, profile, splitting"),
+        "chunk, one process": Constant(parent / chunks, "core s", f"{here}: summary, index, store, save"),
+        "chunk, cache": Constant(_sorting(last) / chunks, "core s", f"{here}: hashing and the cache of vectors"),
+        "chunk, default embedder": Constant(
+            documents["default_embedder"]["seconds"], "core s", f"{here}: MiniLM, 8-bit, without an accelerator"
+        ),
+        "document in memory": Constant(
+            max(0.0, work["document"] if work else 0.0), "bytes", f"{here}: `--part memory`"
+        ),
+        "document converted": Constant(
+            max(0.0, more), "bytes", f"{here}: peak of the converter, from first to last size"
+        ),
+        **ASSUMED,
+    }
+
+
+def _sorting(last: Mapping[str, Any]) -> float:
+    return float(last["stages"]["embed"])
+
+
+def vector_bytes(numbers: float, store: str) -> float:
+    """Return the bytes that a vector takes in memory: four a number and its key, links or lists besides."""
+    extra = {"faiss": 8, "faiss:fp16": 8, "faiss:ivf": 16, "faiss:hnsw": 8 + 2 * 16 * 4 + 12, "milvus": 16}
+    width = 2 if store == "faiss:fp16" else 4
+    return width * numbers + extra[store]
+
+
+def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
+    """Return hours, GB and dollars for so many documents, each part of them by name."""
+    of = {name: constant.value for name, constant in table.items()}
+    chunks = documents * of["chunks a document"]
+    cores = setting.machines * setting.cores
+    workers = documents * of["pages a document"] * of["page"] + chunks * of["chunk, workers"]
+    alone = chunks * (of["chunk, one process"] + of["chunk, cache"])
+    embed = (
+        chunks / (of["accelerator"] * setting.gpus) if setting.gpus else chunks * of["chunk, default embedder"] / cores
+    )
+    # workers prepare while one process embeds what they have done: the slower of the two decides, not their sum
+    hours = max(workers / cores, alone + embed) / 3600
+    vectors = chunks * vector_bytes(of["numbers a vector"], setting.store)
+    disk = (documents * (of["bytes of a PDF"] + of["characters a document"]) + 2 * vectors) / 1e9
+    machines = hours * (cores * of["core"] + setting.gpus * of["accelerator's price"])
+    return {
+        "chunks": chunks,
+        "workers h": workers / cores / 3600,
+        "one process h": alone / 3600,
+        "embed h": embed / 3600,
+        "hours": hours,
+        "ram GB": (vectors + documents * of["document in memory"]) / 1e9,
+        "disk GB": disk,
+        "once $": machines,
+        "month $": disk * of["storage"],
+    }
+
+
+@dataclass(frozen=True)
+class Break:
+    """Something that no longer works well, from how many documents on, and what mends it."""
+
+    what: str
+    documents: float
+    mend: str
+
+
+def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
+    """Return what breaks on two cores with 16 GB and the default flags, first things first."""
+    of = {name: constant.value for name, constant in table.items()}
+    laptop, per, long = SETTINGS[0], of["chunks a document"], of["long"]
+    slow = crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
+    ram = laptop.ram * 1e9
+    prepared = (of["pages a document"] * of["page"] + per * of["chunk, workers"]) / laptop.cores
+    alone = per * (of["chunk, one process"] + of["chunk, cache"])
+    embedded = per * of["chunk, default embedder"] / laptop.cores
+    found = [
+        Break(f"a query takes over {LIMIT_MS} ms beside its embedding", slow / per, "`--store faiss:ivf`"),
+        Break("embedding takes over a day", long / embedded, "an accelerator; `--embedder sentence-transformers:…`"),
+        Break("reading and splitting take over a day", long / prepared, "`--engine ray:…`, more machines"),
+        Break(
+            f"the flat index fills {laptop.ram:.0f} GB",
+            ram / (per * vector_bytes(of["numbers a vector"], "faiss")),
+            "`--store faiss:fp16` (half of it), `--store milvus:URI`",
+        ),
+        Break("the one process that hands on takes over a day", long / alone, "nothing yet but several indexes"),
+        Break("the corpus fills a disk of 1 TB", of["disk of a machine"] * 1e9 / of["bytes of a PDF"], "`s3://…`"),
+        Break("one folder holds a million files", of["files in a folder"], "an object store: `s3://…`"),
+        Break(
+            "what an index knows of its documents fills memory", _room(ram, of["document in memory"]), "several indexes"
+        ),
+        Break("a bundle's train and gold files fill memory", _room(ram, of["document converted"]), "several bundles"),
+    ]
+    return sorted(found, key=lambda item: item.documents)
+
+
+def _room(memory: float, each: float) -> float:
+    return memory / each if each else math.inf
+
+
+def plain(hours: float) -> str:
+    """Return a time in the unit that a reader thinks in."""
+    for unit, size in (("years", 24 * 365), ("days", 24), ("h", 1)):
+        if hours >= 2 * size:
+            return f"{hours / size:,.0f} {unit}"
+    return f"{60 * hours:.0f} min"
+
+
+def rows(table: Mapping[str, Constant], sizes: Sequence[int] = SIZES) -> list[tuple[int, Setting, dict[str, float]]]:
+    """Return the costs of every size in every setting."""
+    return [(size, setting, cost(size, setting, table)) for size in sizes for setting in SETTINGS]

@@ -1,0 +1,83 @@
+"""The page and its pictures: numbers are written between markers; the words around them stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from bench._scale import blocks, model
+from bench._scale.draw import Chart, Series, draw
+from bench._scale.markdown import Results, fill, table
+
+
+def write(results: Results, out: Path, template: Path) -> list[Path]:
+    """Fill the page's markers with every part there is, draw its pictures, and return what was written."""
+    page = out / "scale.md"
+    text = (page if page.is_file() else template).read_text(encoding="utf-8")
+    written = []
+    for part, (block, pictures) in PARTS.items():
+        if not all(needed in results for needed in _NEEDS.get(part, (part,))):
+            continue
+        text = fill(text, part, block(results))
+        for name, chart in pictures(results).items():
+            path = out / "images" / f"scale-{name}.svg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(draw(chart), encoding="utf-8")
+            written.append(path)
+    page.write_text(text, encoding="utf-8")
+    return [page, *written]
+
+
+def reckoned(results: Results) -> str:
+    """Return the model: its constants, its results, and what breaks."""
+    constants = model.constants(results)
+    rows = [[name, f"{c.value:,.5g}", c.unit, c.source] for name, c in constants.items()]
+    text = table(["constant", "value", "unit", "source"], rows) + "\n"
+    rows = []
+    for size, setting, cost in model.rows(constants):
+        cells = [model.plain(cost[name]) for name in ("workers h", "one process h", "embed h", "hours")]
+        gigabytes = [f"{cost[name]:,.0f}" for name in ("ram GB", "disk GB")]
+        money = [f"{cost[name]:,.0f}" for name in ("once $", "month $")]
+        rows.append([f"{size:,}", setting.name, *cells, *gigabytes, *money])
+    head = [
+        "documents",
+        "on",
+        "workers",
+        "one process",
+        "embedding",
+        "**time**",
+        "memory GB",
+        "disk GB",
+        "$ once",
+        "$ a month",
+    ]
+    text += table(head, rows) + "\n"
+    rows = [
+        [blocks.about(b.documents), b.what, b.mend] for b in model.breaks(results, constants) if b.documents < math.inf
+    ]
+    return text + table(["from about so many documents", "what breaks, on two cores with 16 GB", "what mends it"], rows)
+
+
+def model_pictures(results: Results) -> dict[str, Chart]:
+    """Return hours over documents."""
+    constants = model.constants(results)
+    sizes = [10**power for power in range(3, 9)]
+    names = ("two cores", "one machine", "a cluster")
+    lines = [
+        Series(name, [(size, model.cost(size, setting, constants)["hours"]) for size in sizes], dashed=True)
+        for name, setting in zip(names, model.SETTINGS, strict=True)
+    ]
+    return {"model": Chart("Ingest, reckoned", "documents", "hours", lines, (24.0, "a day"))}
+
+
+Block = Callable[[Results], str]
+Pictures = Callable[[Results], dict[str, Chart]]
+_NEEDS = {"model": ("documents", "chunks", "memory")}
+PARTS: dict[str, tuple[Block, Pictures]] = {
+    "documents": (blocks.documents, blocks.document_pictures),
+    "memory": (blocks.memory, blocks.memory_pictures),
+    "chunks": (blocks.chunks, blocks.chunk_pictures),
+    "workers": (blocks.workers, lambda _: {}),
+    "model": (reckoned, model_pictures),
+}

@@ -1,0 +1,54 @@
+"""One worker and two, in processes and on Ray: how much faster, and which share cannot be shared."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bench._scale.corpus import CONTRACTS, documents_of, repeat
+from bench._scale.ingesting import PARENT, ingest_once
+from bench._scale.process import run_apart
+from engine import track
+
+SIZE = 300
+RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))
+
+
+def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return the seconds of an ingest by kind of document, engine and workers."""
+    size = 24 if quick else SIZE
+    runners = [runner for runner in RUNNERS if runner[0] != "ray" or find_spec("ray")]
+    folders = {"text": source, "pdf": CONTRACTS / "full_contract_pdf"}
+    wanted = [(kind, *runner) for kind in folders for runner in runners]
+    points = []
+    for kind, engine, jobs in track(wanted, total=len(wanted), label="workers", unit="run"):
+        with tempfile.TemporaryDirectory(prefix="scale-") as name:
+            paths = repeat(documents_of(folders[kind]), size, Path(name) / "corpus")
+            run = run_apart(ingest_once, paths, Path(name), engine=engine, jobs=jobs)
+        kept = {key: run.value[key] for key in ("seconds", "clock", "first", "documents", "chunks", "stages")}
+        points.append({"kind": kind, "engine": engine, "jobs": jobs, **kept, "peak": run.peak})
+    return {"size": size, "points": points}
+
+
+def speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
+    """Return how many times as fast the shared run is once its workers have started."""
+    return steady(alone) / steady(shared)
+
+
+def steady(point: dict[str, Any]) -> float:
+    """Return the seconds by the clock from the first document on: starting workers is paid once."""
+    return float(point["clock"] - point["first"])
+
+
+def serial_share(faster: float, workers: int) -> float:
+    """Return the share of the work that was done by one alone, after Amdahl: 0 shares all, 1 nothing."""
+    if workers < 2:
+        return 1.0
+    return min(1.0, max(0.0, (workers / faster - 1) / (workers - 1)))
+
+
+def parent_share(stages: dict[str, float]) -> float:
+    """Return the share of a serial run that stays in one process whatever the number of workers."""
+    return sum(stages.get(stage, 0.0) for stage in PARENT) / sum(stages.values())

@@ -1,0 +1,88 @@
+"""Cost as work grows: documents, chunks, workers, memory; and a model of what lies beyond this machine.
+
+    python -m bench.scale                                    everything, about ten minutes on two free cores
+    python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
+    python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
+    python -m bench.scale --part model                       nothing measured: the model on what is known already
+
+Points go to OUT/scale.json, tables into OUT/scale.md between its markers, pictures to OUT/images/scale-*.svg. A part
+that is not measured keeps its numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench._scale import chunks, documents, memory, page, workers
+from bench._scale.process import machine
+from bench._table import ROOT
+from schemas.errors import ToolkitError
+
+PARTS = ("documents", "memory", "chunks", "workers", "model")
+DOCS = ROOT / "docs"
+
+
+def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
+    """Return what a part found."""
+    if part == "chunks":
+        points = known.get("chunks", {}).get("points", ())
+        if options.points:
+            given = chunks.merged(points, chunks.read_points(options.points))
+            return {"points": given, "vectors": options.points_from}
+        return chunks.measure(options.vectors, quick=options.quick, full=options.full, known=points)
+    measured = {"documents": documents.measure, "memory": memory.measure, "workers": workers.measure}[part]
+    return measured(options.source, quick=options.quick)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, then write the page."""
+    options = _parser().parse_args(arguments)
+    store = options.out / "scale.json"
+    try:
+        results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}
+        options.out.mkdir(parents=True, exist_ok=True)
+        for part in PARTS if options.part == "all" else [options.part]:
+            if part == "model":
+                continue  # it is reckoned anew whenever the page is written
+            where = machine()
+            results[part] = measure(part, options, results)
+            results["machines"][part] = where
+            store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        for path in page.write(results, options.out, DOCS / "scale.md"):
+            print(path)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, rest = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scale",
+        description=what,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--out", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
+    parser.add_argument(
+        "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
+    )
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help=".npy, or the .faiss file of an index")
+    parser.add_argument(
+        "--points", type=Path, metavar="FILE", help="take chunks' points from what bench.stores --csv wrote"
+    )
+    parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
+    parser.add_argument("--full", action="store_true", help="graphs of 310,000 and a million rows, too")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

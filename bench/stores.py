@@ -1,0 +1,212 @@
+"""Index types against exact search on the same vectors in one run: build time, size, speed as ratios, recall.
+
+Times are of the processor, all threads together: on a machine that does other things, too, they say more than
+the clock. A single query keeps one thread busy, so that its time is also what a caller waits on a free machine.
+
+python -m bench.stores --rows 10000 100000
+python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
+python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
+
+Vectors come from a file (.npy, or a .faiss of an index), grown to the rows asked for by moving each one along
+the difference of two others, which keeps the shape of the cloud; without a file, from a mixture of clusters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from bench._table import print_table
+from rag.plugins import load_plugin
+from rag.seams import Keys, Vectors, VectorStore
+
+_STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
+_K = 64
+_SPREAD = 0.35
+"""How far a grown vector lies from the one that it was made of: about as far as chunks of one contract."""
+_WITHIN = (500, 5000)
+_SINGLE = 40
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Return the rows at length one."""
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def read_vectors(path: Path) -> Vectors:
+    """Return the vectors of a file."""
+    if path.suffix == ".npy":
+        return np.asarray(np.load(path), dtype=np.float32)
+    index: Any = faiss.read_index(str(path))  # named: it holds what is inside it
+    vectors: Vectors = faiss.downcast_index(index.index).reconstruct_n(0, index.ntotal)
+    return vectors
+
+
+def mixture(rows: int, width: int, seed: int) -> Vectors:
+    """Return unit vectors in clusters that share most of their directions, as embeddings of texts do."""
+    draw = np.random.default_rng(seed)
+    scales = 1 / np.sqrt(np.arange(1, width + 1, dtype=np.float32))
+    centres = draw.standard_normal((300, width), dtype=np.float32) * scales
+    vectors: Vectors = draw.standard_normal((rows, width), dtype=np.float32)
+    vectors *= 0.7 * scales
+    vectors += centres[draw.integers(0, len(centres), rows)]
+    return unit(vectors)
+
+
+def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
+    """Return so many rows: the first are those given, the others lie near them."""
+    draw = np.random.default_rng(seed)
+    first = base[np.sort(draw.permutation(len(base))[:rows])] if keep else base[:0]
+    grown = np.empty((rows, base.shape[1]), dtype=np.float32)
+    grown[: len(first)] = first
+    for at in range(len(first), rows, 50_000):
+        n = min(50_000, rows - at)
+        one, two, three = (draw.integers(0, len(base), n) for _ in range(3))
+        grown[at : at + n] = unit(base[one] + spread * (base[two] - base[three]))
+    return grown
+
+
+def build(spec: str, folder: Path) -> dict[str, float]:
+    """Fill a store as ingestion does, a few hundred rows at a time, and save it."""
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+    store = _opened(spec, folder, vectors.shape[1])
+    started, clock = time.process_time(), time.perf_counter()
+    for at in range(0, len(vectors), 512):
+        rows = np.asarray(vectors[at : at + 512])
+        store.add(np.arange(at, at + len(rows)), rows)
+    store.save()
+    seconds = {"build s": time.process_time() - started, "build clock s": time.perf_counter() - clock}
+    store.close()
+    size = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
+    return {**seconds, "disk MB": size / 1e6, "build MB": _peak()}
+
+
+def search(spec: str, folder: Path) -> dict[str, float]:
+    """Open a store in a fresh process and search it: one query at a time, many, and within some keys."""
+    queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
+    rows = len(np.load(folder / "vectors.npy", mmap_mode="r"))
+    store = _opened(spec, folder, queries.shape[1])
+    found: dict[str, float] = {}
+    keys = store.search(queries, _K)[1]
+    for k in (10, _K):
+        found[f"recall@{k}"] = _recall(keys, exact, k)
+    found["one ms"] = _each(partial(store.search, k=_K), queries)
+    found["batch ms"] = min(_timed(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
+    for size in _WITHIN:
+        if size < rows:
+            documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
+            within = np.unique((documents[:, None] + np.arange(100)).ravel())
+            found[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
+    found["search MB"] = _peak()
+    store.close()
+    return found
+
+
+def _opened(spec: str, folder: Path, width: int) -> VectorStore:
+    module, argument = load_plugin("rag.stores", spec)
+    (folder / "index").mkdir(exist_ok=True)
+    store: VectorStore = module.open(folder / "index", argument, name="chunk", dimensions=width)
+    return store
+
+
+def _recall(found: Keys, exact: Keys, k: int) -> float:
+    return float(np.mean([len(np.intersect1d(a[:k], b[:k])) / k for a, b in zip(found, exact, strict=True)]))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Return the milliseconds of processor time that some work takes."""
+    started = time.process_time()
+    work()
+    return 1000 * (time.process_time() - started)
+
+
+def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
+    """Return the median of what single queries take."""
+    work(queries[:1])
+    singles = [queries[i : i + 1] for i in range(min(_SINGLE, len(queries)))]
+    return float(np.median([_timed(partial(work, query)) for query in singles]))
+
+
+def _peak() -> float:
+    """Return the most memory this process had, in MB; Linux counts its parent's into `ru_maxrss`, so not from there."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def measure(spec: str, folder: Path) -> dict[str, float]:
+    """Build and search in a process each, so that their memory is their own."""
+    found: dict[str, float] = {}
+    for work in (build, search):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            found |= pool.submit(work, spec, folder).result()
+    return found
+
+
+def compare(rows: int, specs: list[str], base: Vectors, queries: Vectors) -> dict[str, dict[str, float]]:
+    """Measure each store on the same rows."""
+    vectors = grow(base, rows, 1)
+    nearest = faiss.knn(queries, vectors, _K, metric=faiss.METRIC_INNER_PRODUCT)[1]
+    points: dict[str, dict[str, float]] = {}
+    for spec in specs:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            np.save(folder / "vectors.npy", vectors)
+            np.save(folder / "queries.npy", queries)
+            np.save(folder / "exact.npy", nearest)
+            points[spec] = measure(spec, folder)
+            print(f"{rows} rows, {spec}: done", file=sys.stderr)
+    return points
+
+
+def show(rows: int, points: dict[str, dict[str, float]]) -> None:
+    """Print what was measured; times of searches also as parts of the first store's."""
+    columns = list(dict.fromkeys(name for found in points.values() for name in found))
+    first = next(iter(points.values()))
+    table = []
+    for spec, found in points.items():
+        cells = [f"{found[name]:.4g}" if name in found else "" for name in columns]
+        ratio = [f"{found[name] / first[name]:.3f}" for name in ("one ms", "batch ms")]
+        table.append([spec, *cells, *ratio])
+    print_table(f"{rows} rows, k = {_K}", ["store", *columns, "one / first", "batch / first"], table)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure every store at every size."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.stores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[20_000], metavar="N")
+    parser.add_argument("--stores", nargs="+", default=list(_STORES), metavar="STORE")
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help=".npy, or the .faiss file of an index")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help=".npy (default: made from the vectors)")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="append the points to this file")
+    options = parser.parse_args(argv)
+    base = read_vectors(options.vectors) if options.vectors else mixture(20_000, 384, 1)
+    queries = read_vectors(options.queries)[:200] if options.queries else grow(base, 200, 2, spread=0.6, keep=False)
+    for rows in options.rows:
+        points = compare(rows, options.stores, base, queries)
+        show(rows, points)
+        if options.csv:
+            with options.csv.open("a", encoding="utf-8", newline="") as file:
+                lines = [(rows, spec, what, f"{value:.6g}") for spec, v in points.items() for what, value in v.items()]
+                csv.writer(file).writerows(lines)
+
+
+if __name__ == "__main__":
+    main()

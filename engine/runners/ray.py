@@ -1,0 +1,164 @@
+"""Ray tasks: a cluster of our own on this machine, or one that is there; docs/engines.md says why not Ray Data."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import ray
+from ray import cloudpickle
+from ray import exceptions as faults
+from ray._private import ray_constants
+from ray._private import worker as driver
+
+import engine
+from engine.outcome import AHEAD, TRIES, Outcome, attempt, worker_died
+from schemas.errors import ServiceError, ToolkitError
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+ROOMS = ("schemas", "evidence", "engine", "hub", "converters", "rag")
+"""The packages that a cluster is sent, so that its workers run this code and no other version of it."""
+
+_DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
+"""A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
+_PATIENCE = 10.0
+"""Seconds that the head of a cluster may take to answer."""
+_log = logging.getLogger(__name__)
+
+
+class Runner:
+    """Applies the function in the workers of a Ray cluster."""
+
+    takes_address = True
+
+    def __init__(self, *, jobs: int | None = None, address: str = "") -> None:
+        self.jobs, self.address = jobs, address or "local"
+
+    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
+        """Yield one outcome per item, in order; an item that keeps killing its worker is set aside."""
+        connect(self.address, self.jobs)
+        work = _Work(function)
+        flight: deque[_Sent] = deque()
+        room = self._room()
+        try:
+            for item in items:
+                flight.append(_Sent(item, work.send(item)))
+                if len(flight) >= room:
+                    yield work.outcome(flight.popleft())
+            while flight:
+                yield work.outcome(flight.popleft())
+        finally:
+            for sent in flight:
+                with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                    ray.cancel(sent.ref, force=True)
+
+    def _room(self) -> int:
+        """Return how many items may be under way: done but not yielded, running, or waiting for a worker."""
+        processors = int(ray.cluster_resources().get("CPU", 1)) or 1
+        jobs = self.jobs or processors
+        # a cluster with more processors than we may use would run at once whatever is sent ahead
+        return jobs * AHEAD if processors <= jobs else jobs
+
+
+class _Sent(NamedTuple):
+    item: Any
+    ref: Any
+
+
+class _Work:
+    """A function that the cluster has, once for all items."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = ray.put(function)
+        self._folder = str(Path.cwd())
+        # Ray's own retries are off: it would try an item for ever that the system kills for want of memory
+        self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
+
+    def send(self, item: Any) -> Any:
+        """Return the reference to an item's outcome to be."""
+        return self._task.remote(self._function, item, self._folder)
+
+    def outcome(self, sent: _Sent) -> Outcome[Any]:
+        """Return an item's outcome, tried again where its worker died."""
+        ref = sent.ref
+        for tried in range(1, TRIES + 1):
+            try:
+                outcome: Outcome[Any] = cloudpickle.loads(ray.get(ref))
+                return outcome
+            except _DIED as error:
+                _log.debug("try %d of %s: %s", tried, sent.item, error)
+                if tried < TRIES:
+                    ref = self.send(sent.item)
+            except faults.RayTaskError:
+                raise  # a bug: it carries the worker's traceback
+            except (faults.RayError, ConnectionError) as error:
+                raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
+        return worker_died(sent.item)
+
+
+def _apply(function: Callable[[In], Out], item: In, folder: str) -> bytes:
+    """Run in a worker: in the folder that relative paths are meant from.
+
+    The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
+    """
+    with suppress(OSError):  # not on this machine: then paths had better be absolute
+        os.chdir(folder)
+    data: bytes = cloudpickle.dumps(attempt(function, item))
+    return data
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+def connect(address: str, jobs: int | None) -> None:
+    """Start a cluster or join one, unless this process is in one already; Ray leaves or ends it with the process."""
+    if ray.is_initialized():
+        return
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about GPUs that nobody asked for
+    driver.print_to_stdstream = _to_log  # Ray tells of dead workers on stdout, which carries results only
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address == "local":
+            # as Ray does on macOS: its servers listen on the loopback interface alone
+            ray_constants.ENABLE_RAY_CLUSTER = False
+            ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
+        else:
+            _knock(address)
+            ray.init(address, runtime_env={"py_modules": _packages()}, **quiet)
+    except ImportError as error:
+        raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise ServiceError(
+            f"--engine ray:{address}: no cluster there ({_first_line(error)}); "
+            "start one with 'ray start --head', or let --engine ray start its own"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """Raise at once where nobody listens: Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+
+
+def _packages() -> list[str]:
+    root = Path(engine.__file__).parent.parent
+    return [str(root / name) for name in ROOMS]
+
+
+def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
+    for line in data.get("lines", ()):
+        _log.debug("%s: %s", data.get("pid"), line)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,230 @@
+"""The words of chunks: which chunk has which word how often, in postings, for BM25 and what is made of it.
+
+A word is kept as a 32-bit digest of its stem, so there is no vocabulary to hold, to merge or to renumber. Two words
+of a collection that share a digest are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
+Ten million entries (310,000 chunks) take 50 MB.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag.language.words import content_words
+from rag.seams import Keys, Vectors
+from rag.stores._ranking import ranked
+from schemas.errors import BundleError
+
+Terms = npt.NDArray[np.uint32]
+Counts = npt.NDArray[np.float32]
+
+SATURATION = 1.2
+"""BM25's k1: how soon a word that comes again stops counting; the textbook value."""
+LENGTH = 0.5
+"""BM25's b: chunks are cut to one size, so their lengths say less than the textbook's 0.75 supposes."""
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_MOST = 255
+"""Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
+
+
+def terms(text: str) -> list[str]:
+    """Return the stems of the words that carry meaning, then the numbers; repeats included."""
+    return content_words(text) + _NUMBER.findall(text)
+
+
+@lru_cache(maxsize=1 << 17)
+def digest(term: str) -> int:
+    """Return the number that a term is kept under."""
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
+    """Return BM25's idf of terms that so many of `total` chunks have: rare words weigh more, and none below nothing."""
+    return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
+
+
+class Words:
+    """The words of chunks under the chunks' keys; changes are in memory until `save`."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._keys: Keys = np.zeros(0, np.int64)
+        self._lengths: npt.NDArray[np.uint16] = np.zeros(0, np.uint16)
+        self._terms: Terms = np.zeros(0, np.uint32)
+        """Each term that occurs, in order; its postings are `_rows[_ends[i - 1] : _ends[i]]`."""
+        self._ends: Keys = np.zeros(0, np.int64)
+        self._rows: Terms = np.zeros(0, np.uint32)
+        self._counts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._new: list[tuple[Keys, list[Counter[int]]]] = []
+        self._mean = 1.0
+
+    def __len__(self) -> int:
+        return len(self._keys) + sum(len(keys) for keys, _ in self._new)
+
+    # ---------------------------------------------------------------- changing them
+
+    def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
+        """Add chunks; a key is above all that were added before."""
+        found = [Counter(map(digest, terms(text))) for text in texts]
+        self._new.append((np.asarray(keys, np.int64), found))
+
+    def remove(self, keys: Sequence[int] | Keys) -> None:
+        """Remove chunks; keys that are not there are passed over."""
+        self._join()
+        kept = ~np.isin(self._keys, np.asarray(keys, np.int64))
+        places = np.cumsum(kept) - 1
+        entries = kept[self._rows]
+        owners = np.repeat(self._terms, np.diff(self._ends, prepend=0))[entries]
+        self._keys, self._lengths = self._keys[kept], self._lengths[kept]
+        self._post(owners, places[self._rows[entries]].astype(np.uint32), self._counts[entries])
+
+    def _join(self) -> None:
+        """Merge what was added since the last look into the postings."""
+        if not self._new:
+            return
+        added, self._new = self._new, []
+        first = len(self._keys)
+        found = [counter for _, counters in added for counter in counters]
+        sizes = [len(counter) for counter in found]
+        total = sum(sizes)
+        owners = np.fromiter((term for counter in found for term in counter), np.uint32, total)
+        counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
+        rows = np.repeat(np.arange(first, first + len(found), dtype=np.uint32), sizes)
+        lengths = [min(counter.total(), 0xFFFF) for counter in found]
+        self._keys = np.concatenate([self._keys, *(keys for keys, _ in added)])
+        if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
+            raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
+        self._lengths = np.concatenate([self._lengths, np.array(lengths, np.uint16)])
+        before = np.repeat(self._terms, np.diff(self._ends, prepend=0))
+        self._post(
+            np.concatenate([before, owners]),
+            np.concatenate([self._rows, rows]),
+            np.concatenate([self._counts, counts]),
+        )
+
+    def _post(self, owners: Terms, rows: Terms, counts: npt.NDArray[np.uint8]) -> None:
+        """Sort entries by term and row."""
+        order = np.lexsort((rows, owners))
+        owners = owners[order]
+        self._rows, self._counts = rows[order], counts[order]
+        self._terms, sizes = np.unique(owners, return_counts=True)
+        self._ends = np.cumsum(sizes).astype(np.int64)
+        self._measure()
+
+    def _measure(self) -> None:
+        self._mean = (float(self._lengths.mean()) if len(self._lengths) else 0.0) or 1.0
+
+    # ---------------------------------------------------------------- on disk
+
+    def save(self) -> None:
+        """Write everything to the path; the same words give the same bytes."""
+        self._join()
+        if self.path is None:
+            raise BundleError("these words have no file; open them with a path")
+        np.savez(
+            self.path,
+            keys=self._keys,
+            lengths=self._lengths,
+            terms=self._terms,
+            ends=self._ends,
+            rows=self._rows,
+            counts=self._counts,
+        )
+
+    # ---------------------------------------------------------------- looking
+
+    def lengths(self, keys: Keys) -> Counts:
+        """Return how many terms each chunk has; 0 for one that is not there."""
+        self._join()
+        rows, here = self._places(keys)
+        found = np.zeros(len(keys), np.float32)
+        found[here] = self._lengths[rows[here]]
+        return found
+
+    def rarity(self, asked: Sequence[str]) -> Counts:
+        """Return BM25's idf of each term over the whole collection: rare words weigh more."""
+        self._join()
+        return rarity(np.array([len(self._postings(term)[0]) for term in asked], np.int64), len(self._keys))
+
+    def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
+        """Return how often each chunk of `keys` (in order) has each term: a row a chunk, a column a term."""
+        self._join()
+        rows, here = self._places(keys)
+        found = np.zeros((len(keys), len(asked)), np.float32)
+        if not len(keys) or not here.any():
+            return found
+        places = np.flatnonzero(here)
+        wanted = rows[places].astype(np.uint32)
+        for column, term in enumerate(asked):
+            posted, counts = self._postings(term)
+            low, high = np.searchsorted(posted, [wanted[0], wanted[-1] + 1])
+            at = np.minimum(np.searchsorted(wanted, posted[low:high]), len(wanted) - 1)
+            hits = wanted[at] == posted[low:high]
+            found[places[at[hits]], column] = counts[low:high][hits]
+        return found
+
+    def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
+        """Return BM25 of each chunk of `keys` (in order) for each term apart, before the term's rarity is counted."""
+        return self._bm25(self.frequencies(asked, keys), self.lengths(keys)[:, None])
+
+    def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
+        """Return BM25 of each chunk of `keys` (in order)."""
+        return self.evidence(asked, keys) @ self.rarity(asked)
+
+    def search(self, asked: Sequence[str], k: int) -> tuple[Vectors, Keys]:
+        """Return scores and keys of the k chunks of all that score highest by BM25, best first."""
+        self._join()
+        total = np.zeros(len(self._keys), np.float32)
+        for term, weight in zip(asked, self.rarity(asked), strict=True):
+            rows, counts = self._postings(term)
+            total[rows] += weight * self._bm25(counts.astype(np.float32), self._lengths[rows].astype(np.float32))
+        some = np.flatnonzero(total)
+        if len(some) > k:
+            some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
+        scores, keys = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
+        return scores[0], keys[0]
+
+    def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
+        norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
+        found: Counts = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
+        return found
+
+    def _postings(self, term: str) -> tuple[Terms, npt.NDArray[np.uint8]]:
+        number = np.uint32(digest(term))
+        at = int(np.searchsorted(self._terms, number))
+        if at == len(self._terms) or self._terms[at] != number:
+            return self._rows[:0], self._counts[:0]
+        window = slice(int(self._ends[at - 1]) if at else 0, int(self._ends[at]))
+        return self._rows[window], self._counts[window]
+
+    def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
+        if not len(self._keys):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+        rows = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return rows, self._keys[rows] == keys
+
+
+def open_words(path: Path) -> Words:
+    """Open the words in a file, or begin with none."""
+    words = Words(path)
+    if not path.is_file():
+        return words
+    try:
+        with np.load(path) as stored:
+            words._keys, words._lengths = stored["keys"], stored["lengths"]
+            words._terms, words._ends = stored["terms"], stored["ends"]
+            words._rows, words._counts = stored["rows"], stored["counts"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
+    words._measure()
+    return words

@@ -1,0 +1,43 @@
+"""A model that reads question and passage together: `cross-encoder:MODEL`, by its name on the Hub or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemas.errors import ToolkitError
+
+try:
+    from sentence_transformers import CrossEncoder
+except ImportError as error:
+    raise ToolkitError("the reranker cross-encoder needs an extra: pip install 'exhibit-rag[st]'") from error
+
+
+def open(argument: str | None) -> CrossEncoderReranker:
+    """Return the model of that name or in that folder."""
+    if not argument:
+        raise ToolkitError("cross-encoder: which model? For instance cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2")
+    return CrossEncoderReranker(argument)
+
+
+class CrossEncoderReranker:
+    """A cross-encoder of sentence-transformers."""
+
+    def __init__(self, model: str) -> None:
+        try:
+            self._model = CrossEncoder(model)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ToolkitError(f"cross-encoder:{model}: cannot be loaded: {reason}") from error
+        self.name = f"cross-encoder:{model}"
+
+    def score(self, question: str, passages: Sequence[str]) -> list[float]:
+        """Return the model's score of each passage, in order."""
+        pairs = [(_clean(question), _clean(passage)) for passage in passages]
+        if not pairs:
+            return []
+        return [float(score) for score in self._model.predict(pairs, show_progress_bar=False)]
+
+
+def _clean(text: str) -> str:
+    # a tokenizer takes no half of a surrogate pair, which a damaged PDF may hold
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,71 @@
+"""A rerank server: `http:MODEL@URL` or `http:URL`; its key, if it needs one, in RERANK_API_KEY.
+
+It is asked as most are: `{"model", "query", "documents"}`, and replies `{"results": [{"index", "relevance_score"}]}`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from schemas.errors import ServiceError, ToolkitError
+
+_TIMEOUT = 60.0
+_KEY = "RERANK_API_KEY"
+
+
+def open(argument: str | None) -> HttpReranker:
+    """Return the server of that address."""
+    model, at, address = (argument or "").rpartition("@http")
+    address = f"http{address}" if at else address
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host or url.username:
+        raise ToolkitError(
+            "http: which server? It looks like http:MODEL@https://host/v1/rerank (no password in it; RERANK_API_KEY)"
+        )
+    return HttpReranker(url, model)
+
+
+class HttpReranker:
+    """A server that scores passages; one that fails, or leaves a passage out, is an error that says so."""
+
+    def __init__(self, url: httpx.URL, model: str) -> None:
+        self._url = url
+        self._model = model
+        key = os.environ.get(_KEY, "").strip()
+        self._client = httpx.Client(timeout=_TIMEOUT, headers={"Authorization": f"Bearer {key}"} if key else {})
+        self._where = f"{url.host}{url.path}"
+        self.name = f"http:{model or self._where}"
+
+    def score(self, question: str, passages: Sequence[str]) -> list[float]:
+        """Return the server's score of each passage, in order."""
+        if not passages:
+            return []
+        body: dict[str, Any] = {"query": question, "documents": list(passages), "top_n": len(passages)}
+        if self._model:
+            body["model"] = self._model
+        try:
+            reply = self._client.post(self._url, json=body)
+        except (httpx.HTTPError, UnicodeEncodeError) as error:
+            raise ServiceError(f"{self._where}: no reply ({type(error).__name__}); is the reranker running?") from None
+        if reply.status_code != 200:
+            raise ServiceError(f"{self._where}: status {reply.status_code}; check the address and {_KEY}")
+        return self._read(reply, len(passages))
+
+    def _read(self, reply: httpx.Response, count: int) -> list[float]:
+        scores: dict[int, float] = {}
+        try:
+            for result in reply.json()["results"]:
+                scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ServiceError(f"{self._where}: the reply is not results with an index and a score") from None
+        if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
+            raise ServiceError(f"{self._where}: {count} passages were sent, and not each got one score")
+        return [scores[index] for index in range(count)]

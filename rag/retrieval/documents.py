@@ -1,0 +1,275 @@
+"""Which documents a query means: evidence from names, as a distribution that is flat where the query names none.
+
+A word of a name that stands in `df` of `N` documents makes each of them N/df times as likely to be meant, so its weight
+is log(N/df). It is looked for where documents are named, and counts once, at the most telling place. The sum over the
+words is the log-likelihood of a document up to a constant: normalised, it is how sure one may be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag.retrieval.naming import Word, acronyms, file_words, pairs, proper_counts, words
+from rag.retrieval.postings import Numbers, Postings
+from rag.retrieval.understand import Query
+from rag.seams import Profile
+from rag.structure.profile import AGREED
+
+Weights = npt.NDArray[np.float64]
+
+FILE = "documents.npz"
+_OPENING = 3000
+"""Characters of a first page: the title, the parties, the recitals."""
+_STATED = 6000
+"""How far into a document its title may stand; a title that does not stand there was read off the file's name."""
+_FIELDS = ("stated", "initials", "opening", "pairs", "proper", "file")
+
+_INITIALS = 0.8
+"""An acronym is shared by more names than are in the collection."""
+_FIRST_PAGE = 0.5
+"""Many words stand on a first page that name nothing."""
+_HALF = 1.0
+"""Mentions in running text that count half: a company is named once in its competitor's contract, often in its own."""
+_PLAIN = 0.5
+"""A word in lower case describes (`reseller`), one in capitals names."""
+_MENTION = 0.5
+"""A word that looks like a name counts when fewer than √N documents hold it: defined terms stand in more."""
+_PAIR = 1.0
+"""`No. 3` on a first page is as good as a word that rare."""
+_OTHER_KIND = 2.3
+"""A document of another kind is ten times less likely: so often is a kind misread or loosely said."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How likely each document is meant: `log_weights` of `numbers`, whose exponentials sum to one."""
+
+    numbers: Numbers
+    log_weights: Weights
+    evidence: dict[str, Weights] = field(default_factory=dict)
+    """What each signal gave each document."""
+
+    @property
+    def sure(self) -> float:
+        """The likelihood of the likeliest document; 1 over their number when nothing is known."""
+        return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
+
+    def best(self, mass: float = 0.99, most: int = 50) -> list[int]:
+        """Return the likeliest documents that together have a share of the mass, best first."""
+        order = np.argsort(-self.log_weights, kind="stable")[:most]
+        before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
+        return [int(number) for number in self.numbers[order[before < mass]]]
+
+    def adding(self, name: str, given: Weights) -> Choice:
+        """Return the choice with one more signal, in natural logarithms, one for each document in order."""
+        return Choice(self.numbers, _normalised(self.log_weights + given), {**self.evidence, name: given})
+
+    def trace(self, most: int = 3) -> dict[str, Any]:
+        """Return the likeliest documents with their likelihood and what each signal gave them."""
+        shown = {}
+        for at in np.argsort(-self.log_weights, kind="stable")[:most]:
+            gave = {name: round(float(given[at]), 2) for name, given in self.evidence.items() if given[at]}
+            shown[int(self.numbers[at])] = {"weight": round(float(np.exp(self.log_weights[at])), 4), **gave}
+        return {"sure": round(self.sure, 4), "documents": shown}
+
+
+class Documents:
+    """The words by which documents can be named; about 5 kB a document in memory."""
+
+    def __init__(self) -> None:
+        self._fields = {name: Postings() for name in _FIELDS}
+        self._kinds: dict[int, str] = {}
+        self._runs: dict[int, str] = {}
+        self._layout: _Layout | None = None
+
+    # ---------------------------------------------------------------- what is in it
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    @property
+    def numbers(self) -> Numbers:
+        """The documents' numbers, in order."""
+        return self._laid_out().numbers
+
+    @property
+    def nbytes(self) -> int:
+        """What the tables take in memory."""
+        return sum(table.nbytes for table in self._fields.values())
+
+    def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
+        """Add a document under a number that is not taken."""
+        run, in_file = file_words(filename)
+        opening = list(words(text[:_OPENING]))
+        title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
+        stated = Counter(word.term for name in (title, *profile.parties) for word in words(name))
+        counts = {
+            "stated": stated,
+            "initials": Counter(short for name in (title, *profile.parties) for short in acronyms(name)),
+            "opening": Counter(word.term for word in opening),
+            "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
+            "proper": proper_counts(text),
+            "file": Counter(in_file),
+        }
+        for name, table in self._fields.items():
+            table.add(number, counts[name])
+        self._kinds[number], self._runs[number], self._layout = profile.kind, run, None
+
+    def remove(self, number: int) -> None:
+        """Forget a document; it is as if it had never been added."""
+        for table in self._fields.values():
+            table.remove(number)
+        del self._kinds[number], self._runs[number]
+        self._layout = None
+
+    def save(self, folder: Path) -> None:
+        """Write everything; the same documents give the same bytes."""
+        order = sorted(self._kinds)
+        about = {"numbers": order, "kinds": [self._kinds[n] for n in order], "runs": [self._runs[n] for n in order]}
+        arrays = {f"{name}.{part}": array for name in _FIELDS for part, array in self._fields[name].arrays().items()}
+        packed = json.dumps(about, ensure_ascii=True).encode()
+        np.savez(folder / FILE, about=np.frombuffer(packed, dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def open(cls, folder: Path) -> Documents:
+        """Read what was saved."""
+        found = cls()
+        with np.load(folder / FILE, allow_pickle=False) as file:
+            about = json.loads(file["about"].tobytes())
+            for name in _FIELDS:
+                found._fields[name] = Postings.of({p: file[f"{name}.{p}"] for p in ("terms", "numbers", "counts")})
+        found._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
+        found._runs = dict(zip(about["numbers"], about["runs"], strict=True))
+        return found
+
+    def _laid_out(self) -> _Layout:
+        if self._layout is None:
+            self._layout = _Layout(self._kinds, self._runs)
+        return self._layout
+
+    # ---------------------------------------------------------------- choosing
+
+    def score(self, query: Query, *, filenames: bool = True) -> Choice:
+        """Return how likely each document is meant; all alike when the query names none."""
+        layout = self._laid_out()
+        if not len(self):
+            return Choice(layout.numbers, np.zeros(0))
+        typed = list(words(query.names))
+        lower = query.names.islower()  # a question typed in lower case alone tells nothing by it
+        given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
+        named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
+        joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
+        phrases = np.zeros(len(self))
+        for pair, (first, second) in joined.items():
+            # two words in a row count for what they tell beyond each by itself
+            more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
+            phrases += self._certain(more, query)
+        kind = self._kind(query.kind)
+        evidence = {"names": named, "phrases": phrases, "kind": kind}
+        return Choice(layout.numbers, _normalised(named + phrases + kind), evidence)
+
+    def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
+        """Return what a word gives each document; one that is nowhere is looked for as two, `AGProjects`."""
+        whole = self._term(word.term, capital=word.capital, lower=lower, filenames=filenames)
+        if not whole.any() and len(word.term) >= _JOINED:
+            whole = self._pair(word.term)
+        if word.parts and not whole.any():
+            for part in word.parts:
+                whole = whole + self._term(part, capital=True, lower=lower, filenames=filenames)
+        return whole if word.capital or lower else _PLAIN * whole
+
+    def _certain(self, given: Weights, query: Query) -> Weights:
+        """Return what counts: of words in a question that merely look like names, those that few documents hold."""
+        least = 0.0 if query.apart else _MENTION * math.log(len(self) + 1)
+        return np.where(given > least, given, 0.0)
+
+    def _term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
+        """Return what a word gives each document at the most telling place where it stands."""
+        given = np.zeros(len(self))
+        # a word cannot tell more than it does in running text, written as the query writes it: `and` is rare in titles
+        limit = self._rarity(len(self._fields["proper" if capital else "opening"].find(term)[0]))
+        self._place(given, "stated", term, limit)
+        self._place(given, "opening", term, limit, weight=_FIRST_PAGE)
+        self._place(given, "proper", term, limit, half=_HALF)
+        if capital or lower:
+            self._place(given, "initials", term, limit, weight=_INITIALS)
+        if filenames:
+            self._place(given, "file", term, limit)
+            rows = self._laid_out().rows_with(term)
+            given[rows] = np.maximum(given[rows], min(limit, self._rarity(len(rows))))
+        return given
+
+    def _pair(self, joined: str) -> Weights:
+        """Return what two words in a row give each document on whose first page they stand so."""
+        given = np.zeros(len(self))
+        self._place(given, "pairs", joined, math.inf, weight=_PAIR)
+        return given
+
+    def _place(
+        self, given: Weights, name: str, term: str, limit: float, *, weight: float = 1.0, half: float = 0.0
+    ) -> None:
+        """Raise what a word gives the documents that hold it at a place, to a limit; to half of it for `half` times."""
+        numbers, counts = self._fields[name].find(term)
+        most = weight * min(limit, self._rarity(len(numbers)))
+        if most <= 0:
+            return
+        rows = np.searchsorted(self._laid_out().numbers, numbers)
+        given[rows] = np.maximum(given[rows], most * (counts / (counts + half)))
+
+    def _rarity(self, holders: int) -> float:
+        return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
+
+    def _kind(self, kind: str) -> Weights:
+        """Return what the kind that is meant gives each document; an agreement may be of any kind that is agreed."""
+        if not kind:
+            return np.zeros(len(self))
+        meant = AGREED if kind == "contract" else {kind}
+        return np.array([0.0 if found in meant or not found else -_OTHER_KIND for found in self._laid_out().kinds])
+
+
+class _Layout:
+    """Documents as rows, and their files' names as one string, where a name written without spaces can be found."""
+
+    def __init__(self, kinds: dict[int, str], runs: dict[int, str]) -> None:
+        self.numbers: Numbers = np.array(sorted(kinds), dtype=np.int64)
+        self.kinds = [kinds[number] for number in sorted(kinds)]
+        lines = [runs[number] for number in sorted(runs)]
+        self._text = "\n".join(lines)
+        self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
+
+    def rows_with(self, term: str) -> Numbers:
+        """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
+        if len(term) < _JOINED:
+            return np.zeros(0, dtype=np.int64)
+        found, at = [], self._text.find(term)
+        while at >= 0:
+            found.append(at)
+            at = self._text.find(term, at + len(term))
+        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(found, dtype=np.int64), side="right") - 1)
+        return rows
+
+
+_JOINED = 4
+"""Letters a word needs to be looked for inside a longer one: `inc` is in `since`."""
+
+
+def _normalised(scores: Weights) -> Weights:
+    """Return logarithms whose exponentials sum to one."""
+    if not len(scores):
+        return scores
+    shifted = scores - scores.max()
+    weights: Weights = shifted - np.log(np.exp(shifted).sum())
+    return weights
+
+
+def _stands_in(title: str, opening: str) -> bool:
+    wanted = [word.term for word in words(title)]
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(word.term for word in words(opening))} "

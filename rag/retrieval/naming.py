@@ -1,0 +1,93 @@
+"""The words that names are made of, folded so that `MOËT's`, `Moet` and `moet` are one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from urllib.parse import unquote
+
+_WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ENDING = re.compile(r"\.(?:pdf|txt|json|html?|md|docx?)\b", re.IGNORECASE)
+_CAPITAL = re.compile(
+    r"([.!?:;•\n\r][\W_]{0,6}|\A[\W_]{0,6})?(?<![^\W_])((?=[^\W_]*[^\W\d_a-z])[^\W_]+(?:['’ʼ][^\W_]+)?)"
+)
+"""A word with a capital in it, and what stands before it when that may be the reason."""
+_NON = re.compile(r"non(?=[a-z]{5})")
+_NEAR = 2
+"""Signs between two words of one name: a full stop or a comma, and a space."""
+_FORMAL = frozenset("of and the for in de du e & to a an by".split())
+"""What an acronym leaves out."""
+
+
+class Word(NamedTuple):
+    """A word of a name as it is compared, and where it stands."""
+
+    term: str
+    capital: bool
+    start: int
+    end: int
+    parts: tuple[str, ...] = ()
+    """`AGProjects` is ag and projects: looked for where the whole is nowhere."""
+
+
+def fold(text: str) -> str:
+    """Return a text in lower case without accents."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text)
+    return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
+
+
+def words(text: str) -> Iterator[Word]:
+    """Yield the words of a text in order, without their possessive endings."""
+    for match in _WORD.finditer(text):
+        raw = match[0].replace("’", "'").replace("ʼ", "'")
+        raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
+        parts = tuple(fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+        term = fold(raw)
+        split = _NON.match(term)
+        if split:  # "Nondisclosure" is "Non-Disclosure"
+            yield Word("non", raw[0].isupper(), match.start(), match.start() + 3)
+            yield Word(term[3:], raw[0].isupper(), match.start() + 3, match.end())
+        elif term:
+            capital = raw[0].isupper() or any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
+            yield Word(term, capital, match.start(), match.end(), parts if len(parts) > 1 else ())
+
+
+def proper_counts(text: str) -> Counter[str]:
+    """Return how often each word is written as a name: in capitals, and not because a sentence or a line begins."""
+    raw = Counter(word for fresh, word in _CAPITAL.findall(text) if not fresh)
+    counts: Counter[str] = Counter()
+    for written, count in raw.items():
+        for word in words(written):
+            counts[word.term] += count
+    return counts
+
+
+def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
+    """Yield the neighbours that are both written as names or figures (`No. 3`), or all when there are no capitals."""
+    for first, second in pairwise(row):
+        named = all(word.capital or word.term.isdigit() for word in (first, second))
+        if (named or lower) and second.start - first.end <= _NEAR:
+            yield first, second
+
+
+def acronyms(name: str) -> set[str]:
+    """Return the initials a name goes by: `First Nations Health Authority` is fnha; a legal form may be left out."""
+    terms = [word.term for word in words(name) if word.term not in _FORMAL]
+    initials = "".join(term[0] for term in terms)
+    return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
+
+
+def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
+    """Return a file's name without its folder and ending: as one run of letters, and as words."""
+    stem = _ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
+    terms: list[str] = []
+    for word in words(stem.replace("||", " ")):
+        terms += (word.term, *word.parts)
+    return "".join(word.term for word in words(stem)), tuple(dict.fromkeys(terms))

@@ -1,0 +1,219 @@
+"""Passages within the likely documents: dense and lexical evidence, headings and neighbours, fused.
+
+Each kind of evidence is counted in standard deviations among the chunks that are compared, so that none needs to
+know the scale of another: a cosine and a BM25 score have none in common. docs/retrieval.md has what each step gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evidence import Span
+from rag.lexical import Words, rarity, terms
+from rag.retrieval.extents import Extents
+from rag.seams import Keys, Vectors, VectorStore
+
+Scores = npt.NDArray[np.float32]
+
+KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
+"""The columns of a table of chunks."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each kind of evidence counts, in standard deviations; 0 switches it off."""
+
+    lexical: float = 0.5
+    """The question's words, rare ones first: half of the dense evidence, as single words know less than meaning."""
+    heading: float = 0.15
+    """The question's words in the headings above."""
+    neighbours: float = 0.2
+    """The chunks before and after: an answer is seldom alone, and a chunk's edges are chance."""
+    section: float = 0.6
+    """The best chunk of the section: the rest of a clause follows its best part; the best of all stays the best."""
+    document: float = 2.0
+    """The log-weight of the document: one half as likely must have a passage better by 1.4."""
+    pool: int = 256
+    """Where no document is known: so many chunks are compared by either kind of evidence."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """What passages are looked for in: a table of chunks, and the evidence that there is on them."""
+
+    table: Keys
+    """key, document, start, end, page, section: in the order of keys; documents' numbers grow with them."""
+    store: VectorStore
+    words: Words
+    text: Callable[[int], str]
+    """The text of a document, by number."""
+    headings: Words | None = None
+    """The words of the headings above each section, under `section_key`."""
+
+    def rows(self, numbers: Sequence[int]) -> Keys:
+        """Return the rows of some documents' chunks, in order."""
+        owners = np.ascontiguousarray(self.table[:, DOCUMENT])
+        lows, highs = np.searchsorted(owners, numbers), np.searchsorted(owners, numbers, side="right")
+        spans = [np.arange(low, high) for low, high in sorted(zip(lows.tolist(), highs.tolist(), strict=True))]
+        return np.concatenate(spans) if spans else np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch of a document that may answer, and the row of the chunk it was grown from."""
+
+    document: int
+    span: Span
+    score: float
+    row: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """Passages, best first, and what led to them."""
+
+    passages: tuple[Passage, ...]
+    trace: dict[str, Any] = field(default_factory=dict)
+
+
+def rank_passages(
+    asked: str,
+    vector: Vectors,
+    library: Library,
+    *,
+    documents: Mapping[int, float] | None = None,
+    depth: int = 64,
+    limit: int = 500,
+    weights: Weights | None = None,
+) -> Found:
+    """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
+    weights = weights or Weights()
+    words = sorted(set(terms(asked)))
+    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, weights)
+    if not len(rows):
+        return Found((), {"passages": "no chunk to compare"})
+    owners = library.table[rows, DOCUMENT]
+    groups = np.flatnonzero(np.diff(owners, prepend=-1)) if documents else np.zeros(1, np.int64)
+    evidence = score_rows(words, vector, rows, groups, library, weights)
+    own = evidence["own"]
+    if documents:
+        own = own + weights.document * _log_weights(owners, documents)
+    total = with_context(own, library.table[rows], weights)
+    order = np.argsort(-total, kind="stable")[: 4 * depth]
+    rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
+    extents = Extents(library.table, library.text, dict(zip(rows.tolist(), own.tolist(), strict=True)), limit=limit)
+    ranked = [(int(rows[at]), float(total[at])) for at in order]
+    formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
+    passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
+    return Found(passages, _trace(words, rows, order, evidence, total))
+
+
+def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:
+    """Return each row's log-weight of its document, 0 for the likeliest."""
+    numbers, place = np.unique(owners, return_inverse=True)
+    found = np.array([documents[int(number)] for number in numbers], np.float32)
+    away: Scores = (found - found.max())[place]
+    return away
+
+
+# ---------------------------------------------------------------- evidence
+
+
+def score_rows(
+    words: Sequence[str], vector: Vectors, rows: Keys, groups: Keys, library: Library, weights: Weights
+) -> dict[str, Scores]:
+    """Return each kind of evidence by row, and their sum as `own`, in standard deviations within the row's group.
+
+    `groups` has where each group of rows begins: a document. Words count as they are rare within it: in an agreement
+    on confidential information those two words tell no chunk from another. `rarity` has a row a group.
+    """
+    table = library.table[rows]
+    sizes = np.diff(groups, append=len(rows))
+    dense = _dense(vector, table[:, KEY], library.store)
+    matched = library.words.evidence(words, table[:, KEY])
+    rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None])
+    lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
+    found = {"dense": dense, "lexical": lexical, "rarity": rare}
+    own = standard(dense, groups) + weights.lexical * standard(lexical, groups)
+    if library.headings is not None and weights.heading:
+        sections, place = np.unique(_section_keys(table), return_inverse=True)
+        found["heading"] = library.headings.scores(words, sections)[place]
+        own = own + weights.heading * standard(found["heading"], groups)
+    return {**found, "own": own}
+
+
+def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
+    """Return scores with the neighbours' of the same document and the best of the same section in them."""
+    smooth: Scores = own
+    if weights.neighbours and len(own) > 1:
+        owners = table[:, DOCUMENT]
+        beside = own.copy(), own.copy()
+        same = owners[1:] == owners[:-1]
+        beside[0][1:][same] = own[:-1][same]
+        beside[1][:-1][same] = own[1:][same]
+        mean = (beside[0] + beside[1]) / 2
+        smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
+    if not weights.section:
+        return smooth
+    _, place = np.unique(_section_keys(table), return_inverse=True)
+    best = np.full(place.max() + 1, -np.inf, np.float32)
+    np.maximum.at(best, place, smooth)
+    lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
+    return lifted
+
+
+def standard(values: Scores, groups: Keys) -> Scores:
+    """Return values in standard deviations from the mean of their group; zero where a group's do not differ."""
+    sizes = np.diff(groups, append=len(values))
+    mean = np.add.reduceat(values, groups, dtype=np.float64) / sizes
+    away = values - np.repeat(mean, sizes)
+    spread = np.sqrt(np.add.reduceat(away * away, groups) / sizes)
+    spread[spread < 1e-6] = np.inf
+    scores: Scores = (away / np.repeat(spread, sizes)).astype(np.float32)
+    return scores
+
+
+def _section_keys(table: Keys) -> Keys:
+    # as rag.index.section_key, for a whole column
+    return table[:, DOCUMENT] << 20 | np.maximum(table[:, SECTION], 0)
+
+
+def _dense(vector: Vectors, keys: Keys, store: VectorStore) -> Scores:
+    """Return the similarity of each key (in order); what an inexact store does not return is as far as the farthest."""
+    scores, found = store.search(vector.reshape(1, -1), len(keys), within=keys)
+    here = found[0] >= 0
+    dense = np.full(len(keys), scores[0][here].min() if here.any() else 0.0, np.float32)
+    dense[np.searchsorted(keys, found[0][here])] = scores[0][here]
+    return dense
+
+
+def _pool(words: Sequence[str], vector: Vectors, library: Library, weights: Weights) -> Keys:
+    """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
+    _, near = library.store.search(vector.reshape(1, -1), weights.pool)
+    _, worded = library.words.search(words, weights.pool)
+    keys = np.union1d(near[0][near[0] >= 0], worded)
+    rows = np.searchsorted(library.table[:, KEY], keys)
+    around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
+    return around[(around >= 0) & (around < len(library.table))]
+
+
+def _weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
+    weight = dict(zip(words, rare.tolist(), strict=True))
+    return lambda text: sum(weight[word] for word in set(terms(text)) & weight.keys())
+
+
+def _trace(
+    words: Sequence[str], rows: Keys, order: Keys, evidence: Mapping[str, Scores], total: Scores
+) -> dict[str, Any]:
+    kinds = [kind for kind in ("dense", "lexical", "heading") if kind in evidence]
+    best = [
+        {"row": int(rows[at]), "score": round(float(total[at]), 3)}
+        | {kind: round(float(evidence[kind][at]), 3) for kind in kinds}
+        for at in order[:5]
+    ]
+    return {"words": list(words), "compared": len(rows), "best": best}

@@ -1,0 +1,148 @@
+"""FAISS's index types: what each is made of, when it is built, and how widely it is searched.
+
+Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
+and fp16 remove rows for good. The others cannot: there a removed row loses its key (-1), no search returns
+it, and the index is built anew without such rows when they are a quarter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import faiss
+import numpy as np
+
+from rag.seams import Keys, Vectors
+from schemas.errors import ToolkitError
+
+_OPTIONS = {"flat": (), "fp16": (), "ivf": ("nlist", "nprobe"), "hnsw": ("M", "efConstruction", "efSearch")}
+_ENOUGH = 1000
+"""Rows below which every kind stays flat: comparing them all takes well under a millisecond, and is exact."""
+_PER_LIST = 39
+"""FAISS asks for so many training rows a list; with fewer there are fewer lists."""
+_SAMPLE = 64
+"""Rows a list that the lists are trained on: more take longer and find no more."""
+_DEAD = 0.25
+GONE = -1
+"""The key of a row that was removed."""
+
+
+class Kind(NamedTuple):
+    """An index type with its options."""
+
+    name: str = "flat"
+    options: dict[str, int] = {}  # noqa: RUF012 - never changed
+
+    @classmethod
+    def parse(cls, argument: str | None) -> Kind:
+        """Read `ivf,nlist=1024,nprobe=64`; what is not known is refused with what there is."""
+        name, *settings = (argument or "flat").split(",")
+        if name not in _OPTIONS:
+            raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
+        options: dict[str, int] = {}
+        for setting in settings:
+            option, _, value = setting.partition("=")
+            if option not in _OPTIONS[name] or not value.isdecimal() or int(value) < 1:
+                known = ", ".join(f"{option}=NUMBER" for option in _OPTIONS[name]) or "no options"
+                raise ToolkitError(f"--store faiss:{argument}: {setting!r} is not understood; {name} takes {known}")
+            options[option] = int(value)
+        return cls(name, options)
+
+    def lists(self, rows: int) -> int:
+        """Return how many lists an IVF index of so many rows has: a power of two up to 4 times the square root."""
+        usual = 1 << int(np.log2(4 * np.sqrt(rows)))
+        return max(1, min(self.options.get("nlist", usual), rows // _PER_LIST))
+
+
+def empty(dimensions: int) -> faiss.IndexIDMap2:
+    """Return an exact index with no rows: what every kind begins as."""
+    return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
+
+
+def inner(index: faiss.IndexIDMap2) -> Any:
+    """Return the index under the keys."""
+    return faiss.downcast_index(index.index)
+
+
+def name_of(index: faiss.IndexIDMap2) -> str:
+    """Return the kind that an index is of now."""
+    found = {"IndexScalarQuantizer": "fp16", "IndexIVFFlat": "ivf", "IndexHNSWFlat": "hnsw"}
+    return found.get(type(inner(index)).__name__, "flat")
+
+
+def keys_of(index: faiss.IndexIDMap2) -> Keys:
+    """Return the key of each row, as a view: a key that is changed there is changed in the index."""
+    if not index.ntotal:
+        return np.zeros(0, dtype=np.int64)
+    keys: Keys = faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
+    return keys
+
+
+def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
+    """Return the vectors of some rows."""
+    found: Vectors = inner(index).reconstruct_batch(rows)
+    return found
+
+
+def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
+    """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
+    keys = keys_of(index)
+    rows = np.flatnonzero(keys != GONE)
+    wanted = kind if len(rows) >= _ENOUGH else Kind()
+    fits = name_of(index) == wanted.name and len(keys) - len(rows) <= _DEAD * len(keys)
+    if fits and not (wanted.name == "ivf" and inner(index).nlist * 2 <= wanted.lists(len(rows))):
+        return index
+    return _build(wanted, keys[rows], vectors_of(index, rows))
+
+
+def _build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
+    width = vectors.shape[1]
+    core: Any
+    if kind.name == "fp16":
+        core = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        core.train(vectors[:1])  # 16-bit floats need no training, but FAISS asks for the call
+    elif kind.name == "ivf":
+        lists = kind.lists(len(vectors))
+        core = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
+        core.cp.max_points_per_centroid = _SAMPLE
+        core.train(vectors[:: max(1, len(vectors) // (_SAMPLE * lists))])
+        core.make_direct_map()  # so that rows can be compared by hand, too
+    elif kind.name == "hnsw":
+        core = faiss.IndexHNSWFlat(width, kind.options.get("M", 16), faiss.METRIC_INNER_PRODUCT)
+        core.hnsw.efConstruction = kind.options.get("efConstruction", 80)
+    else:
+        core = faiss.IndexFlatIP(width)
+    index = faiss.IndexIDMap2(core)
+    add(index, keys, vectors)
+    return index
+
+
+def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
+    """Add rows, the same way each time."""
+    with _one_thread(name_of(index) == "hnsw"):  # threads that race make another graph in each run
+        index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
+
+
+def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, share: float) -> Any:
+    """Return how widely to search; where only a share of the rows counts, as much wider."""
+    name, core = name_of(index), inner(index)
+    made: Any = faiss  # its type stubs do not know of these arguments
+    if name == "ivf":
+        probes = kind.options.get("nprobe", max(8, core.nlist // 16))
+        return made.SearchParametersIVF(nprobe=min(core.nlist, int(np.ceil(probes / share))), sel=selector)
+    if name == "hnsw":
+        width = max(kind.options.get("efSearch", 256), k)
+        return made.SearchParametersHNSW(efSearch=int(np.ceil(width / share)), sel=selector)
+    return None if selector is None else made.SearchParameters(sel=selector)
+
+
+@contextmanager
+def _one_thread(wanted: bool) -> Iterator[None]:
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1 if wanted else before)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

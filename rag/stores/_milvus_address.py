@@ -1,0 +1,66 @@
+"""Where a Milvus is and how its collections are indexed: what stands behind `--store milvus:`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from schemas.errors import ToolkitError
+
+_SERVERS = ("http://", "https://", "tcp://")
+_OPTIONS = {"FLAT": (), "AUTOINDEX": (), "HNSW": ("M", "efConstruction", "ef"), "IVF_FLAT": ("nlist", "nprobe")}
+_USUAL = {"M": 16, "efConstruction": 80, "ef": 256, "nlist": 1024, "nprobe": 64}
+_FORMS = "milvus:http://HOST:19530[/DATABASE], milvus:/PATH/FILE.db, or milvus:lite for a file inside the index"
+
+
+class Address(NamedTuple):
+    """A server or a file, and the index type that its collections have."""
+
+    uri: str
+    kind: str = "FLAT"
+    options: dict[str, int] = {}  # noqa: RUF012 - never changed
+
+    @classmethod
+    def parse(cls, argument: str | None, *, own: Path) -> Address:
+        """Read `URI[?index=HNSW&M=16]`; no URI, or `lite`, is the index's own file."""
+        place, _, query = (argument or "").partition("?")
+        if place.startswith(_SERVERS):
+            if "@" in urlsplit(place).netloc:
+                raise ToolkitError(
+                    "--store milvus: a URI is written into the index: put user:password into MILVUS_TOKEN"
+                )
+            uri = place
+        elif place in ("", "lite"):
+            uri = str(own)
+        elif place.endswith(".db"):
+            uri = str(Path(place).absolute())
+        else:
+            raise ToolkitError(f"--store milvus:{place}: neither a server nor a .db file; write {_FORMS}")
+        settings = dict(parse_qsl(query, keep_blank_values=True))
+        kind = settings.pop("index", "FLAT").upper()
+        if kind not in _OPTIONS:
+            raise ToolkitError(f"--store milvus: no index type {kind!r}; there are {', '.join(_OPTIONS)}")
+        for name, value in settings.items():
+            if name not in _OPTIONS[kind] or not value.isdecimal() or int(value) < 1:
+                known = ", ".join(f"{option}=NUMBER" for option in _OPTIONS[kind]) or "no options"
+                raise ToolkitError(f"--store milvus: {name}={value} is not understood; index={kind} takes {known}")
+        return cls(uri, kind, {name: int(value) for name, value in settings.items()})
+
+    @property
+    def is_server(self) -> bool:
+        """Whether vectors are kept by a server, and not in a file."""
+        return self.uri.startswith(_SERVERS)
+
+    def build(self) -> dict[str, int]:
+        """Return what a collection is indexed with."""
+        return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
+
+    def widen(self, k: int) -> dict[str, Any]:
+        """Return how widely to search: at least as wide as the result is long."""
+        if self.kind == "HNSW":
+            return {"ef": max(self._value("ef"), k)}
+        return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
+
+    def _value(self, name: str) -> int:
+        return self.options.get(name, _USUAL[name])

@@ -1,0 +1,112 @@
+"""Convert, ingest, evaluate: the same bytes and the same figures on Ray as on this machine's processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaluate_rag
+from converters import cuad
+from converters._cli import main as convert
+from rag.__main__ import main as rag
+from rag.cases import Case, Passage, Reply
+from rag.evaluation.scoring import score
+from rag.metrics import Options, measure
+from rag.seams import Completion
+
+TIMED = ("seconds", "pages_per_second", "latency")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_cluster():
+    yield
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def untimed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: untimed(one) for key, one in value.items() if not key.startswith(TIMED)}
+    return [untimed(one) for one in value] if isinstance(value, list) else value
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    """Return what a run wrote, without times."""
+    read = {}
+    for path in sorted(folder.rglob("*.json*")):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]
+        read[str(path.relative_to(folder))] = [untimed(json.loads(line)) for line in lines]
+    return read
+
+
+@pytest.mark.extra
+def test_the_samples_come_out_the_same(samples, tmp_path, monkeypatch):
+    for engine in ("local", "ray"):
+        monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / engine / "cache"))  # nothing is taken from the other run
+        run = ["--engine", engine, "--jobs", "2"]
+        bundle = tmp_path / engine / "cuad"
+        assert convert(cuad, ["--source", str(samples / "cuad"), "--out", str(bundle), *run]) == 0
+        index = tmp_path / engine / "index"
+        assert rag(["index", str(bundle / "corpus"), "--out", str(index), "--embedder", "hashing", *run]) == 0
+        flags = ["--dataset-paths", str(bundle), "--embedder", "hashing", "--report-cases", "0"]
+        assert evaluate_rag.main([*flags, "--output-dir", str(tmp_path / engine), "--run-name", "results", *run]) == 0
+    local, ray = tmp_path / "local", tmp_path / "ray"
+    assert files(local / "cuad") == files(ray / "cuad")
+    assert files(local / "index") == files(ray / "index")
+    ours, theirs = figures(local / "results"), figures(ray / "results")
+    assert ours.keys() == theirs.keys() and len(ours) > 5
+    for name in ours:
+        assert json.dumps(ours[name]).replace(str(local), "") == json.dumps(theirs[name]).replace(str(ray), ""), name
+
+
+# ---------------------------------------------------------------- scoring
+
+
+class Judge:
+    """Gives everything full marks, and cannot be sent anywhere."""
+
+    name = "judge"
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.lock = (line for line in ())  # a generator cannot be pickled
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        self.asked += len(prompts)
+        return [Completion(text='{"reason": "it says so", "score": 5}') for _ in prompts]
+
+
+def cases(count: int) -> list[Case]:
+    words = ["rent", "term", "notice", "licence", "fee"]
+    return [
+        Case(
+            id=number,
+            question=f"When does the {words[number % 5]} end?",
+            truth=f"On day {number}.",
+            filename="lease.pdf",
+            reply=Reply(
+                answer=f"The {words[number % 5]} ends on day {number % 7}. [1]",
+                passages=(Passage(f"The {words[number % 5]} ends on day {number % 7}.", "lease.pdf"),),
+                seconds=0.5,
+            ),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=pytest.mark.extra)])
+def test_scores_do_not_depend_on_who_works_them_out(engine):
+    asked = cases(1100)  # more than are scored before workers start
+    whole, shared = Judge(), Judge()
+    expected = measure(asked, Options(judge=whole))
+    assert score(asked, Options(judge=shared), engine=engine, jobs=2) == expected
+    assert list(score(asked, Options(judge=shared), engine=engine, jobs=2)) == list(expected)
+    assert shared.asked == 2 * whole.asked > 0

@@ -1,0 +1,186 @@
+"""A cluster of our own keeps to itself and ends with us; without the extra, the flag names it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import evaluate_rag
+from converters import cuad
+from converters._cli import main as convert_main
+from engine import open_engine
+from rag.__main__ import main as rag_main
+from schemas.errors import ToolkitError
+
+ROOT = Path(__file__).parent.parent.parent
+NEEDED = "pip install 'exhibit-rag[ray]'"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Ray on this machine, with two workers."""
+    assert [outcome.unwrap() for outcome in open_engine("ray", jobs=2).map(abs, [-1, 2])] == [1, 2]
+    yield
+    sys.modules["ray"].shutdown()
+
+
+# ---------------------------------------------------------------- without it
+
+
+@pytest.fixture
+def no_ray(monkeypatch):
+    """The extra is not installed."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "engine.runners.ray", raising=False)
+
+
+def test_without_the_extra_the_flag_names_it(no_ray):
+    for wanted in ("ray", "ray:auto", "ray:ray://head.example.org:10001"):
+        with pytest.raises(ToolkitError) as caught:
+            open_engine(wanted, jobs=2, items=1)
+        assert NEEDED in str(caught.value)
+
+
+def test_every_command_says_so_before_it_works(no_ray, samples, tmp_path, capsys):
+    out = tmp_path / "out"
+    source = samples / "cuad"
+    assert convert_main(cuad, ["--source", str(source), "--out", str(out), "--engine", "ray"]) == 1
+    assert NEEDED in capsys.readouterr().err
+    assert rag_main(["index", str(source), "--out", str(out), "--engine", "ray", "--embedder", "hashing"]) == 1
+    assert NEEDED in capsys.readouterr().err
+    assert evaluate_rag.main(["--dataset-paths", str(source), "--engine", "ray"]) == 1
+    assert NEEDED in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_nothing_imports_ray_unless_it_is_asked_for():
+    code = "import sys, converters.cuad, evaluate_rag, rag.__main__; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+# ---------------------------------------------------------------- with it
+
+
+@pytest.mark.extra
+def test_a_cluster_is_sent_every_room():
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    rooms = import_module("engine.runners.ray").ROOMS
+    assert [f"{room}*" for room in rooms] == setuptools["packages"]["find"]["include"]
+
+
+def folder_and_path(_: int) -> tuple[str, bool]:
+    return os.getcwd(), str(ROOT) in sys.path or (Path.cwd() / "engine").is_dir()  # noqa: PTH109
+
+
+@pytest.mark.extra
+def test_relative_paths_mean_the_same_to_a_worker(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (outcome,) = open_engine("ray", jobs=2).map(folder_and_path, [1])
+    assert Path(outcome.unwrap()[0]).samefile(tmp_path)
+
+
+def array(size: int) -> object:
+    return import_module("numpy").zeros(size)
+
+
+@pytest.mark.extra
+def test_a_result_belongs_to_whoever_asked(cluster):
+    (outcome,) = open_engine("ray", jobs=2).map(array, [1_000_000])
+    values = outcome.unwrap()
+    values[0] = 1.0  # what is read in place out of Ray's store is read-only
+    assert values.sum() == 1.0
+
+
+@pytest.mark.extra
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's list of sockets")
+def test_its_servers_listen_on_loopback_alone(cluster):
+    listening = [address for pid in descendants(os.getpid()) for address in listeners(pid)]
+    assert len(listening) >= 3
+    assert {address for address in listening if not is_loopback(address)} == set()
+
+
+def descendants(root: int) -> list[int]:
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(folder.name)] = int(fields[1])
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def listeners(pid: int) -> list[str]:
+    try:
+        inodes = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}  # noqa: PTH115
+    except OSError:
+        return []
+    rows = [line.split() for file in ("tcp", "tcp6") for line in Path(f"/proc/net/{file}").read_text().splitlines()]
+    return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes]
+
+
+def is_loopback(address: str) -> bool:
+    """Read the kernel's notation: 127.x.y.z, the same mapped into IPv6, or ::1."""
+    return address[-2:] == "7F" or address == "0" * 24 + "01000000"
+
+
+SLEEPY = """
+import os, sys, time
+from pathlib import Path
+from engine import open_engine
+
+def work(folder):
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(600)
+
+list(open_engine("ray", jobs=2).map(work, [sys.argv[1]] * 9))
+"""
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_outlives_us(number, tmp_path):
+    driver = subprocess.Popen([sys.executable, "-c", SLEEPY, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
+    family = descendants(driver.pid)
+    assert len(family) > 4
+    driver.send_signal(number)
+    driver.communicate(timeout=120)
+    assert driver.returncode != 0
+    wait_until(lambda: not any(map(is_running, family)))
+
+
+def wait_until(holds, *, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.1)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.extra
+def test_no_cluster_at_the_address_is_one_line(tmp_path):
+    code = "import sys; from converters import cuad; from converters._cli import main; sys.exit(main(cuad))"
+    flags = ["--source", "samples/cuad", "--out", str(tmp_path / "out"), "--engine", "ray:127.0.0.1:1"]
+    run = subprocess.run([sys.executable, "-c", code, *flags], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 1, run.stderr
+    assert run.stderr.startswith("error: --engine ray:127.0.0.1:1: no cluster there") and "ray start" in run.stderr
+    assert len(run.stderr.splitlines()) == 1

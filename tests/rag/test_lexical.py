@@ -1,0 +1,139 @@
+"""The words of chunks: BM25 as its formula has it, the same bytes for the same words, and nothing left of what went."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag.lexical import LENGTH, SATURATION, Words, open_words, rarity, terms
+from schemas.errors import BundleError
+
+CLAUSES = [
+    "This Agreement is governed by the laws of Ruritania, and governing law excludes conflicts rules.",
+    "Either party may terminate upon thirty (30) days' notice.",
+    "Termination does not release a party from payment within 30 days.",
+    "Harrow Mill Ltd. shall keep Confidential Information secret; Confidential Information excludes public facts.",
+]
+TEXTS = st.lists(st.lists(st.sampled_from(["law", "notice", "term", "30", "mill"]), max_size=8), max_size=8)
+
+
+def made(texts: list[str], first: int = 0) -> Words:
+    words = Words()
+    words.add(range(first, first + len(texts)), texts)
+    return words
+
+
+def by_the_book(asked: list[str], texts: list[str]) -> list[float]:
+    """BM25 as in the textbook, one text at a time."""
+    bags = [terms(text) for text in texts]
+    mean = sum(map(len, bags)) / max(1, len(bags)) or 1.0
+    scores = []
+    for bag in bags:
+        score = 0.0
+        for term in asked:
+            spread = sum(term in other for other in bags)
+            idf = math.log(1 + (len(bags) - spread + 0.5) / (spread + 0.5))
+            norm = SATURATION * (1 - LENGTH + LENGTH * len(bag) / mean)
+            score += idf * bag.count(term) * (SATURATION + 1) / (bag.count(term) + norm)
+        scores.append(score)
+    return scores
+
+
+def test_terms_are_stems_and_numbers():
+    assert terms("Either party may terminate upon 30 days' notice under 4.2.") == [
+        *terms("party terminated days notices"),
+        "30",
+        "4.2",
+    ]
+    assert terms("termination") == terms("terminates")
+    assert terms("of the and which") == []
+
+
+@given(TEXTS, st.lists(st.sampled_from(["law", "notice", "term", "30", "absent"]), max_size=4, unique=True))
+@settings(max_examples=60)
+def test_scores_are_the_formulas(bags, asked):
+    texts = [" ".join(bag) for bag in bags]
+    asked = [term for word in asked for term in terms(word)]
+    words = made(texts)
+    keys = np.arange(len(texts))
+    assert words.scores(asked, keys) == pytest.approx(by_the_book(asked, texts), abs=1e-4)
+    scores, found = words.search(asked, 3)
+    best = np.sort(words.scores(asked, keys))[::-1]
+    assert scores == pytest.approx(best[best > 0][:3], abs=1e-4)
+    assert scores == pytest.approx(words.scores(asked, keys)[found], abs=1e-4)
+
+
+def test_rare_words_weigh_more_and_repeats_saturate():
+    words = made(CLAUSES)
+    law, notice = terms("law")[0], terms("notice")[0]
+    rare = words.rarity([law, notice, terms("party")[0]])
+    assert rare[2] < rare[1]
+    assert rarity(np.array([0, 5, 10]), 10).tolist() == sorted(rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True)
+    assert words.frequencies(terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
+    once = made(["law mill", "mill law law"]).scores([law], np.array([0, 1]))
+    assert once[0] < once[1] < 2 * once[0]
+
+
+@given(TEXTS, TEXTS, st.sets(st.integers(0, 15)))
+@settings(max_examples=40)
+def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
+    texts = [" ".join(bag) for bag in one + two]
+    words = made(texts[: len(one)])
+    words.rarity(["law"])  # looked at in between
+    words.add(range(len(one), len(texts)), texts[len(one) :])
+    words.remove(sorted(gone))
+    left = [key for key in range(len(texts)) if key not in gone]
+    fresh = Words()
+    fresh.add(left, [texts[key] for key in left])
+    asked = [terms(word)[0] for word in ("law", "notice", "term", "30")]
+    assert len(words) == len(fresh) == len(left)
+    keys = np.arange(len(texts) + 2)
+    assert words.scores(asked, keys).tolist() == fresh.scores(asked, keys).tolist()
+    assert words.rarity(asked).tolist() == fresh.rarity(asked).tolist()
+
+
+def test_the_same_words_give_the_same_bytes_in_any_order_of_work(tmp_path):
+    one, two = open_words(tmp_path / "one.npz"), open_words(tmp_path / "two.npz")
+    one.add([0, 1, 3], [CLAUSES[0], CLAUSES[1], CLAUSES[3]])
+    two.add([0], CLAUSES[:1])
+    two.save()
+    two = open_words(tmp_path / "two.npz")
+    two.add([1, 2, 3], CLAUSES[1:])
+    two.remove([2])
+    one.save()
+    two.save()
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    again = open_words(tmp_path / "two.npz")
+    asked = terms("terminate on notice in thirty days")
+    assert again.scores(asked, np.arange(4)).tolist() == one.scores(asked, np.arange(4)).tolist()
+    assert again.search(asked, 1)[1].tolist() == [1]
+
+
+def test_keys_of_chunks_that_are_not_there_score_nothing():
+    words = made(CLAUSES, first=10)
+    assert words.scores(terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
+    assert words.lengths(np.array([3, 11]))[0] == 0
+    assert Words().search(["law"], 3)[1].tolist() == []
+    assert Words().scores(["law"], np.array([1])).tolist() == [0.0]
+
+
+def test_a_damaged_file_and_keys_out_of_order_are_refused(tmp_path):
+    path = tmp_path / "words.npz"
+    path.write_bytes(b"no archive")
+    with pytest.raises(BundleError, match="build the index again"):
+        open_words(path)
+    words = made(CLAUSES, first=5)
+    words.add([2], ["law"])
+    with pytest.raises(BundleError, match="must grow"):
+        words.rarity(["law"])
+    with pytest.raises(BundleError, match="no file"):
+        made(CLAUSES).save()
+
+
+def test_surrogates_and_very_long_repeats_are_words_too():
+    words = made(["\ud800law " * 400])
+    assert words.frequencies(terms("law"), np.array([0]))[0, 0] <= 255

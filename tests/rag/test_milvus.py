@@ -1,0 +1,458 @@
+"""Milvus keeps the laws of a store, finds what FAISS finds, and loses nothing when a process is killed.
+
+Needs the extra `milvus`; served by milvus-lite, from a file, or over loopback as a server would be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.stores import mixture
+from rag import Config, Pipeline
+from rag.embedders.hashing import Hashing
+from rag.index import open_index
+from rag.plugins import load_plugin
+from rag.seams import VectorStore
+from rag.stores._milvus_address import Address
+from rag.stores._milvus_filter import conditions
+from rag.stores.faiss import open as open_faiss
+from schemas.errors import BundleError, ServiceError, ToolkitError
+
+ROOT = Path(__file__).parents[2]
+
+
+def opened(folder: Path, argument: str | None = None, *, name: str = "chunk", dimensions: int = 32) -> VectorStore:
+    module, argument = load_plugin("rag.stores", f"milvus:{argument or ''}")
+    return module.open(folder, argument, name=name, dimensions=dimensions)
+
+
+@pytest.fixture(scope="module")
+def cloud() -> np.ndarray:
+    return mixture(3000, 32, 1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[str]:
+    """Milvus-lite behind a port: to us, a server like any other."""
+    from milvus_lite.adapter.grpc.server import start_server_in_thread
+
+    running, database, port = start_server_in_thread(str(tmp_path_factory.mktemp("server")))
+    yield f"http://127.0.0.1:{port}"
+    running.stop(grace=0)
+    database.close()
+
+
+@pytest.fixture
+def store(tmp_path) -> Iterator[VectorStore]:
+    store = opened(tmp_path)
+    yield store
+    store.close()
+
+
+def collections(server: str) -> list[str]:
+    from pymilvus import MilvusClient
+
+    client = MilvusClient(server)
+    try:
+        return sorted(client.list_collections())
+    finally:
+        client.close()
+
+
+# ---------------------------------------------------------------- addresses and filters, which need no extra
+
+
+@pytest.mark.parametrize(
+    ("argument", "uri", "kind"),
+    [
+        (None, "/i/own.db", "FLAT"),
+        ("lite", "/i/own.db", "FLAT"),
+        ("lite?index=hnsw&M=8", "/i/own.db", "HNSW"),
+        ("/data/all.db", "/data/all.db", "FLAT"),
+        ("https://milvus.example:19530/legal?index=AUTOINDEX", "https://milvus.example:19530/legal", "AUTOINDEX"),
+    ],
+)
+def test_an_address_is_read(argument, uri, kind):
+    found = Address.parse(argument, own=Path("/i/own.db"))
+    assert (found.uri, found.kind) == (uri, kind)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("/data/all.sqlite", "neither a server nor a .db file"),
+        ("http://me:hunter2@milvus.example:19530", "put user:password into MILVUS_TOKEN"),
+        ("lite?index=PQ", "there are FLAT, AUTOINDEX, HNSW, IVF_FLAT"),
+        ("lite?index=HNSW&nlist=3", "index=HNSW takes M=NUMBER"),
+    ],
+)
+def test_a_wrong_address_is_told_without_its_secrets(argument, words):
+    with pytest.raises(ToolkitError, match=words) as caught:
+        Address.parse(argument, own=Path("x.db"))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_search_is_as_wide_as_its_result_is_long():
+    assert Address("x.db", "HNSW", {"ef": 10}).widen(64) == {"ef": 64}
+    assert Address("x.db", "IVF_FLAT", {"nlist": 8}).widen(64) == {"nprobe": 8}
+
+
+def test_the_chunks_of_documents_are_ranges():
+    wanted = np.array([*range(10, 400), 500, 502, *range(1000, 1200)])
+    assert list(conditions("key", wanted)) == [
+        "(key >= 10 and key <= 399) or (key >= 1000 and key <= 1199) or key in [500, 502]"
+    ]
+    assert list(conditions("key", wanted[:0])) == []
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_conditions_hold_for_each_key_once(step):
+    wanted = np.concatenate([np.arange(0, 20_000, step), np.arange(30_000, 30_100)])
+    held = []
+    for condition in conditions("key", wanted):
+        holds = eval(f"lambda key: {condition.replace('[', '{').replace(']', '}')}")  # the same words in Python
+        held.append([key for key in range(31_000) if holds(key)])
+    assert sorted(key for keys in held for key in keys) == wanted.tolist()
+
+
+def test_without_the_extra_it_is_named():
+    code = (
+        "import sys; sys.modules['pymilvus'] = None\n"
+        "from rag.plugins import load_plugin\n"
+        "from schemas.errors import ToolkitError\n"
+        "try: load_plugin('rag.stores', 'milvus:lite')\n"
+        "except ToolkitError as error: print(error)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "pip install 'exhibit-rag[milvus]'" in told
+
+
+# ---------------------------------------------------------------- the laws of a store
+
+
+@pytest.mark.extra
+def test_it_finds_what_faiss_finds(tmp_path, store):
+    vectors, queries = mixture(5000, 32, 1), mixture(200, 32, 2)
+    vectors[1000:1010] = vectors[0]  # boilerplate: the same words in several contracts
+    faiss = open_faiss(tmp_path, None, name="chunk", dimensions=32)
+    keys = np.arange(5000) * 2
+    for each in (store, faiss):
+        each.add(keys, vectors)
+    for within in (None, keys[300:900], keys[::5]):
+        scores, found = store.search(queries, 64, within=within)
+        expected_scores, expected = faiss.search(queries, 64, within=within)
+        assert np.allclose(scores, expected_scores, atol=1e-5)
+        differ = found != expected
+        assert np.abs(scores - expected_scores)[differ].max(initial=0) < 1e-5, "only equals may change places"
+        assert differ.mean() < 0.01
+
+
+@pytest.mark.extra
+def test_fewer_than_asked_are_filled_up(store, cloud):
+    store.add([4, 2, 9], np.repeat(cloud[:1], 3, axis=0))
+    scores, found = store.search(cloud[:2], 5)
+    assert found[0].tolist() == [2, 4, 9, -1, -1] and np.isneginf(scores[:, 3:]).all()
+    assert store.search(cloud[:1], 5, within=[])[1].tolist() == [[-1] * 5]
+    assert store.search(cloud[:1], 5, within=[77, 9, 9])[1].tolist() == [[9, -1, -1, -1, -1]]
+    assert store.search(cloud[:0], 5)[1].shape == (0, 5)
+
+
+@pytest.mark.extra
+def test_rows_go_stay_and_are_there_tomorrow(tmp_path, store, cloud):
+    store.add(range(3000), cloud)
+    store.remove([3, 4, 99_999])
+    store.keep(np.arange(2000))
+    assert len(store) == 1998
+    store.save()
+    store.close()
+    again = opened(tmp_path)
+    assert len(again) == 1998 and 3 not in again.search(cloud[3:4], 100)[1]
+    assert again.search(cloud[500:501], 1)[1].tolist() == [[500]]
+    store.close = again.close  # what the fixture closes
+
+
+@pytest.mark.extra
+def test_long_results_and_many_queries_are_put_together(store, cloud, monkeypatch):
+    store.add(range(2000), cloud[:2000])
+    whole = store.search(cloud[:10], 1500)
+    module = load_plugin("rag.stores", "milvus")[0]
+    monkeypatch.setattr(module, "_MOST", 700)
+    monkeypatch.setattr(module, "_QUERIES", 4)
+    for within in (None, range(2000)):
+        scores, found = store.search(cloud[:10], 1500, within=within)
+        assert np.allclose(scores, whole[0], atol=1e-5) and (found == whole[1]).mean() > 0.99
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", ["HNSW", "IVF_FLAT&nlist=16&nprobe=8", "AUTOINDEX"])
+def test_index_types_find_nearly_all(tmp_path, cloud, kind):
+    store = opened(tmp_path, f"lite?index={kind}")
+    store.add(range(3000), cloud)
+    store.save()
+    queries = mixture(50, 32, 2)
+    exact = np.argsort(-(queries @ cloud.T), axis=1)[:, :10]
+    found = store.search(queries, 10)[1]
+    store.close()
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]) > 0.9
+
+
+@pytest.mark.extra
+def test_what_cannot_be_stored_is_refused(tmp_path, store, cloud):
+    with pytest.raises(BundleError, match="vectors for 2 keys of 32 numbers"):
+        store.add([1, 2], cloud[:2, :16])
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(BundleError, match="made for 32 numbers a vector"):
+        opened(tmp_path, dimensions=64)
+
+
+# ---------------------------------------------------------------- servers
+
+
+@pytest.mark.extra
+def test_no_server_is_told_without_the_token(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILVUS_TOKEN", "me:hunter2")
+    with pytest.raises(ServiceError, match="is the server up") as caught:
+        opened(tmp_path, "http://127.0.0.1:1")
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in (tmp_path / "store" / "milvus.json").read_text()
+
+
+@pytest.mark.extra
+def test_a_file_that_another_process_has_is_told(tmp_path, store):
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from rag.stores.milvus import open\nfrom schemas.errors import ServiceError\n"
+        "try: open(Path(sys.argv[1]), None, name='chunk', dimensions=32)\n"
+        "except ServiceError as error: print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "one process at a time" in ran.stdout and "Traceback" not in ran.stderr
+
+
+@pytest.mark.extra
+def test_two_indexes_on_one_server_do_not_meet(tmp_path, server, cloud):
+    one, two = opened(tmp_path / "one", server), opened(tmp_path / "two", server)
+    sections = opened(tmp_path / "one", server, name="section")
+    one.add([1], cloud[:1])
+    two.add([1, 2], cloud[1:3])
+    sections.add([1, 2, 3], cloud[:3])
+    assert (len(one), len(two), len(sections)) == (1, 2, 3)
+    (tmp_path / "one").rename(tmp_path / "moved")
+    again = opened(tmp_path / "moved", server)
+    assert len(again) == 1
+    for store in (one, two, sections, again):
+        store.close()
+
+
+# ---------------------------------------------------------------- the whole pipeline
+
+
+CONTRACT = "SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n" + "".join(
+    f"1.{n} Clause {n}. {{party}} shall give {n} days' notice of termination under the law of {{law}}.\n\n"
+    for n in range(1, 12)
+)
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name, party, law in (("alder", "Alder Ltd", "Norway"), ("birch", "Birch Inc.", "Ohio")):
+        (folder / f"{name}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
+    return folder
+
+
+def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
+    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "documents": 0, **settings})
+    return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(64))
+
+
+@pytest.mark.extra
+def test_the_pipeline_retrieves_the_same_with_either_store(tmp_path, samples):
+    found = {}
+    for store in ("faiss", "milvus:lite"):
+        made = pipeline(tmp_path, store, documents=3)
+        made.index(samples / "contractnli", tmp_path / store.replace(":", "-"))
+        questions = [f"Clause {n}: may the Receiving Party disclose Confidential Information?" for n in range(5)]
+        found[store] = [each.ranked for each in made.search(questions)]
+    for one, two in zip(*found.values(), strict=True):
+        assert len(one) == len(two) > 10
+        assert np.allclose([hit.score for hit in one], [hit.score for hit in two], atol=1e-5)
+        ahead = one[-1].score + 1e-5  # of those that share the last place either may be named
+        assert {h.chunk for h in one if h.score > ahead} == {h.chunk for h in two if h.score > ahead}
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("where", ["lite", "server"])
+def test_an_index_is_built_changed_replaced_and_leaves_nothing(tmp_path, corpus, server, where):
+    before = collections(server)
+    made = pipeline(tmp_path, f"milvus:{server if where == 'server' else ''}")
+    made.index(corpus, tmp_path / "index")
+    first = set(collections(server)) - set(before)
+    assert len(first) == (3 if where == "server" else 0)
+    (corpus / "cedar.txt").write_text(CONTRACT.format(party="Cedar SA", law="Chile"), encoding="utf-8")
+    made.add(corpus / "cedar.txt")
+    made.remove("alder.txt")
+    again = pipeline(tmp_path, f"milvus:{server if where == 'server' else ''}").open(tmp_path / "index")
+    [found] = again.search(["notice to be given by Alder Ltd"])
+    assert {hit.chunk.document for hit in found.ranked} == {"birch.txt", "cedar.txt"}
+    made.index(corpus, tmp_path / "index", force=True)
+    assert len({hit.chunk.document for hit in made.search(["notice of termination"])[0].ranked}) == 3
+    assert not first & set(collections(server)), "the old index's collections are gone"
+    pipeline(tmp_path, "faiss").index(corpus, tmp_path / "index", force=True)
+    assert collections(server) == before and not (tmp_path / "index" / "store").exists()
+
+
+@pytest.mark.extra
+def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, server):
+    class Broken(Hashing):
+        def embed(self, texts, *, role):
+            if any("Birch" in text for text in texts):
+                raise ServiceError("no more")
+            return super().embed(texts, role=role)
+
+    before = collections(server)
+    config = Config.preset("sac", store=f"milvus:{server}", size=120)
+    with pytest.raises(ServiceError, match="no more"):
+        Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
+    assert collections(server) == before and not (tmp_path / "index.partial").exists()
+
+
+@pytest.mark.extra
+def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
+    made = pipeline(tmp_path, f"milvus:{server}")
+    made.index(corpus, tmp_path / "index")
+    chunks = open_index(tmp_path / "index").store("chunk")
+    rows = len(chunks)
+    chunks.add([70_000, 70_001], mixture(2, 64, 1))  # as if killed before the manifest was written
+    assert len(open_index(tmp_path / "index").store("chunk")) == rows
+    chunks.remove([0])
+    with pytest.raises(BundleError, match=f"{rows - 1} chunk vectors, the manifest says {rows}; build the index again"):
+        open_index(tmp_path / "index")
+
+
+# ---------------------------------------------------------------- killed
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from bench.stores import mixture
+from rag.stores.milvus import open
+store = open(Path(sys.argv[1]), sys.argv[2], name="chunk", dimensions=32)
+vectors = mixture(6000, 32, 1)
+for at in range(0, 6000, 250):
+    store.add(range(at, at + 250), vectors[at:at + 250])
+    print(at, flush=True)
+store.save()
+"""
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("where", ["lite", "server"])
+def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where, monkeypatch):
+    argument = server if where == "server" else "lite"
+    for stops in (1000, 3000):
+        _run_until(stops, tmp_path, argument)
+    store = opened(tmp_path, argument)
+    had = len(store)
+    assert 1000 <= had < 6000
+    sent = []
+    upsert = store._client.upsert
+    monkeypatch.setattr(store._client, "upsert", lambda name, rows: (sent.extend(rows), upsert(name, rows)))
+    vectors = mixture(6000, 32, 1)
+    store.add(range(6000), vectors)
+    store.save()
+    assert len(store) == 6000 and store.keys().tolist() == list(range(6000))
+    assert len(sent) == 6000 - had, "what was there is not sent again"
+    assert store.search(vectors[::500], 1)[1][:, 0].tolist() == list(range(0, 6000, 500))
+    store.close()
+
+
+def _run_until(row: int, folder: Path, argument: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, folder, argument], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        for line in writer.stdout:
+            if int(line) >= row:
+                time.sleep(0.02)  # into the middle of the next batch
+                os.kill(writer.pid, signal.SIGKILL)
+                break
+
+
+BUILDER = """
+import sys
+from pathlib import Path
+from rag import Config, Pipeline
+from rag.embedders.hashing import Hashing
+import rag.ingest
+rag.ingest._BATCH = 8
+
+class Telling(Hashing):
+    def embed(self, texts, *, role):
+        print(len(texts), flush=True)
+        return super().embed(texts, role=role)
+
+if __name__ == "__main__":
+    config = Config.preset("sac", store=f"milvus:{sys.argv[3]}", size=120)
+    embedder = Telling(64)
+    Pipeline(config, cache=Path(sys.argv[1]) / "c", jobs=1, embedder=embedder).index(
+        Path(sys.argv[1]) / "corpus", Path(sys.argv[1]) / sys.argv[2])
+"""
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("where", ["lite", "server"])
+def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus, server, where):
+    before = set(collections(server))
+    argument = server if where == "server" else "lite"
+    (tmp_path / "builder.py").write_text(BUILDER)
+    for n in range(8):
+        text = CONTRACT.format(party=f"Party {n}", law="Ohio")
+        (corpus / f"more-{n}.txt").write_text(text, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "builder.py"), str(tmp_path), "index", argument]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as builder:
+        for count, _ in enumerate(builder.stdout):
+            if count == 2:
+                os.kill(builder.pid, signal.SIGKILL)
+                break
+    record = tmp_path / "index.partial" / "store" / "milvus.json"
+    left = json.loads(record.read_text())["name"]
+    made = Pipeline(
+        Config.preset("sac", store=f"milvus:{argument}", size=120),
+        cache=tmp_path / "c", jobs=1, embedder=Hashing(64),
+    )  # fmt: skip
+    report = made.index(corpus, tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    assert report.documents == 10 and index.store("chunk").keys().tolist() == index.keys("chunk").tolist()
+    assert json.loads((tmp_path / "index" / "store" / "milvus.json").read_text())["name"] == left
+    assert {name.rpartition("_")[0] for name in set(collections(server)) - before} <= {left}
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+def test_a_hundred_thousand_chunks(tmp_path):
+    vectors, queries = mixture(100_000, 384, 1), mixture(200, 384, 2)
+    store = opened(tmp_path, dimensions=384)
+    faiss = open_faiss(tmp_path, None, name="chunk", dimensions=384)
+    for at in range(0, len(vectors), 2000):
+        for each in (store, faiss):
+            each.add(range(at, at + 2000), vectors[at : at + 2000])
+    store.save()
+    assert len(store) == 100_000
+    scores, found = store.search(queries, 64)
+    expected_scores, expected = faiss.search(queries, 64)
+    store.close()
+    assert np.allclose(scores, expected_scores, atol=1e-5)
+    assert (found == expected).mean() > 0.99

@@ -1,0 +1,207 @@
+"""Passages: what answers comes first, spans keep to the limit and apart, and each kind of evidence can decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evidence import Span
+from rag.embedders.hashing import Hashing
+from rag.index import section_key
+from rag.lexical import Words
+from rag.retrieval.extents import Extents, split_sentences
+from rag.retrieval.passages import Library, Weights, rank_passages, standard, with_context
+from rag.splitters import rcts
+from rag.stores.faiss import Store
+
+LEASE = (
+    "LEASE between Harrow Mill Ltd. and Alder Lane LLP\n\n"
+    "1. Rent. The Tenant shall pay rent of ten thousand crowns each quarter. Rent is due in advance; late rent "
+    "bears interest at four per cent.\n\n"
+    "2. Repair. The Tenant shall keep the roof and the windows in good repair. The Landlord shall insure the "
+    "building against fire and flood, and show the policy to the Tenant on request.\n\n"
+    "3. Governing law. This Lease is governed by the laws of Ruritania. The courts of Strelsau have jurisdiction over "
+    "any dispute that arises from it."
+)
+POLICY = (
+    "Privacy policy of Kestrel Maps\n\n"
+    "We collect the places that you search for. We keep them for ninety days and delete them after that.\n\n"
+    "We share no location with advertisers. Partners who draw the maps see an anonymous number only."
+)
+EMBEDDER = Hashing(64)
+NOWHERE = Path("nowhere")
+LAWS = "Which law governs?"
+
+
+def library(*texts: str, size: int = 200, overlap: int = 0) -> Library:
+    """Return a library of texts that are split like an index's, with vectors by the hashing EMBEDDER."""
+    store, words, paths = Store(NOWHERE, EMBEDDER.dimensions), Words(), Words()
+    rows = []
+    for number, text in enumerate(texts):
+        for start, end in rcts.split(text, size=size, overlap=overlap):
+            rows.append((len(rows), number, start, end, 1, 0))
+        paths.add([section_key(number, 0)], [""])
+    table = np.array(rows, np.int64).reshape(-1, 6)
+    chunks = [texts[n][s:e] for _, n, s, e, _, _ in rows]
+    store.add(table[:, 0], EMBEDDER.embed(chunks, role="passage"))
+    words.add(table[:, 0], chunks)
+    return Library(table, store, words, lambda number: texts[number], paths)
+
+
+def ask(question: str, shelf: Library, documents=None, **options):
+    vector = EMBEDDER.embed([question], role="query")[0]
+    return rank_passages(question, vector, shelf, documents=documents, **options)
+
+
+def read(shelf: Library, found) -> list[str]:
+    return [shelf.text(p.document)[slice(*p.span)] for p in found.passages]
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_the_first_passage_is_the_sentence_that_answers_and_the_rest_follows():
+    shelf = library(LEASE, POLICY)
+    words = read(shelf, found := ask(LAWS, shelf, {0: 0.0}))
+    assert words[0].endswith("This Lease is governed by the laws of Ruritania.")
+    assert "courts" not in words[0] and "flood" not in words[0]
+    assert any("courts of Strelsau" in passage for passage in words[1:3])
+    assert {passage.document for passage in found.passages} == {0}
+    scores = [passage.score for passage in found.passages]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_likelier_documents_come_first_and_less_likely_ones_stay():
+    shelf = library(LEASE, POLICY)
+    sure = ask("Is data shared?", shelf, {0: -9.0, 1: -0.1})
+    assert sure.passages[0].document == 1
+    assert {passage.document for passage in sure.passages} == {0, 1}
+    other = ask("Is data shared?", shelf, {0: -0.1, 1: -9.0})
+    assert other.passages[0].document == 0
+
+
+def test_with_no_document_known_all_are_searched():
+    shelf = library(LEASE, POLICY)
+    assert "laws of Ruritania" in read(shelf, ask(LAWS, shelf))[0]
+    assert "advertisers" in read(shelf, ask("Do advertisers see my location?", shelf))[0]
+    few = ask(LAWS, shelf, weights=Weights(pool=1))
+    assert "laws of Ruritania" in read(shelf, few)[0]
+    assert few.trace["compared"] < len(shelf.table)
+
+
+def test_nothing_to_search_finds_nothing():
+    shelf = library("")
+    assert ask(LAWS, shelf).passages == ask(LAWS, shelf, {0: 0.0}).passages == ()
+    assert ask("of the", library(LEASE), {0: 0.0}).passages  # no word that counts: the vectors decide
+    assert ask(LAWS, library(LEASE), {7: 0.0}).passages == ()
+
+
+def test_the_trace_says_what_each_kind_of_evidence_gave():
+    trace = ask(LAWS, library(LEASE), {0: 0.0}).trace
+    assert trace["compared"] == 3
+    assert set(trace["best"][0]) == {"row", "score", "dense", "lexical", "heading"}
+    assert "govern" in trace["words"]
+
+
+@given(
+    st.lists(st.text(alphabet="ab. \n;", max_size=300), min_size=1, max_size=3),
+    st.integers(5, 80),
+    st.integers(0, 4),
+    st.integers(1, 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_passages_keep_to_the_limit_apart_and_within_their_document(texts, limit, overlap, depth):
+    shelf = library(*texts, size=limit, overlap=overlap)
+    for documents in (None, dict.fromkeys(range(len(texts)), 0.0)):
+        found = ask("a ab b", shelf, documents, limit=limit, depth=depth).passages
+        assert len(found) <= depth
+        seen: set[tuple[int, int]] = set()
+        for passage in found:
+            start, end = passage.span
+            assert 0 <= start < end <= len(texts[passage.document])
+            assert end - start <= limit
+            characters = {(passage.document, at) for at in range(start, end)}
+            assert not seen & characters
+            seen |= characters
+
+
+@given(st.text(alphabet="ab.;: \n", max_size=200), st.integers(1, 60))
+def test_sentences_tile_what_is_split(text, limit):
+    pieces = split_sentences(text, 0, len(text), limit=limit)
+    assert "".join(text[slice(*piece)] for piece in pieces) == text
+    assert all(0 < end - start <= limit for start, end in pieces)
+
+
+def test_all_of_a_document_is_found_when_the_depth_allows():
+    shelf = library(LEASE)
+    covered = {at for p in ask(LAWS, shelf, {0: 0.0}).passages for at in range(*p.span)}
+    lost = "".join(LEASE[at] for at in range(len(LEASE)) if at not in covered)
+    assert not lost.strip(" \n.,;:")
+
+
+def test_passages_after_the_first_are_filled_towards_the_better_neighbour():
+    text = "".join(f"Sentence {name} of forty characters, no less. " for name in ("one", "two", "six", "ten"))
+    size = len(text) // 4
+    table = np.array([[i, 0, i * size, (i + 1) * size, 1, 0] for i in range(4)], np.int64)
+    extents = Extents(table, lambda _: text, {0: 0.5, 1: 0.0, 2: 3.0, 3: 1.0}, limit=2 * size)
+    found = extents.form([(0, 9.0), (2, 3.0)], depth=5, weigh=lambda _: 0.0)
+    assert [span for _, span, _ in found] == [Span(0, size - 1), Span(2 * size, 4 * size - 1)]
+
+
+# ---------------------------------------------------------------- what counts
+
+
+def test_each_kind_of_evidence_can_be_switched_off_and_can_decide():
+    shelf = library(LEASE)
+    rows = {}
+    for name in ("lexical", "heading", "neighbours", "section"):
+        off = replace(Weights(), **{name: 0.0})
+        rows[name] = [p.score for p in ask(LAWS, shelf, {0: 0.0}, weights=off).passages]
+    full = [p.score for p in ask(LAWS, shelf, {0: 0.0}).passages]
+    assert all(scores != full for name, scores in rows.items() if name != "heading")  # this lease has no headings
+
+
+def test_headings_lift_their_sections():
+    text = "Apples are red and sweet to eat here.\n\nPears are green and soft when they are ripe."
+    cut = text.index("Pears")
+    table = np.array([[0, 0, 0, cut, 1, 0], [1, 0, cut, len(text), 1, 1]], np.int64)
+    store, words, headings = Store(NOWHERE, EMBEDDER.dimensions), Words(), Words()
+    store.add([0, 1], EMBEDDER.embed(["same", "same"], role="passage"))
+    words.add([0, 1], [text[:cut], text[cut:]])
+    headings.add([section_key(0, 0), section_key(0, 1)], ["Term", "Governing law"])
+    shelf = Library(table, store, words, lambda _: text, headings)
+    assert ask("governing law", shelf, {0: 0.0}).passages[0].row == 1
+    assert ask("term", shelf, {0: 0.0}).passages[0].row == 0
+
+
+def test_neighbours_count_within_a_document_only_and_a_section_rises_with_its_best():
+    table = np.array([[0, 0, 0, 1, 1, 0], [1, 0, 1, 2, 1, 0], [2, 1, 0, 1, 1, 0], [3, 1, 1, 2, 1, 1]], np.int64)
+    own = np.array([4.0, 0.0, 0.0, 1.0], np.float32)
+    beside = with_context(own, table, Weights(neighbours=1.0, section=0.0))
+    assert beside.tolist() == pytest.approx([(4 + 2) / 2, (0 + 2) / 2, (0 + 0.5) / 2, (1 + 0.5) / 2])
+    lifted = with_context(own, table, Weights(neighbours=0.0, section=0.5))
+    assert lifted.tolist() == pytest.approx([6.0, 2.0, 0.0, 1.5])
+    assert int(lifted.argmax()) == int(own.argmax())
+
+
+def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
+    values = np.array([1.0, 3.0, 5.0, 5.0], np.float32)
+    assert standard(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_store_that_finds_less_than_all_still_ranks():
+    shelf = library(LEASE, POLICY)
+
+    class Forgetful:
+        def search(self, queries, k, *, within=None):
+            scores, keys = shelf.store.search(queries, k, within=within)
+            return np.where(np.arange(k) < 2, scores, -np.inf), np.where(np.arange(k) < 2, keys, -1)
+
+    found = ask(LAWS, replace(shelf, store=Forgetful()), {0: 0.0})  # type: ignore[arg-type]
+    assert "laws of Ruritania" in " ".join(read(shelf, found))
+    assert all(np.isfinite(passage.score) for passage in found.passages)

@@ -1,0 +1,166 @@
+"""Rerankers: passages come back in the order of the scores, and a server that fails says so."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence import Span
+from rag.embedders.hashing import Hashing
+from rag.llms import openai
+from rag.plugins import load_plugin
+from rag.rerankers import http, words
+from rag.retrieval.imagine import embed_imagined
+from rag.retrieval.passages import Passage
+from rag.retrieval.rerank import rerank
+from schemas.errors import ServiceError, ToolkitError
+from tests.rag.openai_server import serve_openai
+
+TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]
+PASSAGES = [Passage(0, Span(at, at + 9), 3.0 - at, at) for at in range(3)]
+
+
+class Fixed:
+    name = "fixed"
+
+    def __init__(self, scores: list[float]) -> None:
+        self.scores = scores
+
+    def score(self, question: str, passages) -> list[float]:
+        return self.scores[: len(passages)]
+
+
+@given(st.lists(st.integers(-3, 3), min_size=6, max_size=6), st.integers(0, 7))
+def test_the_first_come_by_the_new_scores_and_the_rest_stays(scores, first):
+    passages = [Passage(0, Span(at, at + 1), 9.0 - at, at) for at in range(6)]
+    found = rerank("?", passages, ["x"] * 6, Fixed(list(map(float, scores))), first=first)
+    assert [p.row for p in found[:first]] == sorted(range(min(first, 6)), key=lambda at: (-scores[at], at))
+    assert found[first:] == passages[first:]
+    assert [p.score for p in found] == [p.score for p in passages]
+
+
+def test_words_put_the_passage_first_that_has_them():
+    found = rerank("Which law governs?", PASSAGES, TEXTS, words.open(None))
+    assert [passage.row for passage in found] == [1, 0, 2]
+    assert words.open(None).score("Which law?", []) == []
+    with pytest.raises(ToolkitError, match="no argument"):
+        words.open("x")
+
+
+def test_rerankers_are_named_by_their_files():
+    assert load_plugin("rag.rerankers", "words")[0] is words
+    with pytest.raises(ToolkitError, match="there are cross-encoder, http, words"):
+        load_plugin("rag.rerankers", "nobody")
+
+
+# ---------------------------------------------------------------- a server
+
+
+class Server:
+    """A rerank server on this machine: scores a document by its length, or replies as it is told."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+        self.keys: list[str | None] = []
+        self.reply: bytes | None = None
+        self.status = 200
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, format: str, *args: object) -> None: ...
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.asked.append(body)
+                outer.keys.append(self.headers.get("Authorization"))
+                results = [{"index": i, "relevance_score": len(d)} for i, d in enumerate(body["documents"])]
+                reply = outer.reply or json.dumps({"results": results[::-1]}).encode()
+                self.send_response(outer.status)
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1/rerank"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+def test_a_server_scores_and_gets_its_key(server, monkeypatch):
+    monkeypatch.setenv("RERANK_API_KEY", "rk-planted-77aa")
+    reranker = http.open(f"rerank-large@{server.url}")
+    assert reranker.score("Which law?", TEXTS) == [float(len(text)) for text in TEXTS]
+    assert server.asked[0]["model"] == "rerank-large" and server.asked[0]["query"] == "Which law?"
+    assert server.keys == ["Bearer rk-planted-77aa"]
+    assert reranker.name == "http:rerank-large"
+    assert reranker.score("Which law?", []) == []
+
+
+def test_a_server_without_model_or_key_is_asked_without(server, monkeypatch):
+    monkeypatch.delenv("RERANK_API_KEY", raising=False)
+    http.open(server.url).score("Which law?", TEXTS)
+    assert "model" not in server.asked[0] and server.keys == [None]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [b"no json", b"[]", b'{"results": [{"index": 0}]}', b'{"results": [{"index": 0, "relevance_score": 1}]}'],
+)
+def test_a_reply_that_scores_not_every_passage_is_an_error(server, reply):
+    server.reply = reply
+    with pytest.raises(ServiceError, match="127.0.0.1"):
+        http.open(server.url).score("Which law?", TEXTS)
+
+
+def test_a_server_that_refuses_or_is_gone_says_so_without_the_key(server, monkeypatch):
+    monkeypatch.setenv("RERANK_API_KEY", "rk-planted-77aa")
+    reranker = http.open(server.url)
+    server.status = 401
+    with pytest.raises(ServiceError, match="status 401") as refused:
+        reranker.score("Which law?", TEXTS)
+    assert "planted" not in str(refused.value)
+    with pytest.raises(ServiceError, match="is the reranker running"):
+        http.open("http://127.0.0.1:9/rerank").score("Which law?", TEXTS)
+
+
+@pytest.mark.parametrize("argument", [None, "", "model", "ftp://host/x", "m@http://user:secret@host/x"])
+def test_an_address_that_is_none_is_refused(argument):
+    with pytest.raises(ToolkitError, match="which server") as error:
+        http.open(argument)
+    assert "secret" not in str(error.value)
+
+
+# ---------------------------------------------------------------- imagined passages
+
+
+def test_a_question_moves_towards_the_passage_that_a_model_imagines(monkeypatch):
+    embedder = Hashing(64)
+    vectors = embedder.embed(["Which law?", "Which roof?"], role="query")
+    target = embedder.embed([TEXTS[1]], role="passage")[0]
+    with serve_openai() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+        server.reply = lambda prompt: TEXTS[1]
+        server.faults = {"roof": [400] * 9}
+        llm = openai.open("m", {})
+        moved, imagined = embed_imagined(["Which law?", "Which roof?"], vectors, llm, embedder)
+    assert imagined == [TEXTS[1], ""]
+    assert moved[0] @ target > vectors[0] @ target
+    assert np.linalg.norm(moved, axis=1) == pytest.approx([1, 1])
+    assert moved[1].tolist() == vectors[1].tolist()  # its passage failed: as if there were no model

@@ -1,0 +1,150 @@
+"""A question is taken apart into what names a document and what asks, in any wording, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag.retrieval.understand import understand
+
+SUPPLY = "the Supply Agreement between Alder Chemical Company, LLC and Birch Chemistry, LLC for Resin Products"
+WORDINGS = [
+    # question, names, asks, kind
+    (f"Consider {SUPPLY}; Is there a cap?", SUPPLY, "Is there a cap?", "contract"),
+    (f"Under {SUPPLY}, may a party assign it?", SUPPLY, "may a party assign it?", "contract"),
+    (f"Is there a cap in {SUPPLY}?", f"in {SUPPLY}", "Is there a cap?", "contract"),
+    (f"Regarding {SUPPLY}: who pays?", SUPPLY, "who pays?", "contract"),
+    (f"May Alder end {SUPPLY} if Birch defaults?", SUPPLY, "May Alder end it if Birch defaults?", "contract"),
+    ('Consider "Lodger"\'s privacy policy; is it sold?', '"Lodger"\'s privacy policy', "is it sold?", "privacy policy"),
+    (
+        'Consider "Tock: Lists, with Reminders"\'s privacy policy; is it sold?',
+        '"Tock: Lists, with Reminders"\'s privacy policy',
+        "is it sold?",
+        "privacy policy",
+    ),
+    (
+        "What does Lodger's privacy policy say about cookies?",
+        "Lodger's privacy policy",
+        "What does it say about cookies?",
+        "privacy policy",
+    ),
+    (
+        "what does lodger's privacy policy say about cookies",
+        "lodger's privacy policy",
+        "what does it say about cookies",
+        "privacy policy",
+    ),
+    (
+        "WHAT DOES LODGER'S PRIVACY POLICY SAY?",
+        "lodger's privacy policy",
+        "what does it say?",
+        "privacy policy",
+    ),
+    ("In Fenway's NDA, does it survive?", "Fenway's NDA", "does it survive?", "nda"),
+    (
+        "Can copies be made under Fenway’s Non-Disclosure Agreement?",
+        "under Fenway’s Non-Disclosure Agreement",
+        "Can copies be made?",
+        "nda",
+    ),
+    (
+        'What is the Type of Consideration in the merger agreement between "Oak, Inc." and "Elm, Inc."?',
+        'in the merger agreement between "Oak, Inc." and "Elm, Inc."',
+        "What is the Type of Consideration?",
+        "merger agreement",
+    ),
+    (
+        "under the supply agreement between alder chemical and birch chemistry, who bears the loss?",
+        "the supply agreement between alder chemical and birch chemistry",
+        "who bears the loss?",
+        "contract",
+    ),
+    (
+        "Does the privacy policy of Lodger Messenger allow sharing?",
+        "the privacy policy of Lodger Messenger",
+        "Does it allow sharing?",
+        "privacy policy",
+    ),
+    (
+        "Under Practice Direction 7A, when is it issued?",
+        "Practice Direction 7A",
+        "when is it issued?",
+        "practice direction",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "names", "asks", "kind"), WORDINGS, ids=lambda value: value[:40])
+def test_what_names_a_document_is_set_apart_from_what_asks(question, names, asks, kind):
+    query = understand(question)
+    assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happens on termination?",
+        "In the event of termination, must the parties pay?",
+        "Does the agreement forbid the receiving party to solicit employees?",
+    ],
+)
+def test_a_question_that_names_nothing_asks_with_all_its_words(question):
+    query = understand(question)
+    assert (query.names, query.asks, query.apart) == ("", question, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Does Lodger share my data?", "Lodger"),
+        ("Has Alder agreed to any exclusivity with Tate & Birch?", "Alder Tate & Birch"),
+        ("Does the contract require an insurance policy?", "insurance policy"),
+    ],
+)
+def test_words_that_only_look_like_a_name_are_asked_with_too(question, names):
+    query = understand(question)
+    assert (query.names, query.asks, query.apart) == (names, question, False)
+
+
+def test_the_rest_may_say_whose_when_the_lead_says_only_the_kind():
+    query = understand("In the agreement, what may Alder disclose?")
+    assert (query.names, query.asks) == ("the agreement Alder", "what may Alder disclose?")
+
+
+def test_quoted_names_are_given():
+    query = understand("Consider the Merger Agreement between \"Oak, Inc.\" and 'Elm Holdings'; who pays?")
+    assert query.quoted == ("Oak, Inc.", "Elm Holdings")
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.lower()))
+
+
+PIECES = st.sampled_from(
+    [
+        *(question for question, *_ in WORDINGS),
+        "Consider",
+        "the",
+        "agreement",
+        "between",
+        '"',
+        "'",
+        ";",
+        ",",
+        "Oak's",
+        "NDA",
+    ]
+)
+
+
+@given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=8).map(" ".join)))
+def test_any_string_is_accepted_and_no_word_is_lost(question):
+    query = understand(question)
+    assert query.question == question
+    assert _words(question) <= _words(query.lead) | _words(query.names) | _words(query.asks)
+    assert _words(query.names) <= _words(question)
+    assert _words(query.asks) <= _words(question) | {"it"}
+    assert bool(_words(query.asks)) == bool(_words(question))

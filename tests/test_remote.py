@@ -1,0 +1,253 @@
+"""The commands on stores: the same bundle, the same metrics, and never the whole corpus on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import fsspec
+import pytest
+
+import evaluate_rag
+from converters import _build, _materialise
+from converters._cli import main as convert_main
+from rag.__main__ import main as rag_main
+from rag.evaluation import records
+from rag.index import open_index
+from schemas import locations
+from schemas.locations import Remote, list_files
+from schemas.validate import validate
+from tests.hub.bundles import files_of
+from tests.schemas.memory import get, memory, put
+
+__all__ = ["memory"]
+
+ROOT = Path(__file__).parent.parent
+TIMES = ("latency", "seconds")
+
+
+def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
+    arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--jobs", "1", *flags]
+    assert convert_main(import_module(f"converters.{name}"), arguments) == expect
+
+
+def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
+    """Evaluate with a cache of its own, so that nothing is known from another run; return the means."""
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / f"cache-{run}"))
+    fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--run-name", run, "--threads", "1"]
+    assert evaluate_rag.main([*fixed, *flags]) == expect
+    if expect:
+        return {}
+    summary = json.loads((tmp_path / "results" / run / records.SUMMARY).read_text())
+    return {name: value for name, value in summary.items() if name not in TIMES}
+
+
+def there(remote: Remote) -> dict[str, bytes]:
+    return {name: get(remote / name) for name in list_files(remote)}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> Path:
+    """Three contracts as PDFs, converted here."""
+    folder = tmp_path_factory.mktemp("local") / "cuad"
+    convert("cuad", folder, "--limit", "3")
+    return folder
+
+
+# ---------------------------------------------------------------- in memory
+
+
+def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made(memory, local, monkeypatch, capsys):
+    waiting: list[int] = []
+    record = _build.Out.record
+
+    def noted(self, name, sent):
+        waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
+        record(self, name, sent)
+
+    monkeypatch.setattr(_build.Out, "record", noted)
+    convert("cuad", memory, "--limit", "3")
+    assert there(memory) == files_of(local) and validate(memory) == []
+    assert set(waiting) == {0}, "official files are sent from where they are"
+    assert f"-> {memory}" in capsys.readouterr().out
+    convert("cuad", memory, "--limit", "3", expect=1)
+    assert "exists already; add --force" in capsys.readouterr().err
+
+
+def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, local, tmp_path, monkeypatch, capsys):
+    for name, content in files_of(local).items():
+        put(memory / "bundles/cuad" / name, content)
+    put(memory / "bundles/half/corpus/a.txt")
+    passing = tmp_path / "passing"
+    passing.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(passing))
+    fetch, most = locations.fetch, []
+
+    def noted(file, path):
+        most.append(len(list(passing.iterdir())))
+        return fetch(file, path)
+
+    monkeypatch.setattr(locations, "fetch", noted)
+    flags = ["--limit", "6", "--report-cases", "2", "--jobs", "1", "--file-type", "pdf", "--dataset-paths"]
+    here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
+    assert not most
+    assert evaluate(tmp_path, monkeypatch, "remote", *flags, f"{memory}/bundles/*") == here
+    assert most[:3] == [1, 1, 1] and list(passing.iterdir()) == []
+    assert f"{memory}/bundles/half: no bundle.json there; passed over" in capsys.readouterr().err
+    config = json.loads((tmp_path / "results" / "remote" / "config.json").read_text())
+    assert config["datasets"]["cuad"]["path"] == f"{memory}/bundles/cuad"
+    pages = [(tmp_path / "results" / run / "report.html").read_text().count("data:image/") for run in ("local", "remote")]
+    assert pages[0] == pages[1] > 0, "the report shows the same pages"
+
+
+def test_a_file_url_is_a_path(local, tmp_path, monkeypatch):
+    flags = ["--limit", "2", "--report-cases", "0", "--jobs", "1", "--dataset-paths"]
+    here = evaluate(tmp_path, monkeypatch, "path", *flags, str(local))
+    assert evaluate(tmp_path, monkeypatch, "url", *flags, f"file://{local}") == here
+    convert("legalbenchrag", f"file://{tmp_path}/lb", "--limit", "2")
+    assert validate(tmp_path / "lb") == []
+
+
+def test_a_bundle_that_is_not_finished_or_not_there_stops_the_run(memory, tmp_path, monkeypatch, capsys):
+    put(memory / "half/corpus/a.txt")
+    evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
+    told = capsys.readouterr().err
+    assert "half: no bundle.json there" in told and f"{memory}/none*: matches nothing" in told
+
+
+def test_a_folder_of_documents_is_indexed_where_it_is(memory, local, tmp_path, monkeypatch, capsys):
+    for path in sorted((local / "corpus").iterdir())[:2]:
+        put(memory / "mine" / path.name, path.read_bytes())
+    put(memory / "mine/notes.xyz")
+    out = tmp_path / "index"
+    flags = ["--out", str(out), "--embedder", "hashing", "--jobs", "1"]
+    assert rag_main(["index", f"{memory}/mine", *flags]) == 0
+    names = [entry.filename for entry in open_index(out).documents]
+    assert names == [path.name for path in sorted((local / "corpus").iterdir())[:2]]
+    assert rag_main(["index", f"{memory}/mine/{names[0]}", *flags, "--force"]) == 0
+    assert [entry.filename for entry in open_index(out).documents] == names[:1]
+    assert rag_main(["index", f"{memory}/none", *flags, "--force"]) == 1
+    assert f"{memory}/none: no such file or folder" in capsys.readouterr().err
+
+
+def test_a_store_that_goes_away_stops_a_run_instead_of_costing_its_documents(memory, local, monkeypatch, capsys):
+    def away(path, to, known):
+        raise locations.StorageError(f"{to}: connection refused")
+
+    monkeypatch.setattr(_materialise, "send", away)
+    convert("cuad", memory, "--limit", "2", expect=1)
+    told = capsys.readouterr().err
+    assert "connection refused" in told and "cannot be read" not in told
+    assert "bundle.json" not in list_files(memory)
+
+
+# ---------------------------------------------------------------- an object store on loopback
+
+
+SECRET = "loopback-secret-of-nobody"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """The address of an S3 that lives as long as this module."""
+    from moto.server import ThreadedMotoServer  # the extra `test`
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
+    """A bucket of its own for each test."""
+    told = {"AWS_ENDPOINT_URL": store, "AWS_ACCESS_KEY_ID": "loopback", "AWS_SECRET_ACCESS_KEY": SECRET}
+    told |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    told |= {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
+    for name, value in (told | {"EXHIBIT_CACHE": str(tmp_path / "cache")}).items():
+        monkeypatch.setenv(name, value)
+    client = fsspec.filesystem("s3", skip_instance_cache=True)
+    bucket = f"b{time.monotonic_ns()}"
+    client.mkdir(bucket)
+    yield Remote(f"s3://{bucket}/bundles")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.mark.extra
+def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "lb"
+    convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
+    convert("legalbenchrag", s3 / "lb", "--jobs", "2")
+    assert there(s3 / "lb") == files_of(folder) and validate(s3 / "lb") == []
+    convert("legalbenchrag", s3 / "lb", "--force", "--limit", "4")
+    convert("legalbenchrag", folder, "--force", "--limit", "4")
+    assert there(s3 / "lb") == files_of(folder), "nothing is left of the larger one"
+    flags = ["--report-cases", "2", "--jobs", "2", "--dataset-paths"]
+    here = evaluate(tmp_path, monkeypatch, "local", *flags, str(folder))
+    assert evaluate(tmp_path, monkeypatch, "s3", *flags, f"{s3}/*") == here
+    assert SECRET not in "".join(capsys.readouterr())
+
+
+@pytest.mark.extra
+def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_path, local):
+    out = s3 / "cuad"
+    command = [sys.executable, "-m", "converters.cuad", "--source", "samples/cuad", "--limit", "3", "--jobs", "1"]
+    process = subprocess.Popen([*command, "--out", str(out)], cwd=ROOT, env=dict(os.environ), start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not any(name.startswith("corpus/") for name in list_files(out)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    left = list_files(out)
+    assert "bundle.json" not in left and any(name.startswith("corpus/") for name in left)
+    evaluated = subprocess.run(
+        [sys.executable, "evaluate_rag.py", "--dataset-paths", str(out)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert evaluated.returncode == 1 and "no bundle.json there" in evaluated.stderr
+    marks = {name: listed for name, listed in left.items() if name in _journalled(tmp_path)}
+    time.sleep(1.1)  # S3 tells times in seconds
+    convert("cuad", out, "--limit", "3")
+    assert there(out) == files_of(local) and validate(out) == []
+    times = {name: _modified(out / name) for name in marks}
+    assert all(moment == _modified(out / name) for name, moment in times.items())
+
+
+def _journalled(tmp_path: Path) -> set[str]:
+    lines = [line for path in tmp_path.rglob("sent.jsonl") for line in path.read_text().splitlines()]
+    return {json.loads(line)[0] for line in lines}
+
+
+def _modified(remote: Remote) -> str:
+    return str(fsspec.filesystem("s3").info(remote.key)["LastModified"])
+
+
+@pytest.mark.extra
+def test_on_s3_errors_say_what_to_do_and_tell_no_secret(s3, tmp_path, monkeypatch, capsys):
+    evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://no-such-bucket-here/cuad", expect=1)
+    assert "s3://no-such-bucket-here/cuad: no bundle.json there" in capsys.readouterr().err
+    convert("cuad", "s3://no-such-bucket-here/cuad", "--limit", "1", expect=1)
+    assert "s3://no-such-bucket-here/cuad: not there; is the bucket's name right?" in capsys.readouterr().err
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{s3}/cuad", expect=1)
+    assert f"{s3}/cuad/bundle.json: no credentials; set AWS_ACCESS_KEY_ID" in capsys.readouterr().err
+
+
+@pytest.mark.extra
+def test_on_s3_a_server_that_is_not_there_is_a_line(s3, tmp_path, monkeypatch, capsys):
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{s3}/cuad", expect=1)
+    told = capsys.readouterr().err
+    assert "Could not connect" in told and "run the same command again" in told and SECRET not in told
