@@ -6,7 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
-.PHONY: demo test test-all check lint lock schemas pictures bench clean help
+.PHONY: demo test test-all check lint lock schemas pictures bench scale clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -39,6 +39,9 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.convert
 	$(PY) -m bench.search
 	$(PY) -m bench.score
+
+scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: ten minutes on two free cores
+	$(PY) -m bench.scale
 
 schemas: $(VENV)/ready    ## write schemas/json anew from the models
 	$(PY) -m schemas.generate

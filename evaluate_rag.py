@@ -4,6 +4,7 @@
     python evaluate_rag.py --dataset-paths datasets_out/cpr --config configs/practice_directions.json
     python evaluate_rag.py --dataset-paths datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1
+    python evaluate_rag.py --dataset-paths 's3://bucket/bundles/*' --file-type pdf
     python -m rag.results diff results/before results/after
 
 Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
@@ -12,6 +13,7 @@ Without --target-url the built-in pipeline is tested. It needs no key: answers a
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +29,8 @@ from schemas.errors import ToolkitError
 
 OWN = ("embedder", "llm", "k")
 """Settings of the pipeline that have a flag of their own."""
+_BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
+"""A folder in a repository, which is read where it is; a whole repository comes through the Hub's cache."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +60,7 @@ def _fetched(settings: Settings) -> Settings:
     """Return the settings with a folder of the Hub's cache for each dataset that is given by its address there."""
     paths, origins = [], {}
     for path in settings.dataset_paths:
-        if path.startswith(SCHEME):
+        if path.startswith(SCHEME) and not _BELOW.match(path):
             repo_id, revision = parse_address(path)
             fetched = fetch(repo_id, revision=revision, say=_note)
             path = str(fetched.folder)
@@ -89,7 +93,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_data(group: Any) -> None:
     group.add_argument(
-        "--dataset-paths", nargs="+", metavar="DIR", help="bundles; also 'datasets_out/*', hf://OWNER/NAME@REVISION"
+        "--dataset-paths",
+        nargs="+",
+        metavar="DIR",
+        help="bundles; also 'datasets_out/*', hf://OWNER/NAME@REVISION, s3://, gs://",
     )
     group.add_argument("--file-type", metavar="pdf|txt|txt,html", help="ingest only such files, and count their pages")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")

@@ -35,7 +35,9 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
             given = chunks.merged(points, chunks.read_points(options.points))
             return {"points": given, "vectors": options.points_from}
         return chunks.measure(options.vectors, quick=options.quick, full=options.full, known=points)
-    measured = {"documents": documents.measure, "memory": memory.measure, "workers": workers.measure}[part]
+    if part == "documents":
+        return documents.measure(options.source, limit=300 if options.quick else options.limit)
+    measured = {"memory": memory.measure, "workers": workers.measure}[part]
     return measured(options.source, quick=options.quick)
 
 
@@ -80,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
     parser.add_argument("--full", action="store_true", help="graphs of 310,000 and a million rows, too")
+    parser.add_argument(
+        "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     return parser
 

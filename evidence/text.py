@@ -14,14 +14,16 @@ from tqdm import tqdm
 from evidence.read import read_document
 from schemas.bundle import corpus_files
 from schemas.errors import ToolkitError
+from schemas.locations import Location, parse_location
+from schemas.mirror import mirrored
 from schemas.place import Kind, placed
 
 KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 
 
-def write_texts(root: Path, out: Path, *, force: bool = False) -> int:
+def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
     """Write the text of each document of a bundle; return how many there are."""
-    files = corpus_files(root)
+    files = corpus_files(mirrored(root))
     with placed(out, force=force, kind=KIND) as folder:
         for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
             text = read_document(files[name]).text
@@ -38,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
         epilog="example: python -m evidence.text datasets_out/cuad --out texts/cuad",
     )
-    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
     parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
     options = parser.parse_args(argv)

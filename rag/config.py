@@ -66,18 +66,26 @@ class Config(BaseModel):
     """Whether a file's name may say which document is meant."""
     mass: Share = 0.99
     """Documents are kept, likeliest first, until they have this share of the likelihood …"""
-    most_documents: Positive = 50
-    """… or are so many; a question that names none keeps all."""
+    most_documents: Positive = 8
+    """… or are so many; a question that names none may find its answer in any."""
     weight_lexical: Weight = 0.5
     weight_heading: Weight = 0.15
     weight_neighbours: Weight = 0.2
     weight_section: Weight = 0.6
-    weight_document: Weight = 1.0
+    weight_document: Weight = 3.0
     """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
+    tight: bool = True
+    """Whether the first passage is cut down to the sentences that answer."""
     pool: Positive = 256
     """Where any document may answer: so many chunks are compared by either kind of evidence."""
     limit: Positive = 500
     """Characters of a passage that is formed around what answers, at most."""
+    reranker: str = "none"
+    """A second look at the first passages: words, cross_encoder:MODEL, http:URL."""
+    rerank: Positive = 32
+    """How many passages it looks at."""
+    imagine: Share = 0.0
+    """With an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all."""
 
     # ---- answer
     llm: str = "none"

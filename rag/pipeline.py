@@ -18,8 +18,9 @@ from rag.index import INDEX, Index, open_index
 from rag.ingest import Report, ingest
 from rag.language.tokens import counter_for
 from rag.plugins import load_plugin
+from rag.rerankers import Reranker
 from rag.retrieval.retrieve import retrieve
-from rag.retrieval.state import Retrieved
+from rag.retrieval.state import Parts, Retrieved
 from rag.seams import LLM, Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
@@ -124,7 +125,11 @@ class Pipeline:
 
     def search(self, questions: Sequence[str]) -> list[Retrieved]:
         """Return the passages found for each question."""
-        return retrieve(questions, self._opened, self.embedder, self.config, tokens=self._tokens)
+        config = self.config
+        llm = self.llm if config.imagine else None
+        if config.imagine and llm is None:
+            raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
+        return retrieve(questions, Parts(self._opened, self.embedder, config, self._tokens, self._reranker, llm))
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -178,6 +183,14 @@ class Pipeline:
         model = model or os.environ.get("OPENAI_MODEL") or ""
         prices = {model: (config.price_in or 0.0, config.price_out or 0.0)} if config.max_cost is not None else {}
         return {"max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
+
+    @cached_property
+    def _reranker(self) -> Reranker | None:
+        if self.config.reranker == "none":
+            return None
+        module, argument = load_plugin("rag.rerankers", self.config.reranker)
+        reranker: Reranker = module.open(argument)
+        return reranker
 
     @cached_property
     def _summarise(self) -> Summariser:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from schemas._storage import StorageError, explained, filesystem
 from schemas.errors import DocumentError
 
-ORIGIN = "origin.json"
+ORIGIN = ".exhibit-origin.json"
 """In a folder of the cache: the URL of the bundle whose small files it holds."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")

@@ -19,10 +19,15 @@ import pytest
 import evaluate_rag
 from converters import _build, _materialise
 from converters._cli import main as convert_main
+from evidence.check import main as check_main
+from evidence.show import main as show_main
+from evidence.text import main as text_main
+from hub import _tables
 from rag.__main__ import main as rag_main
 from rag.evaluation import records
 from rag.index import open_index
 from schemas import locations
+from schemas.bundle import open_bundle
 from schemas.locations import Remote, list_files
 from schemas.validate import validate
 from tests.hub.bundles import files_of
@@ -82,6 +87,51 @@ def test_a_converted_bundle_is_the_same_and_its_documents_leave_as_they_are_made
     assert "exists already; add --force" in capsys.readouterr().err
 
 
+def test_tables_larger_than_a_file_leave_one_by_one(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(_tables, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(_tables, "_SHARD_BYTES", 1)
+    waiting: list[int] = []
+    send = _build.Out.send
+
+    def noted(self, path):
+        waiting.append(len(list((self.folder / "parquet").glob("corpus-*"))))
+        send(self, path)
+
+    monkeypatch.setattr(_build.Out, "send", noted)
+    convert("legalbenchrag", memory)
+    assert waiting == [1] * 8, "a file a document, and never two of them here"
+    convert("legalbenchrag", tmp_path / "lb")
+    assert there(memory) == files_of(tmp_path / "lb") and waiting[8:] == list(range(1, 9))
+
+
+@pytest.mark.slow
+def test_printed_documents_leave_as_they_are_read(memory, tmp_path, monkeypatch):
+    waiting: list[int] = []
+    record = _build.Out.record
+
+    def noted(self, name, sent):
+        waiting.append(sum(path.is_file() for path in (self.folder / "corpus").iterdir()))
+        record(self, name, sent)
+
+    monkeypatch.setattr(_build.Out, "record", noted)
+    convert("privacyqa", memory)
+    convert("privacyqa", tmp_path / "local")
+    assert there(memory) == files_of(tmp_path / "local")
+    assert max(waiting) == 1, "one job prints one document at a time"
+
+
+def test_gold_is_checked_drawn_and_written_out_where_the_documents_are(memory, local, tmp_path, capsys):
+    for name, content in files_of(local).items():
+        put(memory / name, content)
+    row = next(gold.id for gold in open_bundle(local).gold if gold.spans)
+    for bundle, out in ((local, "here"), (memory, "there")):
+        assert check_main([str(bundle)]) == 0 and f"{bundle}: " in capsys.readouterr().out
+        (tmp_path / out).mkdir()
+        assert show_main([str(bundle), str(row), "--out", str(tmp_path / out / "gold.png")]) == 0
+        assert text_main([str(bundle), "--out", str(tmp_path / out / "texts")]) == 0
+    assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
+
+
 def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, local, tmp_path, monkeypatch, capsys):
     for name, content in files_of(local).items():
         put(memory / "bundles/cuad" / name, content)
@@ -104,7 +154,9 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
     assert f"{memory}/bundles/half: no bundle.json there; passed over" in capsys.readouterr().err
     config = json.loads((tmp_path / "results" / "remote" / "config.json").read_text())
     assert config["datasets"]["cuad"]["path"] == f"{memory}/bundles/cuad"
-    pages = [(tmp_path / "results" / run / "report.html").read_text().count("data:image/") for run in ("local", "remote")]
+    pages = [
+        (tmp_path / "results" / run / "report.html").read_text().count("data:image/") for run in ("local", "remote")
+    ]
     assert pages[0] == pages[1] > 0, "the report shows the same pages"
 
 
@@ -203,7 +255,7 @@ def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_pa
     command = [sys.executable, "-m", "converters.cuad", "--source", "samples/cuad", "--limit", "3", "--jobs", "1"]
     process = subprocess.Popen([*command, "--out", str(out)], cwd=ROOT, env=dict(os.environ), start_new_session=True)
     deadline = time.monotonic() + 60
-    while not any(name.startswith("corpus/") for name in list_files(out)) and time.monotonic() < deadline:
+    while not _journalled(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -213,21 +265,22 @@ def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_pa
         [sys.executable, "evaluate_rag.py", "--dataset-paths", str(out)], cwd=ROOT, capture_output=True, text=True
     )
     assert evaluated.returncode == 1 and "no bundle.json there" in evaluated.stderr
-    marks = {name: listed for name, listed in left.items() if name in _journalled(tmp_path)}
+    written = {name: _modified(out / name) for name in _journalled(tmp_path)}
     time.sleep(1.1)  # S3 tells times in seconds
     convert("cuad", out, "--limit", "3")
     assert there(out) == files_of(local) and validate(out) == []
-    times = {name: _modified(out / name) for name in marks}
-    assert all(moment == _modified(out / name) for name, moment in times.items())
+    assert written and {name: _modified(out / name) for name in written} == written, "sent once"
 
 
 def _journalled(tmp_path: Path) -> set[str]:
     lines = [line for path in tmp_path.rglob("sent.jsonl") for line in path.read_text().splitlines()]
-    return {json.loads(line)[0] for line in lines}
+    return {json.loads(line)[0] for line in lines if line.endswith("]")}
 
 
 def _modified(remote: Remote) -> str:
-    return str(fsspec.filesystem("s3").info(remote.key)["LastModified"])
+    client = fsspec.filesystem("s3")
+    client.invalidate_cache()
+    return str(client.info(remote.key)["LastModified"])
 
 
 @pytest.mark.extra

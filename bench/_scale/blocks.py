@@ -41,7 +41,7 @@ def documents(results: Results) -> str:
     )
     text += (
         f"\nTime grows with exponent **{found['exponent']:.3f}** (1 is linear); the time for a document stays within "
-        f"**±{100 * found['spread']:.0f}%** from {sizes[0]} to {sizes[-1]} documents. On top of it, the default embedder: "
+        f"**±{100 * found['spread']:.0f}%** from {sizes[0]} to {sizes[-1]} documents. The default embedder adds "
         f"{1000 * embedder['seconds']:.1f} processor ms a chunk ({1000 * embedder['clock']:.1f} ms by the clock, "
         f"{1 / embedder['clock']:.0f} chunks/s), so {chunks * embedder['seconds']:.2f} s for each of these documents. "
         f"A page of a PDF takes {1000 * found['pdf']['seconds']:.1f} ms to read.\n\n"
@@ -99,9 +99,9 @@ def memory(results: Results) -> str:
         grown = growth(found["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
         peaks = [f"{by[store, t]['peak'] / _MB:.0f}" for t in times if (store, t) in by]
         more = [f"{100 * (grown['ratio'] - 1):+.0f}%", f"{grown['document'] / 1e3:.1f}", f"{grown['chunk']:.0f}"]
-        rows.append(["forgets its vectors" if store == "none" else f"`{store}`", *peaks, *more])
-    counts = ", ".join(f"{by[MEMORY_STORES[0], t]['chunks']:,}" for t in times)
-    head = ["peak MB, store", *(f"{t} ×" for t in times), f"1 × to {times[-1]} ×", "kB a document", "bytes a chunk"]
+        rows.append([MEMORY_STORES[store], *peaks, *more])
+    counts = ", ".join(f"{by['none', t]['chunks']:,}" for t in times)
+    head = ["peak MB", *(f"{t} ×" for t in times), f"1 × to {times[-1]} ×", "kB a document", "bytes a chunk"]
     return (
         told(results, "memory")
         + table(head, rows)
@@ -117,10 +117,10 @@ def memory_pictures(results: Results) -> dict[str, Chart]:
     points = results["memory"]["points"]
     lines = [
         Series(
-            "no vectors kept" if s == "none" else s,
-            [(p["documents"], p["peak"] / _MB) for p in points if p["store"] == s],
+            "the work" if store == "none" else store,
+            [(p["documents"], p["peak"] / _MB) for p in points if p["store"] == store],
         )
-        for s in MEMORY_STORES
+        for store in MEMORY_STORES
     ]
     return {"memory": Chart("Memory of an ingest", "documents", "peak of all processes, MB", lines)}
 
@@ -137,11 +137,11 @@ def chunks(results: Results) -> str:
         ["chunks", "store", "ms a query", "in a batch", *names[2:4], "build, s", "memory MB", "disk MB"], rows
     )
     limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in STORES]
-    words = [f"`{store}` {about(limit)}" for store, limit in limits if limit]
-    text += (
-        f"\nVectors: {results['chunks']['vectors']}; k = 64; processor milliseconds, one thread for a single query. "
-    )
-    return text + f"By these points a query takes {LIMIT_MS} ms at: " + ", ".join(words) + " chunks.\n"
+    words = [f"`{store}` at {about(limit)} chunks" for store, limit in limits if limit]
+    others = [f"`{store}`" for store, limit in limits if not limit and any(p["store"] == store for p in points)]
+    text += f"\nVectors: {results['chunks']['vectors']}; k = 64; one thread for a single query. "
+    text += f"By these points a query takes {LIMIT_MS} ms: " + (", ".join(words) or "nowhere")
+    return text + (f"; far beyond what was measured: {', '.join(others)}.\n" if others else ".\n")
 
 
 def _figure(name: str, value: float | None) -> str:
@@ -152,7 +152,7 @@ def _figure(name: str, value: float | None) -> str:
 
 def about(value: float) -> str:
     """Return a large number to two figures."""
-    return f"{float(f'{value:.2g}'):,.0f}" if value < 1e9 else "over 10⁹"
+    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def chunk_pictures(results: Results) -> dict[str, Chart]:

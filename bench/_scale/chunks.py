@@ -41,6 +41,8 @@ def read_points(path: Path) -> list[Found]:
     found: dict[tuple[int, str], Found] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for rows, store, what, value in csv.reader(file):
+            if not rows.isdigit():  # the head, where there is one
+                continue
             key = int(rows), store
             if what == "build s":  # the first that is told of a point
                 found[key] = {"rows": key[0], "store": store}
@@ -56,9 +58,15 @@ def merged(old: Iterable[Found], new: Iterable[Found]) -> list[Found]:
 
 
 def crossing(points: Iterable[Found], store: str, what: str, limit: float) -> float | None:
-    """Return how many rows a store can have before it takes more than so much, by a power law through its points."""
-    mine = [(point["rows"], point[what]) for point in points if point["store"] == store and what in point]
+    """Return how many rows a store can have before it takes more than so much, by a power law through its last points.
+
+    None where that is beyond ten times what was measured: nobody knows what happens there.
+    """
+    mine = sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)[-3:]
     if len(mine) < 2:
         return None
     slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)
-    return float(np.exp((np.log(limit) - start) / slope)) if slope > 0 else None
+    if slope <= 0:
+        return None
+    rows = float(np.exp(min((np.log(limit) - start) / slope, 100)))
+    return rows if rows <= 10 * mine[-1][0] else None

@@ -29,9 +29,8 @@ _SAMPLE = 256
 """Chunks that the default embedder is timed on."""
 
 
-def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
+def measure(source: Path | None, *, limit: int) -> dict[str, Any]:
     """Return conversion, ingest and query times by number of documents, and the costs that a model needs."""
-    limit = 300 if quick else SIZES[-1]
     ingests = [ingested(source, size) for size in track(_up_to(SIZES, limit), total=None, label="sizes", unit="size")]
     text = [converted("legalbenchrag", repeat_benchmark, size) for size in _up_to(TEXT_SIZES, limit)]
     pdf = [converted("cuad", repeat_contracts, size) for size in _up_to(PDF_SIZES, limit)]

@@ -16,6 +16,7 @@ from bench._scale.process import Clock
 from engine import Engine, Outcome, open_engine
 from rag.config import INGEST, Config, preset_names
 from rag.index import Index, open_index
+from rag.lexicon import Lexicon
 from rag.pipeline import Pipeline
 from rag.plugins import load_plugin
 from rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
@@ -27,8 +28,8 @@ Out = TypeVar("Out")
 
 EMBEDDER = "hashing:384"
 """No model, but vectors as wide as the default's: what is measured is everything around the model."""
-STAGES = ("read", "structure", "profile", "split", "checksum", "summarise", "embed", "index", "store", "save")
-PARENT = ("summarise", "embed", "index", "store", "save")
+STAGES = ("read", "structure", "profile", "split", "checksum", "summarise", "embed", "words", "index", "store", "save")
+PARENT = ("summarise", "embed", "words", "index", "store", "save")
 """Stages of the one process that the others hand their documents to."""
 PRESETS = ("sac", "sac-multilayer", "routed")
 QUESTIONS = (
@@ -129,6 +130,14 @@ class _Index(Index):
             self._stores[layer] = cast(VectorStore, _Store(inner, self.clock))
         return self._stores[layer]
 
+    @property
+    def lexicon(self) -> Lexicon:
+        fresh = self._lexicon is None
+        lexicon = super().lexicon
+        for name in ("add_document", "add_chunks", "add_sections") if fresh else ():
+            setattr(lexicon, name, self.clock.timed("words", getattr(lexicon, name)))
+        return lexicon
+
     def add(self, *arguments: Any) -> Keys:
         with self.clock.stage("index"):
             return super().add(*arguments)
@@ -138,20 +147,26 @@ class _Index(Index):
             super().save()
 
 
-def config_for(store: str) -> Config:
-    """Return the settings that are measured: three layers, the most that an index can have."""
-    return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store)
+def config_for(store: str, *, words: bool = True) -> Config:
+    """Return the settings that are measured: three layers and the words, the most that an index can have."""
+    return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
 
 def ingest_once(
-    paths: Sequence[Path], folder: Path, *, store: str = "faiss", engine: str = "serial", jobs: int = 1
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    store: str = "faiss",
+    words: bool = True,
+    engine: str = "serial",
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Build an index below a folder and return what it took; the store `none` forgets every vector.
 
     Stages of the workers are known where all of it runs in this process: with the serial engine.
     """
     clock = Clock()
-    config = config_for("faiss" if store == "none" else store)
+    config = config_for("faiss" if store == "none" else store, words=words)
     module, argument = load_plugin("rag.embedders", config.embedder)
     inner: Embedder = module.open(argument)
     embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
@@ -192,7 +207,11 @@ def sizes(folder: Path) -> dict[str, int]:
     for path in folder.rglob("*"):
         if path.is_file():
             kind = (
-                "texts" if path.parent.name == "texts" else "rest" if path.suffix in (".jsonl", ".npz") else "vectors"
+                "texts"
+                if path.parent.name == "texts"
+                else "rest"
+                if path.suffix in (".jsonl", ".npz", ".json")
+                else "vectors"
             )
             found[kind] += path.stat().st_size
     return found

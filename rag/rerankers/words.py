@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag.lexical import Words, terms
+from rag.lexicon.words import Words, terms
 from schemas.errors import ToolkitError
 
 

@@ -19,6 +19,8 @@ from rag.seams import Keys
 
 LEAST = 40
 """Characters of the shortest piece that stands for itself: less is a number, a label, the end of a line."""
+SCRAP = 16
+"""Characters of what is left between passages and is none: "ARTICLE IV", a page number."""
 KEEP = 0.7
 """A first passage keeps the sentences with at least this share of the evidence of its best one, and what is between."""
 REST = 0.5
@@ -51,6 +53,8 @@ class Extents:
     scores: Mapping[int, float]
     """Each scored row's own evidence: a passage grows towards the better neighbour."""
     limit: int = 500
+    tight: bool = True
+    """Whether the first passage is cut to the sentences that answer; else it is filled like the others."""
     _texts: dict[int, str] = field(default_factory=dict)
     _pieces: dict[int, list[Span]] = field(default_factory=dict)
     _taken: dict[int, list[bool]] = field(default_factory=dict)
@@ -60,6 +64,7 @@ class Extents:
         queue = [Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
         heapify(queue)
         found: list[tuple[int, Span, float]] = []
+        seen: set[tuple[int, str]] = set()
         turn = len(queue)
         while queue and len(found) < depth:
             seed = heappop(queue)
@@ -70,13 +75,15 @@ class Extents:
                     heappush(queue, Seed(seed.cost, turn, seed.row, *run))
                 continue
             first, last = runs[0]
-            if not found:
+            cut = self.tight and not found
+            if cut:
                 first, last = self._tight(seed.row, first, last, weigh)
                 turn += 1
                 heappush(queue, Seed(seed.cost + REST, turn, seed.row))
-            span = self._span(seed.row, first, last) if not found else self._grown(seed.row, first, last)
+            span = self._span(seed.row, first, last) if cut else self._grown(seed.row, first, last)
             self._take(seed.row, first, last)
-            if words := self._trimmed(seed.row, span):
+            words = self._trimmed(seed.row, span)
+            if words and self._worth(seed.row, words, seen):
                 found.append((seed.row, words, -seed.cost))
         return found
 
@@ -165,6 +172,18 @@ class Extents:
 
     def _follows(self, row: int, other: int) -> bool:
         return 0 <= other < len(self.table) and bool(self.table[other, 1] == self.table[row, 1])
+
+    def _worth(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
+        """Return whether a passage says something: not a label left over, nor what its document said before it.
+
+        The same words in another document are another source.
+        """
+        number = int(self.table[row, 1])
+        said = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
+        if said in seen or (seen and len(said[1]) < SCRAP):
+            return False
+        seen.add(said)
+        return True
 
     def _trimmed(self, row: int, span: Span) -> Span | None:
         """Return a span without the space around it and a stray mark in front; None where nothing is left."""

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from evidence import Span
 from rag.config import Config
 from rag.index import Index
-from rag.retrieval.documents import Choice
+from rag.language.question import Query, understand
+from rag.lexicon.documents import Choice
+from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, Weights, rank_passages
-from rag.retrieval.stages import Tokens, select
-from rag.retrieval.state import Retrieved
-from rag.retrieval.understand import Query, understand
-from rag.seams import Chunk, Embedder, Hit, Vectors
+from rag.retrieval.stages import finish
+from rag.retrieval.state import Parts, Retrieved
+from rag.seams import Chunk, Hit, Vectors
 
 
-def retrieve_routed(
-    questions: Sequence[str], index: Index, embedder: Embedder, config: Config, *, tokens: Tokens
-) -> list[Retrieved]:
-    """Return what is found for each question, in order; a blank question finds nothing."""
+def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
+    """Return what is found for each question, in order."""
     queries = [understand(question) for question in questions]
-    asked = [position for position, question in enumerate(questions) if question.strip()]
-    results = [Retrieved(question, (), (), {"route": "blank question"}) for question in questions]
-    if not asked or not len(index):
-        return results
-    vectors = embedder.embed([queries[position].asks for position in asked], role="query")
-    for vector, position in zip(vectors, asked, strict=True):
-        results[position] = _retrieve(queries[position], vector, index, config, tokens)
-    return results
+    vectors = parts.embedder.embed([query.asks for query in queries], role="query")
+    imagined = [""] * len(queries)
+    if parts.config.imagine and parts.llm is not None:
+        asks = [query.asks for query in queries]
+        vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
+    found = []
+    for query, vector, passage in zip(queries, vectors, imagined, strict=True):
+        trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
+        if passage:
+            trace["imagined"] = passage
+        found.append(finish(query.question, _rank(query, vector, parts, trace), parts, trace))
+    return found
 
 
-def _retrieve(query: Query, vector: Vectors, index: Index, config: Config, tokens: Tokens) -> Retrieved:
+def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> list[Hit]:
+    index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     documents = _likely(choice, config)
     found = rank_passages(
@@ -40,19 +45,13 @@ def _retrieve(query: Query, vector: Vectors, index: Index, config: Config, token
         vector,
         library_of(index),
         documents=documents,
-        depth=max(config.depth, config.k),
+        depth=max(config.depth, config.candidates * config.k),
         limit=config.limit,
         weights=_weights(config),
     )
-    hits = [_hit(index, passage) for passage in found.passages]
-    selected, told = select(hits, config, tokens)
-    trace = {
-        "query": {"names": query.names, "asks": query.asks, "kind": query.kind},
-        "documents": _named(choice, index) | {"kept": len(documents) if documents else "any"},
-        "passages": found.trace,
-        "selected": told,
-    }
-    return Retrieved(query.question, tuple(hits[: config.depth]), tuple(selected), trace)
+    trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
+    trace["passages"] = found.trace
+    return [_hit(index, passage) for passage in found.passages]
 
 
 def library_of(index: Index) -> Library:
@@ -73,6 +72,7 @@ def _weights(config: Config) -> Weights:
         neighbours=config.weight_neighbours,
         section=config.weight_section,
         document=config.weight_document,
+        tight=config.tight,
         pool=config.pool,
     )
 

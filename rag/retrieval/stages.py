@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from rag.config import Config
 from rag.index import Index
-from rag.retrieval.state import State
+from rag.retrieval.rerank import rerank
+from rag.retrieval.state import Parts, Retrieved, State, Tokens
 from rag.seams import Hit
-
-Tokens = Callable[[str], int]
 
 
 def choose_documents(state: State, index: Index, config: Config) -> None:
@@ -36,12 +35,17 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
 
 
-def select(hits: list[Hit], config: Config, tokens: Tokens) -> tuple[list[Hit], dict[str, int]]:
-    """Return the few passages that an answer is made from, and how many each step left."""
+def finish(question: str, hits: list[Hit], parts: Parts, trace: dict[str, Any]) -> Retrieved:
+    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from."""
+    config = parts.config
+    if parts.reranker is not None:
+        hits = rerank(question, hits, parts.reranker, first=config.rerank)
+        trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
     near = near_the_best(hits[: config.candidates * config.k], config)
-    fitting = within_budget(near, config, tokens)
+    fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
-    return selected, {"near": len(near), "within budget": len(fitting), "k": len(selected)}
+    trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
+    return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace)
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag.seams import Hit
+from rag.config import Config
+from rag.index import Index
+from rag.rerankers import Reranker
+from rag.seams import LLM, Embedder, Hit
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+
+
+Tokens = Callable[[str], int]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What retrieval works with."""
+
+    index: Index
+    embedder: Embedder
+    config: Config
+    tokens: Tokens
+    """How many tokens a text has."""
+    reranker: Reranker | None = None
+    llm: LLM | None = None
 
 
 @dataclass

@@ -14,9 +14,9 @@ from typing import Any
 import faiss
 import numpy as np
 
+from rag.ranking import check_rows, nothing, ranked
 from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
-from rag.stores._ranking import check_rows, nothing, ranked
 from schemas.errors import BundleError
 
 _FEW = 4096

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from rag.ranking import check_rows, nothing, ranked
 from rag.seams import Keys, Vectors
 from rag.stores._milvus_address import Address
 from rag.stores._milvus_connection import FLOATS, INTEGER, connect, told
 from rag.stores._milvus_filter import conditions
-from rag.stores._ranking import check_rows, nothing, ranked
 from schemas.errors import BundleError, ServiceError
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"

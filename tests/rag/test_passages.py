@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evidence import Span
 from rag.embedders.hashing import Hashing
 from rag.index import section_key
-from rag.lexical import Words
+from rag.lexicon.words import Words
 from rag.retrieval.extents import Extents, split_sentences
 from rag.retrieval.passages import Library, Weights, rank_passages, standard, with_context
 from rag.splitters import rcts
@@ -151,6 +151,25 @@ def test_passages_after_the_first_are_filled_towards_the_better_neighbour():
     extents = Extents(table, lambda _: text, {0: 0.5, 1: 0.0, 2: 3.0, 3: 1.0}, limit=2 * size)
     found = extents.form([(0, 9.0), (2, 3.0)], depth=5, weigh=lambda _: 0.0)
     assert [span for _, span, _ in found] == [Span(0, size - 1), Span(2 * size, 4 * size - 1)]
+
+
+def test_the_first_passage_is_filled_when_it_need_not_be_tight():
+    shelf = library(LEASE)
+    whole = read(shelf, ask(LAWS, shelf, {0: 0.0}, weights=Weights(tight=False)))[0]
+    assert "laws of Ruritania" in whole and "courts of Strelsau" in whole
+
+
+def test_what_a_document_says_twice_is_found_once_and_in_another_document_again():
+    notice = "Notices go to the registered office of the party by post or by hand."
+    text = f"{notice}\n\n{'Nothing of this is on any address. ' * 4}\n\n{notice}"
+    shelf = library(text, text, size=len(notice) + 4)
+    found = ask("Where do notices go?", shelf, {0: 0.0, 1: 0.0}, limit=len(notice) + 4)
+    assert sorted(
+        p.document for p, words in zip(found.passages, read(shelf, found), strict=True) if words == notice
+    ) == [
+        0,
+        1,
+    ]
 
 
 # ---------------------------------------------------------------- what counts

@@ -18,13 +18,13 @@ from rag.llms import openai
 from rag.plugins import load_plugin
 from rag.rerankers import http, words
 from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import Passage
 from rag.retrieval.rerank import rerank
+from rag.seams import Chunk, Hit
 from schemas.errors import ServiceError, ToolkitError
 from tests.rag.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]
-PASSAGES = [Passage(0, Span(at, at + 9), 3.0 - at, at) for at in range(3)]
+HITS = [Hit(Chunk("lease.txt", Span(at, at + 9)), 3.0 - at, text) for at, text in enumerate(TEXTS)]
 
 
 class Fixed:
@@ -39,16 +39,17 @@ class Fixed:
 
 @given(st.lists(st.integers(-3, 3), min_size=6, max_size=6), st.integers(0, 7))
 def test_the_first_come_by_the_new_scores_and_the_rest_stays(scores, first):
-    passages = [Passage(0, Span(at, at + 1), 9.0 - at, at) for at in range(6)]
-    found = rerank("?", passages, ["x"] * 6, Fixed(list(map(float, scores))), first=first)
-    assert [p.row for p in found[:first]] == sorted(range(min(first, 6)), key=lambda at: (-scores[at], at))
-    assert found[first:] == passages[first:]
-    assert [p.score for p in found] == [p.score for p in passages]
+    hits = [Hit(Chunk("lease.txt", Span(at, at + 1)), 9.0 - at, "x") for at in range(6)]
+    found = rerank("?", hits, Fixed(list(map(float, scores))), first=first)
+    order = sorted(range(min(first, 6)), key=lambda at: (-scores[at], at))
+    assert [hit.chunk.span.start for hit in found[:first]] == order
+    assert found[first:] == hits[first:]
+    assert [hit.score for hit in found] == [hit.score for hit in hits]
 
 
 def test_words_put_the_passage_first_that_has_them():
-    found = rerank("Which law governs?", PASSAGES, TEXTS, words.open(None))
-    assert [passage.row for passage in found] == [1, 0, 2]
+    found = rerank("Which law governs?", HITS, words.open(None))
+    assert [hit.chunk.span.start for hit in found] == [1, 0, 2]
     assert words.open(None).score("Which law?", []) == []
     with pytest.raises(ToolkitError, match="no argument"):
         words.open("x")

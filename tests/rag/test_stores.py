@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bench.stores import mixture
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
+from rag.ranking import ranked
 from rag.stores import faiss as module
 from rag.stores._faiss_kinds import Kind, keys_of, name_of
-from rag.stores._ranking import ranked
 from rag.stores.faiss import Store, open
 from schemas.errors import BundleError, ToolkitError
 

@@ -90,7 +90,10 @@ def test_odd_names_are_listed_and_fetched(memory):
 def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
     put(memory / "a/one.txt", b"123")
     put(memory / "a/deep/two.txt")
-    assert {name: listed.bytes for name, listed in list_files(memory / "a").items()} == {"deep/two.txt": 5, "one.txt": 3}
+    assert {name: listed.bytes for name, listed in list_files(memory / "a").items()} == {
+        "deep/two.txt": 5,
+        "one.txt": 3,
+    }
     assert list_files(memory / "nothing") == {} and list_file(memory / "nothing") is None
     assert list_file(memory / "a") is None, "a folder is no file"
     assert list_file(memory / "a/one.txt") == list_files(memory / "a")["one.txt"]

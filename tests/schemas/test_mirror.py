@@ -7,7 +7,7 @@ import pytest
 from schemas import mirror
 from schemas.bundle import corpus_files, open_bundle
 from schemas.errors import BundleError
-from schemas.locations import Remote, origin_of
+from schemas.locations import ORIGIN, Remote, origin_of
 from schemas.mirror import mirrored
 from schemas.validate import main, validate
 from tests.hub.bundles import write
@@ -29,7 +29,7 @@ def test_a_path_is_its_own_mirror(tmp_path):
 
 def test_only_small_files_come_here(bundle, tmp_path):
     folder = mirrored(bundle)
-    assert sorted(path.name for path in folder.iterdir()) == ["bundle.json", "gold.jsonl", "origin.json", "train.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [ORIGIN, "bundle.json", "gold.jsonl", "train.json"]
     assert list((tmp_path / "cache" / "bundles").iterdir()) == [folder], "nothing half-done is left"
     assert origin_of(folder) == bundle
     opened, local = open_bundle(folder), open_bundle(tmp_path / "charters")

@@ -143,7 +143,10 @@ def test_two_runs_at_once_never_mix(memory):
     ):
         pass
     # from another machine no lock is seen
-    with pytest.raises(StorageError, match="another run writes to the same place"), opened_out(memory, force=False) as o:
+    with (
+        pytest.raises(StorageError, match="another run writes to the same place"),
+        opened_out(memory, force=False) as o,
+    ):
         fill(o.folder, "aurora.txt")
         put(memory / PARTIAL, b"somebody else's")
     assert "bundle.json" not in list_files(memory)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag.retrieval.naming import Word, acronyms, file_words, pairs, proper_counts, words
-from rag.retrieval.postings import Numbers, Postings
-from rag.retrieval.understand import Query
+from rag.language.question import Query
+from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, words
+from rag.lexicon.postings import Numbers, Postings
 from rag.seams import Profile
 from rag.structure.profile import AGREED
 
@@ -36,12 +36,13 @@ _INITIALS = 0.8
 """An acronym is shared by more names than are in the collection."""
 _FIRST_PAGE = 0.5
 """Many words stand on a first page that name nothing."""
-_HALF = 1.0
+_HALF = 2.0
 """Mentions in running text that count half: a company is named once in its competitor's contract, often in its own."""
 _PLAIN = 0.5
 """A word in lower case describes (`reseller`), one in capitals names."""
-_MENTION = 0.5
-"""A word that looks like a name counts when fewer than √N documents hold it: defined terms stand in more."""
+_MENTION = 2 / 3
+"""A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
+more."""
 _PAIR = 1.0
 """`No. 3` on a first page is as good as a word that rare."""
 _OTHER_KIND = 2.3

@@ -1,12 +1,12 @@
-"""What an index knows by words: those of its chunks, of its headings, and those by which documents are named."""
+"""The three tables of words of an index, kept in step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rag.lexical import open_words
-from rag.retrieval.documents import FILE, Documents
+from rag.lexicon.documents import FILE, Documents
+from rag.lexicon.words import open_words
 from rag.seams import Keys, Profile
 
 FILES = ("words.npz", "headings.npz", FILE)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evidence import Span
-from rag.retrieval.wording import (
+from rag.language.wording import (
     BREAK,
     GLUE,
     JOIN,

@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rag.language.words import content_words
+from rag.ranking import ranked
 from rag.seams import Keys, Vectors
-from rag.stores._ranking import ranked
 from schemas.errors import BundleError
 
 Terms = npt.NDArray[np.uint32]
@@ -53,6 +53,16 @@ def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
+class _Added(NamedTuple):
+    """Chunks on their way into the postings, in arrays: a counter a chunk would take twenty times as much."""
+
+    keys: Keys
+    lengths: npt.NDArray[np.uint16]
+    sizes: Keys
+    owners: Terms
+    counts: npt.NDArray[np.uint8]
+
+
 class Words:
     """The words of chunks under the chunks' keys; changes are in memory until `save`."""
 
@@ -65,18 +75,23 @@ class Words:
         self._ends: Keys = np.zeros(0, np.int64)
         self._rows: Terms = np.zeros(0, np.uint32)
         self._counts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._new: list[tuple[Keys, list[Counter[int]]]] = []
+        self._new: list[_Added] = []
         self._mean = 1.0
 
     def __len__(self) -> int:
-        return len(self._keys) + sum(len(keys) for keys, _ in self._new)
+        return len(self._keys) + sum(len(added.keys) for added in self._new)
 
     # ---------------------------------------------------------------- changing them
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
         """Add chunks; a key is above all that were added before."""
         found = [Counter(map(digest, terms(text))) for text in texts]
-        self._new.append((np.asarray(keys, np.int64), found))
+        sizes = np.array([len(counter) for counter in found], np.int64)
+        total = int(sizes.sum())
+        owners = np.fromiter((term for counter in found for term in counter), np.uint32, total)
+        counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
+        lengths = np.array([min(counter.total(), 0xFFFF) for counter in found], np.uint16)
+        self._new.append(_Added(np.asarray(keys, np.int64), lengths, sizes, owners, counts))
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove chunks; keys that are not there are passed over."""
@@ -94,22 +109,17 @@ class Words:
             return
         added, self._new = self._new, []
         first = len(self._keys)
-        found = [counter for _, counters in added for counter in counters]
-        sizes = [len(counter) for counter in found]
-        total = sum(sizes)
-        owners = np.fromiter((term for counter in found for term in counter), np.uint32, total)
-        counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
-        rows = np.repeat(np.arange(first, first + len(found), dtype=np.uint32), sizes)
-        lengths = [min(counter.total(), 0xFFFF) for counter in found]
-        self._keys = np.concatenate([self._keys, *(keys for keys, _ in added)])
+        sizes = np.concatenate([one.sizes for one in added])
+        rows = np.repeat(np.arange(first, first + len(sizes), dtype=np.uint32), sizes)
+        self._keys = np.concatenate([self._keys, *(one.keys for one in added)])
         if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
             raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
-        self._lengths = np.concatenate([self._lengths, np.array(lengths, np.uint16)])
+        self._lengths = np.concatenate([self._lengths, *(one.lengths for one in added)])
         before = np.repeat(self._terms, np.diff(self._ends, prepend=0))
         self._post(
-            np.concatenate([before, owners]),
+            np.concatenate([before, *(one.owners for one in added)]),
             np.concatenate([self._rows, rows]),
-            np.concatenate([self._counts, counts]),
+            np.concatenate([self._counts, *(one.counts for one in added)]),
         )
 
     def _post(self, owners: Terms, rows: Terms, counts: npt.NDArray[np.uint8]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag.lexical import LENGTH, SATURATION, Words, open_words, rarity, terms
+from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity, terms
 from schemas.errors import BundleError
 
 CLAUSES = [

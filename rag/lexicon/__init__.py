@@ -1,0 +1,5 @@
+"""What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
+
+from rag.lexicon.lexicon import FILES, Lexicon
+
+__all__ = ["FILES", "Lexicon"]

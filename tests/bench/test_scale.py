@@ -1,0 +1,252 @@
+"""The account of cost: the ingest measured is the real one, what is reckoned follows, the page keeps its words."""
+
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench._scale import chunks, corpus, documents, draw, ingesting, markdown, memory, model, workers
+from bench._scale.process import Clock, run_apart
+from bench.scale import DOCS, PARTS, main
+from rag.index import open_index
+from rag.splitters import rcts
+from schemas.errors import BundleError, ToolkitError
+
+STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory):
+    """Eight contracts ingested in this process, the first six of them as they are."""
+    folder = tmp_path_factory.mktemp("ingest")
+    paths = corpus.repeat(corpus.documents_of(None), 8, folder / "corpus")
+    return folder, paths, ingesting.ingest_once(paths, folder)
+
+
+@pytest.fixture
+def results():
+    """Made-up points of every part: a hundred documents take ten seconds, a thousand a hundred."""
+    stages = lambda n: {stage: value * n / 100 for stage, value in STAGES.items()}  # noqa: E731
+    queries = {"sac": {"first": 9.0, "median": 3.0}}
+    ingest = [
+        {
+            "documents": n, "chunks": 25 * n, "seconds": n / 10, "stages": stages(n), "peak": 1e8, "disk": {"texts": n},
+            "queries": queries, "query_peak": 1e8,
+        }
+        for n in (100, 1000)
+    ]  # fmt: skip
+    converted = [
+        {"documents": n, "questions": 2 * n, "seconds": n / 50, "clock": n / 90, "peak": 1e8 + 1000 * n}
+        for n in (100, 1000)
+    ]
+    remembered = [
+        {"store": store, "times": t, "documents": 100 * t, "chunks": 2500 * t, "peak": 1e8 + more * t}
+        for store, more in (("none", 1e6), ("faiss", 4e7))
+        for t in (1, 10)
+    ]
+    searched = [
+        {"rows": rows, "store": "faiss", "one ms": rows / 4000, "recall@64": 1.0, "search MB": rows / 500}
+        for rows in (10_000, 100_000)
+    ]
+    run = {"kind": "text", "documents": 100, "chunks": 2500, "seconds": 10.0, "stages": STAGES, "peak": 2e8}
+    return {
+        "machines": {part: {"cores": 2, "machine": "x", "load": 0.1} for part in PARTS},
+        "documents": {
+            "ingest": ingest, "convert": {"text": converted, "pdf": converted}, "exponent": 1.0, "spread": 0.0,
+            "default_embedder": {"chunks": 1, "seconds": 0.02, "clock": 0.01}, "pdf": {"pages": 1, "seconds": 0.005},
+        },
+        "memory": {"once": 100, "jobs": 2, "points": remembered},
+        "chunks": {"points": searched, "vectors": "made up"},
+        "workers": {
+            "size": 100,
+            "points": [
+                {**run, "engine": "serial", "jobs": 1, "clock": 10.0, "first": 0.0},
+                {**run, "engine": "local", "jobs": 2, "clock": 9.5, "first": 2.0},
+            ],
+        },
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- the corpus
+
+
+def test_copies_have_new_names_and_no_chunk_of_another(tmp_path):
+    originals = corpus.documents_of(None)
+    paths = corpus.repeat(originals, 3 * len(originals), tmp_path)
+    assert len({path.name for path in paths}) == len(paths)
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    pieces = [{text[start:end] for start, end in rcts.split(text)} for text in texts]
+    one, two = pieces[0], pieces[len(originals)]
+    assert len(one & two) <= 0.1 * len(one)
+    assert abs(len(texts[0]) - len(texts[len(originals)])) < 0.01 * len(texts[0])  # the changes are small
+
+
+@pytest.mark.parametrize(
+    ("converter", "make"), [("legalbenchrag", corpus.repeat_benchmark), ("cuad", corpus.repeat_contracts)]
+)
+def test_a_repeated_benchmark_converts_whole(tmp_path, convert, converter, make):
+    bundle = convert(converter, "--source", make(7, tmp_path / "source"))
+    counts = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["counts"]
+    assert counts["documents"] == 7
+    assert counts["located"]["absent"] <= 0.02 * sum(counts["located"].values())
+
+
+# ---------------------------------------------------------------- what is measured
+
+
+def test_the_measured_ingest_is_the_real_one(ingested):
+    folder, paths, found = ingested
+    index = open_index(folder / "index")
+    assert found["documents"] == len(index.documents) == len(paths)
+    assert found["chunks"] == len(index) == len(index.store("chunk"))
+    assert (
+        tuple(found["stages"]) == ingesting.STAGES
+    )  # none was left out, so every function is still called by its name
+    assert all(seconds > 0 for seconds in found["stages"].values())
+    assert 0.5 * found["seconds"] <= sum(found["stages"].values()) <= found["seconds"]
+    assert found["disk"]["texts"] == sum(len(path.read_bytes()) for path in paths)
+
+
+def test_queries_are_timed_on_every_preset_there_is(ingested):
+    times = ingesting.query_times(ingested[0], rounds=1)
+    assert {"sac", "sac-multilayer", "routed"} == set(times)
+    assert all(preset["median"] > 0 for preset in times.values())
+
+
+def test_a_store_that_forgets_leaves_the_rest_as_it_is(tmp_path, ingested):
+    found = ingesting.ingest_once(ingested[1], tmp_path, store="none")
+    assert found["chunks"] == ingested[2]["chunks"]
+    assert found["disk"]["vectors"] < 0.01 * ingested[2]["disk"]["vectors"]  # the manifest alone
+    assert found["disk"]["rest"] == ingested[2]["disk"]["rest"]
+
+
+def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
+    run = run_apart(median, range(2_000_001))  # two million numbers in a list: over fifty megabytes
+    assert run.value == 1_000_000
+    assert run.peak > 50e6
+    with pytest.raises(BundleError, match="no index there"):
+        run_apart(open_index, tmp_path)
+
+
+def test_a_clock_adds_up_what_has_one_name():
+    clock = Clock()
+    double = clock.timed("work", lambda value: sum(range(20_000)) and 2 * value)
+    assert [double(2), double(3)] == [4, 6]
+    assert set(clock.seconds) == {"work"} and clock.seconds["work"] > 0
+
+
+# ---------------------------------------------------------------- what is reckoned
+
+
+@given(st.floats(0.5, 2), st.floats(1e-6, 1e3))
+def test_the_exponent_of_a_power_is_that_power(power, factor):
+    sizes = [100, 1000, 10_000]
+    assert documents.exponent(sizes, [factor * size**power for size in sizes]) == pytest.approx(power)
+
+
+def test_the_spread_is_half_the_width():
+    assert documents.spread([1.15, 0.85]) == pytest.approx(0.15)
+
+
+@given(st.floats(0, 1), st.integers(2, 64))
+def test_the_serial_share_is_amdahls(share, jobs):
+    faster = 1 / (share + (1 - share) / jobs)
+    assert workers.serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
+
+
+def test_growth_is_told_by_document_and_by_chunk(results):
+    grown = memory.growth(results["memory"]["points"], "faiss")
+    assert grown == pytest.approx({"ratio": 5e8 / 1.4e8, "document": 3.6e8 / 900, "chunk": 3.6e8 / 22_500})
+    assert memory.growth(results["memory"]["points"], "milvus:lite") is None
+
+
+def test_the_flat_index_is_left_where_its_line_crosses(results):
+    points = results["chunks"]["points"]
+    assert chunks.crossing(points, "faiss", "one ms", 60) == pytest.approx(240_000)
+    assert chunks.crossing(points, "faiss", "one ms", 60_000) is None  # far beyond what was measured
+    assert chunks.crossing(points, "faiss:ivf", "one ms", 60) is None
+
+
+def test_new_points_take_the_place_of_old_ones(tmp_path):
+    old = [{"rows": 10, "store": "faiss:hnsw", "one ms": 1.0}, {"rows": 10, "store": "faiss", "one ms": 1.0}]
+    new = chunks.merged(old, [{"rows": 10, "store": "faiss", "one ms": 2.0}])
+    assert [(point["store"], point["one ms"]) for point in new] == [("faiss", 2.0), ("faiss:hnsw", 1.0)]
+    file = tmp_path / "points.csv"
+    file.write_text("rows,store,what,value\n10,faiss,build s,3\n10,faiss,one ms,4\n", encoding="utf-8")
+    assert chunks.read_points(file) == [{"rows": 10, "store": "faiss", "build s": 3.0, "one ms": 4.0}]
+
+
+def test_the_model_is_linear_and_an_accelerator_or_more_machines_never_slow_it(results):
+    table = model.constants(results)
+    for setting in model.SETTINGS:
+        one, ten = model.cost(10_000, setting, table), model.cost(100_000, setting, table)
+        assert {name: ten[name] / one[name] for name in one} == pytest.approx(dict.fromkeys(one, 10))
+    hours = [model.cost(10**6, setting, table)["hours"] for setting in model.SETTINGS]
+    assert hours == sorted(hours, reverse=True)
+
+
+def test_the_model_adds_up_by_hand(results):
+    table = model.constants(results)
+    found = model.cost(1000, model.SETTINGS[0], table)
+    assert found["chunks"] == 195_000
+    assert found["embed h"] == pytest.approx(195_000 * 0.02 / 2 / 3600)
+    # eleven stages took a second in a hundred documents of 25 chunks: five in workers, five alone, one the cache
+    assert found["workers h"] == pytest.approx((18_000 * 0.005 + 195_000 * 5 / 2500) / 2 / 3600)
+    assert found["one process h"] == pytest.approx(195_000 * (5 + 1) / 2500 / 3600)
+    assert found["hours"] == pytest.approx(max(found["workers h"], found["one process h"] + found["embed h"]))
+    assert found["ram GB"] == pytest.approx((195_000 * (4 * 384 + 8) + 1000 * 9e6 / 900) / 1e9)
+
+
+def test_what_breaks_is_told_first_things_first(results):
+    broken = model.breaks(results, model.constants(results))
+    assert [item.documents for item in broken] == sorted(item.documents for item in broken)
+    assert next(item for item in broken if "a query" in item.what).documents == pytest.approx(240_000 / 195)
+    assert all(item.mend for item in broken)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_a_block_is_put_between_its_markers_and_nowhere_else():
+    page = "words\n<!-- scale:a -->\nold\n<!-- /scale:a -->\nmore\n"
+    assert markdown.fill(page, "a", r"new \1") == page.replace("old", r"new \1")
+    with pytest.raises(ToolkitError, match="scale:b"):
+        markdown.fill(page, "b", "new")
+
+
+def test_a_picture_has_every_line_by_name_and_every_point():
+    lines = [
+        draw.Series("flat & exact", [(10, 1), (1000, 100)]),
+        draw.Series("graph", [(10, 0), (1000, 2)], dashed=True),
+    ]
+    picture = ElementTree.fromstring(draw.draw(draw.Chart("Time", "chunks", "ms", lines, (60.0, "limit"))))
+    words = [element.text for element in picture.iter() if element.text]
+    assert {"flat & exact", "graph", "Time", "limit"} <= set(words)
+    told = [word for word in words if " at " in word]
+    assert told == ["flat & exact: 1 at 10", "flat & exact: 100 at 1k", "graph: 2 at 1k"]  # zero has no logarithm
+    places = [float(element.get(name, 0)) for element in picture.iter() for name in ("cx", "cy") if element.get(name)]
+    assert all(math.isfinite(place) and 0 <= place <= draw.WIDTH for place in places)
+
+
+def test_the_page_is_written_from_points_alone(tmp_path, capsys, results):
+    (tmp_path / "scale.json").write_text(json.dumps(results), encoding="utf-8")
+    assert main(["--part", "model", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    for told in (
+        "exponent **1.000**",
+        "`faiss` at 240,000 chunks",
+        "| 100,000,000 | a cluster |",
+        "+257%",
+        "| 1.33 | 50% |",
+    ):
+        assert told in page
+    pictures = set(capsys.readouterr().out.split()) - {str(tmp_path / "scale.md")}
+    assert all(picture.partition("/images/")[2] in page for picture in pictures) and len(pictures) == 6
+    before = (DOCS / "scale.md").read_text(encoding="utf-8")
+    assert page.partition("<!--")[0] == before.partition("<!--")[0]  # the words stay
