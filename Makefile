@@ -40,7 +40,7 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.search
 	$(PY) -m bench.score
 
-scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: ten minutes on two free cores
+scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twelve minutes on two free cores
 	$(PY) -m bench.scale
 
 schemas: $(VENV)/ready    ## write schemas/json anew from the models

@@ -21,6 +21,7 @@ from schemas.bundle import (
     write_train,
 )
 from schemas.errors import BundleError
+from schemas.locations import fetched
 from schemas.models import BundleInfo, Context, FileEntry, Row
 from schemas.place import placed
 
@@ -44,7 +45,8 @@ def rewrite(
     with placed(out, force=force) as folder:
         (folder / CORPUS).mkdir()
         for name, path in old.files.items():
-            shutil.copyfile(path, folder / CORPUS / names[name])
+            with fetched(path) as here:
+                shutil.copyfile(here, folder / CORPUS / names[name])
         write_train([_row(question, word, names) for question in old.questions], folder / TRAIN)
         renamed = [line.model_copy(update={"filename": names.get(line.filename or "")}) for line in old.gold]
         write_gold(renamed, folder / GOLD)

@@ -1,6 +1,6 @@
 """Cost as work grows: documents, chunks, workers, memory; and a model of what lies beyond this machine.
 
-    python -m bench.scale                                    everything, about ten minutes on two free cores
+    python -m bench.scale                                    everything, about twelve minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
     python -m bench.scale --part model                       nothing measured: the model on what is known already

@@ -151,6 +151,7 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
     assert not most
     assert evaluate(tmp_path, monkeypatch, "remote", *flags, f"{memory}/bundles/*") == here
     assert most[:3] == [1, 1, 1] and list(passing.iterdir()) == []
+    assert 3 < len(most) <= 6, "each once to be indexed, and once for the report at most"
     assert f"{memory}/bundles/half: no bundle.json there; passed over" in capsys.readouterr().err
     config = json.loads((tmp_path / "results" / "remote" / "config.json").read_text())
     assert config["datasets"]["cuad"]["path"] == f"{memory}/bundles/cuad"
@@ -190,7 +191,26 @@ def test_a_folder_of_documents_is_indexed_where_it_is(memory, local, tmp_path, m
     assert f"{memory}/none: no such file or folder" in capsys.readouterr().err
 
 
-def test_a_store_that_goes_away_stops_a_run_instead_of_costing_its_documents(memory, local, monkeypatch, capsys):
+def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, monkeypatch, capsys):
+    for name, content in files_of(local).items():
+        put(memory / "cuad" / name, content)
+    fetch, documents = locations.fetch, []
+
+    def away(file, path):
+        documents.append(file)
+        if len(documents) == 2:
+            raise locations.StorageError(f"{file}: connection refused")
+        return fetch(file, path)
+
+    monkeypatch.setattr(locations, "fetch", away)
+    flags = ["--limit", "2", "--report-cases", "0", "--jobs", "1", "--dataset-paths", f"{memory}/cuad"]
+    evaluate(tmp_path, monkeypatch, "r", *flags, expect=1)
+    told = capsys.readouterr().err
+    assert "connection refused" in told and "set aside" not in told and len(documents) == 2
+    assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the next one goes on"
+
+
+def test_a_store_that_goes_away_stops_a_conversion(memory, monkeypatch, capsys):
     def away(path, to, known):
         raise locations.StorageError(f"{to}: connection refused")
 

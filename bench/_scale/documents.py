@@ -22,8 +22,8 @@ from rag.plugins import load_plugin
 from rag.splitters import rcts
 from schemas.errors import ToolkitError
 
-SIZES = (100, 300, 1000, 3000, 10_000)
-TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300, 1000)
+SIZES = (100, 300, 1000, 10_000)
+TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)
 """Documents that are converted: texts, and PDFs, which take some ten times as long."""
 _SAMPLE = 256
 """Chunks that the default embedder is timed on."""

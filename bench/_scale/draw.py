@@ -13,17 +13,9 @@ WIDTH, HEIGHT = 700, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 566, 46, 346
 """The frame; names of the lines stand to the right of it."""
 _COLOURS = (
-    "#0b6e99",
-    "#c2410c",
-    "#4d7c0f",
-    "#7c3aed",
-    "#be123c",
-    "#0f766e",
-    "#a16207",
-    "#64748b",
-    "#db2777",
-    "#475569",
-)
+    "#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#be123c", "#0f766e",
+    "#a16207", "#64748b", "#db2777", "#1d4ed8", "#16a34a", "#92400e",
+)  # fmt: skip
 _APART = 14
 """Pixels between two names, so that both can be read."""
 _STYLE = """
@@ -64,7 +56,7 @@ def draw(chart: Chart) -> str:
     kept = [series for series in kept if series.points]
     xs = [x for series in kept for x, _ in series.points]
     ys = [y for series in kept for _, y in series.points] + ([chart.limit[0]] if chart.limit else [])
-    place = _Place(_span(xs), (min(ys), max(ys)) if chart.linear else _span(ys), chart.linear)
+    place = _Place(_span(xs), (math.floor(20 * min(ys)) / 20, max(ys)) if chart.linear else _span(ys), chart.linear)
     parts = [f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>']
     parts.append(f'<text class="title" x="8" y="20">{escape(chart.title)}</text>')
     parts.append(f'<text class="small" x="8" y="38">{escape(chart.up)}</text>')
@@ -110,14 +102,16 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    found = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    return [value for value in found if 0.99 * low <= value <= 1.01 * high]
+    """Return the powers of ten in a span; where it holds few of them, their twofold and fivefold, too."""
+    steps = (1, 2, 5) if high <= 101 * low else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [value for power in powers for step in steps if 0.99 * low <= (value := step * 10.0**power) <= 1.01 * high]
 
 
 def _grid(place: _Place, chart: Chart) -> list[str]:
     parts = []
     low, high = place.up
-    for value in [low + (high - low) * step / 4 for step in range(5)] if place.linear else _decades(*place.up):
+    for value in [low + (high - low) * step / 5 for step in range(6)] if place.linear else _decades(*place.up):
         y = place.y(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" text-anchor="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{short(value)}</text>')

@@ -14,7 +14,7 @@ from bench._scale.process import run_apart
 from engine import track
 
 ONCE = 200
-TIMES = (1, 3, 10)
+TIMES = (1, 10)
 STORES = {
     "none": "the work alone",
     "words": "with words (`lexicon`)",

@@ -38,12 +38,15 @@ class Setting:
     """GB of each machine."""
     flags: str
     store: str
+    indexes: int = 1
+    """Parts that the corpus is split into: each is handed on by a process of its own, and searched apart."""
 
 
 SETTINGS = (
     Setting("two cores", 1, 2, 0, 16, "", "faiss"),
     Setting("one machine with an accelerator", 1, 64, 1, 256, "`--embedder sentence-transformers:…`", "faiss:ivf"),
     Setting("a cluster", 16, 64, 8, 256, "`--engine ray:…` `--store milvus:URI` `s3://…`", "milvus"),
+    Setting("a cluster, an index a machine", 16, 64, 8, 256, "the same, sixteen times", "milvus", indexes=16),
 )
 
 ASSUMED = {
@@ -68,7 +71,7 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
     stages, chunks = last["stages"], last["chunks"]
     worker = sum(value for stage, value in stages.items() if stage not in PARENT)
     parent = sum(stages[stage] for stage in PARENT if stage != "embed")
-    convert = documents["convert"]["text"]
+    convert = documents["convert"]["pdf"]
     more = (convert[-1]["peak"] - convert[0]["peak"]) / max(1, convert[-1]["documents"] - convert[0]["documents"])
     work = growth(results["memory"]["points"], "none")
     here = "measured here"
@@ -80,8 +83,8 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
         "chunk, default embedder": Constant(
             documents["default_embedder"]["seconds"], "core s", f"{here}: MiniLM, 8-bit, without an accelerator"
         ),
-        "document in memory": Constant(
-            max(0.0, work["document"] if work else 0.0), "bytes", f"{here}: `--part memory`"
+        "chunk in memory": Constant(
+            max(0.0, work["chunk"] if work else 0.0), "bytes", f"{here}: what an index knows beside words and vectors"
         ),
         "document converted": Constant(
             max(0.0, more), "bytes", f"{here}: peak of the converter, from first to last size"
@@ -107,7 +110,7 @@ def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dic
     chunks = documents * of["chunks a document"]
     cores = setting.machines * setting.cores
     workers = documents * of["pages a document"] * of["page"] + chunks * of["chunk, workers"]
-    alone = chunks * (of["chunk, one process"] + of["chunk, cache"])
+    alone = chunks * (of["chunk, one process"] + of["chunk, cache"]) / setting.indexes
     embed = (
         chunks / (of["accelerator"] * setting.gpus) if setting.gpus else chunks * of["chunk, default embedder"] / cores
     )
@@ -122,7 +125,7 @@ def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dic
         "one process h": alone / 3600,
         "embed h": embed / 3600,
         "hours": hours,
-        "ram GB": (vectors + documents * of["document in memory"]) / 1e9,
+        "ram GB": (vectors + chunks * of["chunk in memory"]) / 1e9,
         "disk GB": disk,
         "once $": machines,
         "month $": disk * of["storage"],
@@ -160,7 +163,9 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
         Break("the corpus fills a disk of 1 TB", of["disk of a machine"] * 1e9 / of["bytes of a PDF"], "`s3://…`"),
         Break("one folder holds a million files", of["files in a folder"], "an object store: `s3://…`"),
         Break(
-            "what an index knows of its documents fills memory", _room(ram, of["document in memory"]), "several indexes"
+            "what an index knows of its documents fills memory",
+            _room(ram, per * of["chunk in memory"]),
+            "several indexes",
         ),
         Break("a bundle's train and gold files fill memory", _room(ram, of["document converted"]), "several bundles"),
     ]
@@ -176,7 +181,12 @@ def plain(hours: float) -> str:
     for unit, size in (("years", 24 * 365), ("days", 24), ("h", 1)):
         if hours >= 2 * size:
             return f"{hours / size:,.0f} {unit}"
-    return f"{60 * hours:.0f} min"
+    return f"{60 * hours:.0f} min" if hours >= 1 / 30 else f"{3600 * hours:.0f} s"
+
+
+def figure(value: float) -> str:
+    """Return a constant as the table has it."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 
 def rows(table: Mapping[str, Constant], sizes: Sequence[int] = SIZES) -> list[tuple[int, Setting, dict[str, float]]]:

@@ -32,7 +32,7 @@ def write(results: Results, out: Path, template: Path) -> list[Path]:
 def reckoned(results: Results) -> str:
     """Return the model: its constants, its results, and what breaks."""
     constants = model.constants(results)
-    rows = [[name, f"{c.value:,.5g}", c.unit, c.source] for name, c in constants.items()]
+    rows = [[name, model.figure(c.value), c.unit, c.source] for name, c in constants.items()]
     text = table(["constant", "value", "unit", "source"], rows) + "\n"
     rows = []
     for size, setting, cost in model.rows(constants):
@@ -63,7 +63,7 @@ def model_pictures(results: Results) -> dict[str, Chart]:
     """Return hours over documents."""
     constants = model.constants(results)
     sizes = [10**power for power in range(3, 9)]
-    names = ("two cores", "one machine", "a cluster")
+    names = ("two cores", "one machine", "a cluster", "16 indexes")
     lines = [
         Series(name, [(size, model.cost(size, setting, constants)["hours"]) for size in sizes], dashed=True)
         for name, setting in zip(names, model.SETTINGS, strict=True)

@@ -12,7 +12,7 @@ from bench._scale.ingesting import PARENT, ingest_once
 from bench._scale.process import run_apart
 from engine import track
 
-SIZE = 300
+SIZE = 150
 RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))
 
 

@@ -14,6 +14,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TypeVar
 
+from engine._spawn import Context, belongs_to_script
 from engine.outcome import AHEAD, TRIES, Outcome, attempt, worker_died
 
 In = TypeVar("In")
@@ -27,11 +28,13 @@ class Runner:
 
     def __init__(self, *, jobs: int | None = None, address: str = "") -> None:  # noqa: ARG002 - as all runners
         self.jobs = jobs or os.cpu_count() or 1
+        self._script = False
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; an item that keeps killing its worker is set aside."""
         waiting = iter(items)
         flight: deque[tuple[In, Future[Outcome[Out]]]] = deque()
+        self._script = belongs_to_script(function)
         pool = self._pool(self.jobs)
         try:
             while True:
@@ -76,7 +79,8 @@ class Runner:
 
     def _pool(self, jobs: int) -> ProcessPoolExecutor:
         # spawn: the same on every system, and no lock or browser is inherited half-way
-        return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare_worker)
+        context = get_context("spawn") if self._script else Context()
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker)
 
 
 def _submit(pool: ProcessPoolExecutor, function: Callable[[In], Out], item: In) -> Future[Outcome[Out]]:

@@ -200,7 +200,7 @@ def test_the_model_adds_up_by_hand(results):
     assert found["workers h"] == pytest.approx((18_000 * 0.005 + 195_000 * 5 / 2500) / 2 / 3600)
     assert found["one process h"] == pytest.approx(195_000 * (5 + 1) / 2500 / 3600)
     assert found["hours"] == pytest.approx(max(found["workers h"], found["one process h"] + found["embed h"]))
-    assert found["ram GB"] == pytest.approx((195_000 * (4 * 384 + 8) + 1000 * 9e6 / 900) / 1e9)
+    assert found["ram GB"] == pytest.approx((195_000 * (4 * 384 + 8) + 195_000 * 9e6 / 22_500) / 1e9)
 
 
 def test_what_breaks_is_told_first_things_first(results):

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -217,3 +218,42 @@ def test_progress_is_a_bar_on_a_terminal_and_nothing_for_short_work():
     out = Terminal()
     assert list(track(range(3), total=3, label="documents", stream=out)) == [0, 1, 2]
     assert "\n" not in out.getvalue()
+
+
+SCRIPT = """
+from pathlib import Path
+from engine import open_engine
+from engine.outcome import Outcome
+{define}
+Path("ran.txt").open("a").write("x")
+print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({function}, [1, 4, 9])])
+"""
+
+
+@pytest.mark.parametrize(("define", "function"), [("", "float"), ("from math import sqrt as root", "root")])
+def test_a_script_without_a_guard_is_not_run_by_its_workers(tmp_path, define, function):
+    """What a notebook's user pastes into a file works as it stands."""
+    (tmp_path / "script.py").write_text(SCRIPT.format(define=define, function=function))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in ("[1.0, 4.0, 9.0]", "[1.0, 2.0, 3.0]")
+    assert (tmp_path / "ran.txt").read_text() == "x"
+
+
+def test_a_function_of_the_script_itself_is_sent_with_its_script(tmp_path):
+    guarded = """
+from engine import open_engine
+def double(number):
+    return 2 * number
+if __name__ == "__main__":
+    print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map(double, [1, 2])])
+"""
+    (tmp_path / "script.py").write_text(guarded)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "[2, 4]", done.stderr
