@@ -142,13 +142,9 @@ def _json(path: Path, text: str) -> list[Any]:
 
 
 def _parquet(path: Path, data: bytes) -> list[Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise SourceError(
-            f"{path}: Parquet needs pyarrow; install it with: pip install 'exhibit-rag[parquet]'"
-        ) from error
+    import pyarrow  # it takes a third of a second, and tables are seldom Parquet
+    from pyarrow import parquet
+
     try:
         rows: list[Any] = parquet.read_table(pyarrow.BufferReader(data)).to_pylist()
     except pyarrow.ArrowException as error:

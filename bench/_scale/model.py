@@ -43,7 +43,7 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("two cores", 1, 2, 0, 16, "", "faiss"),
+    Setting("two cores", 1, 2, 0, 16, "none", "faiss"),
     Setting("one machine with an accelerator", 1, 64, 1, 256, "`--embedder sentence-transformers:…`", "faiss:ivf"),
     Setting("a cluster", 16, 64, 8, 256, "`--engine ray:…` `--store milvus:URI` `s3://…`", "milvus"),
     Setting("a cluster, an index a machine", 16, 64, 8, 256, "the same, sixteen times", "milvus", indexes=16),
@@ -161,7 +161,7 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
         ),
         Break("the one process that hands on takes over a day", long / alone, "nothing yet but several indexes"),
         Break("the corpus fills a disk of 1 TB", of["disk of a machine"] * 1e9 / of["bytes of a PDF"], "`s3://…`"),
-        Break("one folder holds a million files", of["files in a folder"], "an object store: `s3://…`"),
+        Break("one folder holds a million files", of["files in a folder"], "a corpus: `s3://…`; an index: several"),
         Break(
             "what an index knows of its documents fills memory",
             _room(ram, per * of["chunk in memory"]),

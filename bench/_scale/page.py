@@ -34,6 +34,12 @@ def reckoned(results: Results) -> str:
     constants = model.constants(results)
     rows = [[name, model.figure(c.value), c.unit, c.source] for name, c in constants.items()]
     text = table(["constant", "value", "unit", "source"], rows) + "\n"
+    rows = [
+        [s.name, f"{s.machines}", f"{s.cores}", f"{s.gpus}", f"{s.ram:.0f}", f"`{s.store}`", s.flags]
+        for s in model.SETTINGS
+    ]
+    head = ["on", "machines", "cores each", "accelerators in all", "GB each", "store", "flags"]
+    text += table(head, rows) + "\n"
     rows = []
     for size, setting, cost in model.rows(constants):
         cells = [model.plain(cost[name]) for name in ("workers h", "one process h", "embed h", "hours")]

@@ -6,14 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import ToolkitError
-from schemas.exports._source import Export
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ImportError as error:  # this file is imported only when its format is asked for
-    raise ToolkitError("--to parquet needs pyarrow; install it with: pip install 'exhibit-rag[parquet]'") from error
+from schemas.exports._source import Export
 
 
 def write(export: Export, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import io
 import json
@@ -183,20 +182,6 @@ def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
     assert list(tally.left_out) == ["line is not JSON", "line is not a JSON object"]
     with pytest.raises(SourceError, match="line 1"):
         read(path, tally=Tally(strict=True))
-
-
-def test_parquet_without_pyarrow_names_the_extra(folder, monkeypatch):
-    path = write(folder / "table.parquet", QUESTION)
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SourceError, match=r"exhibit-rag\[parquet\]"):
-        read(path)
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,7 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
     with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, splitter"):
         Config.preset(str(tmp_path / "bad.toml"))
-    with pytest.raises(ToolkitError, match="there are naive, rcts, sac, sac-multilayer"):
+    with pytest.raises(ToolkitError, match="there are naive, rcts, routed, sac, sac-multilayer"):
         Config.preset("none-such")
 
 

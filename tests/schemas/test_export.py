@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -302,21 +300,6 @@ def test_parquet_has_the_types_and_values_of_the_bundle(small, tmp_path):
     assert first["alternatives"] == [[{"start": 1, "end": 10}]]
     assert first["labels"] == {"kind": "money", "year": "2008", "share": 1.0, "ok": None}
     assert (last["context"], last["filename"]) == (None, "two.txt")
-
-
-def test_parquet_without_pyarrow_says_what_to_install(small, tmp_path, capsys, monkeypatch):
-    real = builtins.__import__
-
-    def without(name: str, *rest: object, **more: object) -> object:
-        if name.partition(".")[0] == "pyarrow":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.delitem(sys.modules, "schemas.exports.parquet", raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
-    export(small, "parquet", tmp_path / "out", expect=1)
-    assert "pip install 'exhibit-rag[parquet]'" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 # ---------------------------------------------------------------- the command
