@@ -21,7 +21,7 @@ from typing import Any
 
 from engine import add_engine_arguments
 from hub.pull import SCHEME, fetch, parse_address
-from rag.config import Config, preset_names
+from rag.config import DEFAULT, Config, preset_names
 from rag.evaluation.evaluate import evaluate
 from rag.evaluation.settings import Settings, parse_settings, read_config_file
 from rag.results import shown_metrics, table_of
@@ -107,7 +107,7 @@ def _add_data(group: Any) -> None:
 def _add_system(group: Any) -> None:
     names = ", ".join(preset_names())
     group.add_argument("--target", metavar="NAME", help="builtin (default), http, or predictions:FILE")
-    group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: sac)")
+    group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: {DEFAULT})")
     group.add_argument("--embedder", metavar="NAME", help="minilm, hashing, openai:MODEL … (default: the preset's)")
     group.add_argument("--llm", metavar="NAME", help="openai:MODEL; none: retrieval alone; default: extractive answers")
     group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from rag import Config, Pipeline
 
-pipeline = Pipeline(Config.preset("sac"))
+pipeline = Pipeline(Config.preset("routed"))
 pipeline.index(Path("contracts"), Path("index"))
 for hit in pipeline.search(["Which law governs?"])[0].selected:
     print(hit.chunk.document, hit.chunk.page, hit.text)

@@ -1,6 +1,6 @@
 """The pipeline from the command line: `python -m rag index|search|answer`.
 
-python -m rag index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset sac
+python -m rag index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset routed
 python -m rag search index "Which law governs the distributor agreement?"
 python -m rag answer index "Which law governs the distributor agreement?"
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import add_engine_arguments, check_engine
-from rag.config import Config, preset_names
+from rag.config import DEFAULT, Config, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
@@ -26,7 +26,9 @@ _WIDTH = 100
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --preset, and a flag for every setting that it decides."""
-    parser.add_argument("--preset", default="sac", help=f"{', '.join(preset_names())}, or a .toml file (default: sac)")
+    parser.add_argument(
+        "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
+    )
     group = parser.add_argument_group("single settings, which overrule the preset")
     for name in Config.model_fields:
         group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", default=argparse.SUPPRESS)

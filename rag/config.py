@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from schemas.errors import ToolkitError
 
 PRESETS = Path(__file__).parent / "presets"
+DEFAULT = "routed"
+"""What is used when no preset is named: the one that finds most, see docs/legalbenchrag.md."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -64,7 +66,7 @@ class Config(BaseModel):
     routing: bool = False
     filenames: bool = True
     """Whether a file's name may say which document is meant."""
-    mass: Share = 0.99
+    mass: Annotated[float, Field(gt=0, le=1)] = 0.99
     """Documents are kept, likeliest first, until they have this share of the likelihood …"""
     most_documents: Positive = 8
     """… or are so many; a question that names none may find its answer in any."""

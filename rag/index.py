@@ -12,11 +12,8 @@ index/
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,44 +21,29 @@ import numpy as np
 
 from evidence import Span
 from rag.config import INGEST, Config
+from rag.index_files import (
+    DOCUMENTS,
+    FORMAT,
+    INDEX,
+    MANIFEST,
+    Entry,
+    digest,
+    let_go,
+    read_entries,
+    read_manifest,
+    read_text,
+    text_path,
+    write_entries,
+)
 from rag.lexicon import FILES, Lexicon
-from rag.plugins import load_plugin, plugin_names
-from rag.seams import Chunk, Keys, Layer, Profile, VectorStore
+from rag.plugins import load_plugin
+from rag.seams import Chunk, Keys, Layer, VectorStore
 from schemas import __version__
-from schemas.bundle import read_lines
 from schemas.errors import BundleError
-from schemas.place import Kind
 
-FORMAT = "exhibit-index/1"
-MANIFEST = "manifest.json"
-_STORE = "store"
+__all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index", "section_key", "section_keys"]
+
 _COLUMNS = ("key", "document", "start", "end", "page", "section")
-
-
-def _let_go(folder: Path, *, but: str = "") -> None:
-    """Drop what stores keep elsewhere for the index in a folder, but for one store."""
-    for name in plugin_names("rag.stores"):
-        if name != but and (folder / _STORE / f"{name}.json").is_file():
-            load_plugin("rag.stores", name)[0].drop(folder)
-
-
-INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file(), let_go=_let_go, kept=frozenset({_STORE}))
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One document of an index."""
-
-    number: int
-    filename: str
-    sha256: str
-    characters: int
-    pages: int | None
-    profile: Profile
-    summary: str
-    sections: tuple[tuple[str, int, int], ...] = ()
-    """Path of headings, start and end: what a chunk's section number points to."""
-    labels: dict[str, Any] = field(default_factory=dict)
 
 
 class Index:
@@ -153,7 +135,7 @@ class Index:
 
     def document_text(self, filename: str) -> str:
         """Return a document's whole text."""
-        return _read(self.folder / "texts" / _text_name(self._numbers[filename]))
+        return read_text(text_path(self.folder, self._numbers[filename]))
 
     # ---------------------------------------------------------------- changing it
 
@@ -161,12 +143,13 @@ class Index:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
         if entry.filename in self._numbers:
             raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
-        (self.folder / "texts").mkdir(parents=True, exist_ok=True)
-        (self.folder / "texts" / _text_name(entry.number)).write_bytes(text.encode("utf-8", "surrogatepass"))
+        place = text_path(self.folder, entry.number)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode("utf-8", "surrogatepass"))
         keys = np.arange(self._next_key, self._next_key + len(chunks), dtype=np.int64)
         self._next_key += len(chunks)
         self._rows.append(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
-        self._register(entry)
+        self._register(entry.packed())
         return keys
 
     def _register(self, entry: Entry) -> None:
@@ -182,7 +165,7 @@ class Index:
         """Remove a document, its chunks and their vectors, without building anything anew."""
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
-        sections = [section_key(entry.number, i) for i in range(len(entry.sections))]
+        sections = section_keys(entry.number, len(entry.sections))
         self.store("chunk").remove(keys)
         if self.config.layers == "all":
             self.store("document").remove([entry.number])
@@ -191,18 +174,17 @@ class Index:
             self.lexicon.remove(entry.number, chunks=keys, sections=sections)
         self._rows = [self._table[self._table[:, 1] != entry.number]]
         del self.entries[entry.number], self._numbers[filename]
-        (self.folder / "texts" / _text_name(entry.number)).unlink(missing_ok=True)
+        text_path(self.folder, entry.number).unlink(missing_ok=True)
 
     def save(self) -> None:
         """Write everything; the manifest last, so that an index without one is no index."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        lines = [json.dumps(asdict(entry), ensure_ascii=False) for entry in self.documents]
-        (self.folder / "documents.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_entries(self.folder, self.documents)
         np.savez(self.folder / "chunks.npz", table=self._table)
         if self.config.lexicon:
             self.lexicon.save()
-        _let_go(self.folder, but=self.config.store.partition(":")[0])
+        let_go(self.folder, but=self.config.store.partition(":")[0])
         for layer in self.layers:
             self._settle(layer)
             self.store(layer).save()
@@ -220,8 +202,8 @@ class Index:
             return self._table[:, 0]
         if layer == "document":
             return np.array(sorted(self.entries), dtype=np.int64)
-        sections = [section_key(e.number, i) for e in self.documents for i in range(len(e.sections))]
-        return np.array(sections, dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        return np.concatenate([none, *(section_keys(entry.number, len(entry.sections)) for entry in self.documents)])
 
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
@@ -237,7 +219,7 @@ class Index:
     @property
     def _sealed(self) -> tuple[str, ...]:
         """The files whose checksums the manifest has."""
-        return ("documents.jsonl", "chunks.npz", *(FILES if self.config.lexicon else ()))
+        return (DOCUMENTS, "chunks.npz", *(FILES if self.config.lexicon else ()))
 
     def _manifest(self) -> dict[str, Any]:
         return {
@@ -249,24 +231,24 @@ class Index:
             "dimensions": self.dimensions,
             "counts": {"documents": len(self.entries), "chunks": len(self)}
             | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
-            "sha256": {name: _digest(self.folder / name) for name in self._sealed},
+            "sha256": {name: digest(self.folder / name) for name in self._sealed},
         }
 
 
 def open_index(folder: Path, config: Config | None = None) -> Index:
     """Open an index; one that is damaged, or made with other settings, is refused with what to do."""
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder)
     made_with = Config.parse(manifest["config"], where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         other = [name for name in INGEST if getattr(config, name) != getattr(made_with, name)]
         settings = ", ".join(other)
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
-    for name, digest in manifest["sha256"].items():
-        if not (folder / name).is_file() or _digest(folder / name) != digest:
+    for name, sealed in manifest["sha256"].items():
+        if not (folder / name).is_file() or digest(folder / name) != sealed:
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
     index = Index(folder, config or made_with, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    for line in read_lines(folder / "documents.jsonl"):
-        index._register(_entry(json.loads(line)))
+    for entry in read_entries(folder):
+        index._register(entry)
     with np.load(folder / "chunks.npz") as stored:
         index._rows = [stored["table"]]
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
@@ -283,33 +265,6 @@ def section_key(document: int, section: int) -> int:
     return document << 20 | section
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--force-ingestion)")
-    return manifest
-
-
-def _entry(record: dict[str, Any]) -> Entry:
-    profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
-    sections = tuple((path, start, end) for path, start, end in record["sections"])
-    return Entry(**{**record, "profile": profile, "sections": sections})
-
-
-def _text_name(number: int) -> str:
-    return f"{number:06}.txt"
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "surrogatepass")
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def section_keys(document: int, sections: int) -> Keys:
+    """Return the keys of all sections of a document, in order."""
+    return section_key(document, 0) + np.arange(sections, dtype=np.int64)

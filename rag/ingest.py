@@ -1,4 +1,8 @@
-"""Documents to an index: read, split and described by workers; embedded here, in batches, through the cache."""
+"""Documents to an index: read, split and described by workers; embedded here, in batches, through the cache.
+
+What depends on a document alone is done where it is read: its words are counted there, and its summary written if no
+language model is asked. What is left to the one process that has the index is to embed and to store.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,11 @@ import numpy.typing as npt
 from engine import Engine, track
 from evidence import Document, Span, read_document
 from rag.config import Config
-from rag.index import Entry, Index, section_key
+from rag.index import Entry, Index, section_keys
+from rag.lexicon import DocumentWords, read_words
 from rag.ocr import read_with_ocr
 from rag.plugins import load_plugin
-from rag.seams import Embedder, Profile, Section, Vectors
+from rag.seams import Embedder, Keys, Layer, Profile, Section, Vectors
 from rag.structure import read_structure, section_path
 from rag.structure.profile import read_profile
 from rag.summaries import Summariser
@@ -29,16 +34,32 @@ _BATCH = 512
 
 
 @dataclass(frozen=True)
+class Summary:
+    """What is said of a document: one line on it, and one on each of its sections where they have vectors."""
+
+    document: str
+    sections: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A document ready to be embedded: everything but its vectors, and its summary if that needs an LLM."""
 
-    document: Document
+    filename: str
+    text: str
+    pages: int
+    notes: tuple[str, ...]
     sha256: str
-    root: Section
     profile: Profile
     chunks: npt.NDArray[np.int64]
     """start, end, page, section: one row a chunk."""
     sections: tuple[tuple[str, int, int], ...]
+    texts: tuple[str, ...]
+    """Each chunk's words without the page furniture that interrupts them."""
+    words: DocumentWords | None
+    summary: Summary | None
+    whole: tuple[Document, Section] | None
+    """The document and its tree, for a summary that is yet to be made."""
 
 
 @dataclass(frozen=True)
@@ -59,40 +80,77 @@ class Report:
 class Preparation:
     """The work of one worker on one document: picklable, so that any engine can run it."""
 
-    splitter: str
-    size: int
-    overlap: int
-    ocr: bool = False
+    config: Config
+    summarise: Summariser | None = None
+    """Given where a summary needs nothing but the document."""
 
     def __call__(self, path: Location) -> Prepared:
-        """Read, structure and split a document; a remote one is on this machine for so long and no longer."""
+        """Read, structure, split and describe a document; a remote one is on this machine for so long and no longer."""
         with fetched(path):
             return self._prepare(path)
 
     def _prepare(self, path: Location) -> Prepared:
-        document = read_with_ocr(path) if self.ocr else read_document(path)
+        config = self.config
+        document = read_with_ocr(path) if config.ocr else read_document(path)
         if not document.has_text:
             raise DocumentError(f"{path}: no text in it, only pictures; --ocr true can read it (the extra 'ocr')")
-        root = read_structure(document)
-        leaves = [section for section in root.walk() if not section.children]
-        module, argument = load_plugin("rag.splitters", self.splitter)
+        root, profile = read_structure(document), read_profile(document)
+        leaves = _leaves(root)
+        module, argument = load_plugin("rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
-            document.text, size=self.size, overlap=self.overlap, sections=[leaf.span for leaf in leaves]
+            document.text, size=config.size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
+        chunks = _table(document, spans, leaves)
         sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
+        texts = tuple(_chunk_texts(document, chunks))
         return Prepared(
-            document, sha256_of(path), root, read_profile(document), _table(document, spans, leaves), sections
+            filename=document.filename,
+            text=document.text,
+            pages=len(document.pages),
+            notes=tuple(document.notes),
+            sha256=sha256_of(path),
+            profile=profile,
+            chunks=chunks,
+            sections=sections,
+            texts=texts,
+            words=self._words(document, profile, texts, [path for path, _, _ in sections]),
+            summary=_summary(self.summarise, document, root, profile, config) if self.summarise else None,
+            whole=None if self.summarise else (document, root),
         )
+
+    def _words(
+        self, document: Document, profile: Profile, chunks: Sequence[str], headings: Sequence[str]
+    ) -> DocumentWords | None:
+        if not self.config.lexicon:
+            return None
+        return read_words(
+            filename=document.filename, profile=profile, text=document.text, chunks=chunks, headings=headings
+        )
+
+
+def _leaves(root: Section) -> list[Section]:
+    return [section for section in root.walk() if not section.children]
+
+
+def _summary(summarise: Summariser, document: Document, root: Section, profile: Profile, config: Config) -> Summary:
+    line = summarise(document, root, profile)
+    if config.layers != "all":
+        return Summary(line)
+    lines = summarise.summarise_sections(document, _leaves(root), profile, characters=config.section_characters)
+    return Summary(line, tuple(lines))
 
 
 def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section]) -> npt.NDArray[np.int64]:
     pages = [page.span.start for page in document.pages]
     starts = [leaf.span.start for leaf in leaves]
-    rows = [
-        (span.start, span.end, bisect_right(pages, span.start), bisect_right(starts, span.start) - 1)
-        for span in spans
-        if document.text[span.start : span.end].strip()  # white space alone answers nothing
-    ]
+    rows = []
+    for span in spans:
+        words = document.text[span.start : span.end]
+        if not words.strip():
+            continue  # white space alone answers nothing
+        # a chunk begins with the break before it, which is still the last section's, and the last page's
+        first = span.end - len(words.lstrip())
+        rows.append((span.start, span.end, bisect_right(pages, first), bisect_right(starts, first) - 1))
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
@@ -111,7 +169,7 @@ def ingest(
     notes: list[str] = []
     pages = documents = 0
     buffer = _Buffer(index, embedder)
-    work = Preparation(config.splitter, config.size, config.overlap, config.ocr)
+    work = Preparation(config, summarise if summarise.alone else None)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for outcome in outcomes:
         if isinstance(outcome.error, ServiceError):
@@ -120,10 +178,10 @@ def ingest(
             set_aside.append(str(outcome.error))
             continue
         prepared = outcome.unwrap()
-        notes += [f"{prepared.document.filename}: {note}" for note in prepared.document.notes]
+        notes += [f"{prepared.filename}: {note}" for note in prepared.notes]
         buffer.add(prepared, summarise, config)
         documents += 1
-        pages += len(prepared.document.pages)
+        pages += prepared.pages
     buffer.flush()
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
@@ -134,55 +192,52 @@ class _Buffer:
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
         self._embedder = embedder
-        self._waiting: dict[str, tuple[list[int], list[str]]] = {layer: ([], []) for layer in index.layers}
+        self._waiting: dict[Layer, tuple[list[int], list[str]]] = {layer: ([], []) for layer in index.layers}
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
-        document, index = prepared.document, self._index
-        summary = summarise(document, prepared.root, prepared.profile)
+        index, summary = self._index, prepared.summary
+        if summary is None and prepared.whole is not None:
+            summary = _summary(summarise, *prepared.whole, prepared.profile, config)
+        line = summary.document if summary else ""
         number = index.next_number()
-        entry = Entry(
-            number=number,
-            filename=document.filename,
-            sha256=prepared.sha256,
-            characters=len(document.text),
-            pages=len(document.pages) or None,
-            profile=prepared.profile,
-            summary=summary,
-            sections=prepared.sections,
-        )
-        keys = index.add(entry, document.text, prepared.chunks)
-        front = f"{summary}\n" if config.augment == "summary" and summary else ""
-        texts = list(_chunk_texts(document, prepared.chunks))
-        self._wait("chunk", keys.tolist(), [front + words for words in texts])
-        if config.lexicon:
-            lexicon = index.lexicon
-            lexicon.add_document(number, filename=entry.filename, profile=entry.profile, text=document.text)
-            lexicon.add_chunks(keys, texts)
-            places = range(len(entry.sections))
-            lexicon.add_sections([section_key(number, i) for i in places], [path for path, _, _ in entry.sections])
+        keys = index.add(_entry(prepared, number, line), prepared.text, prepared.chunks)
+        sections = section_keys(number, len(prepared.sections))
+        if prepared.words is not None:
+            index.lexicon.add(number, prepared.words, chunks=keys, sections=sections)
+        front = f"{line}\n" if config.augment == "summary" and line else ""
+        self._wait("chunk", keys, [front + words for words in prepared.texts])
         if config.layers == "all":
-            self._wait("document", [number], [summary or document.filename])
-            leaves = [section for section in prepared.root.walk() if not section.children]
-            lines = summarise.summarise_sections(
-                document, leaves, prepared.profile, characters=config.section_characters
-            )
-            texts = [line or path or " " for line, (path, _, _) in zip(lines, prepared.sections, strict=True)]
-            self._wait("section", [section_key(number, i) for i in range(len(texts))], texts)
+            self._wait("document", [number], [line or prepared.filename])
+            told = zip(summary.sections if summary else (), prepared.sections, strict=True)
+            self._wait("section", sections, [words or path or " " for words, (path, _, _) in told])
 
     def flush(self) -> None:
         for layer, (keys, texts) in self._waiting.items():
             if keys:
                 vectors: Vectors = self._embedder.embed(texts, role="passage")
-                self._index.store(layer).add(keys, vectors)  # type: ignore[arg-type]
+                self._index.store(layer).add(keys, vectors)
                 keys.clear()
                 texts.clear()
 
-    def _wait(self, layer: str, keys: Iterable[int], texts: Iterable[str]) -> None:
+    def _wait(self, layer: Layer, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
         waiting_keys, waiting_texts = self._waiting[layer]
-        waiting_keys.extend(keys)
+        waiting_keys.extend(map(int, keys))
         waiting_texts.extend(texts)
         if sum(len(k) for k, _ in self._waiting.values()) >= _BATCH:
             self.flush()
+
+
+def _entry(prepared: Prepared, number: int, summary: str) -> Entry:
+    return Entry(
+        number=number,
+        filename=prepared.filename,
+        sha256=prepared.sha256,
+        characters=len(prepared.text),
+        pages=prepared.pages or None,
+        profile=prepared.profile,
+        summary=summary,
+        sections=prepared.sections,
+    )
 
 
 def _chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from engine import open_engine
 from evidence import readable
 from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
-from rag.config import Config
+from rag.config import DEFAULT, Config
 from rag.index import INDEX, Index, open_index
 from rag.ingest import Report, ingest
 from rag.language.tokens import counter_for
@@ -42,7 +42,7 @@ class Answered:
 class Pipeline:
     """Documents to cited answers.
 
-    >>> pipeline = Pipeline(Config.preset("sac"))
+    >>> pipeline = Pipeline(Config.preset("routed"))
     >>> pipeline.index(Path("samples/cuad"), Path("index"))
     >>> pipeline.search(["Who may terminate?"])[0].ranked[0].text
     """
@@ -58,7 +58,7 @@ class Pipeline:
         llm: LLM | None = None,
     ) -> None:
         """Make a pipeline; parts given here are used instead of those that the config names."""
-        self.config = config or Config.preset("sac")
+        self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
         self._engine, self._jobs = engine, jobs
         self._index: Index | None = None

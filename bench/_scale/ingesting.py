@@ -29,7 +29,7 @@ Out = TypeVar("Out")
 EMBEDDER = "hashing:384"
 """No model, but vectors as wide as the default's: what is measured is everything around the model."""
 STAGES = ("read", "structure", "profile", "split", "checksum", "summarise", "embed", "words", "index", "store", "save")
-PARENT = ("summarise", "embed", "words", "index", "store", "save")
+PARENT = ("embed", "index", "store", "save")
 """Stages of the one process that the others hand their documents to."""
 PRESETS = ("sac", "sac-multilayer", "routed")
 QUESTIONS = (
@@ -44,8 +44,14 @@ QUESTIONS = (
     "Is there an exclusive territory, and which?",
     "Which insurance must be kept, and for how much?",
 )
-_WORKER = {"read_document": "read", "read_structure": "structure", "read_profile": "profile", "sha256_of": "checksum"}
-"""What `rag.ingest` calls for a document, by stage; splitting is what is left of the whole."""
+_WORKER = {
+    "read_document": "read",
+    "read_structure": "structure",
+    "read_profile": "profile",
+    "sha256_of": "checksum",
+    "read_words": "words",
+}
+"""What `rag.ingest` calls for a document, by stage; splitting is what is left of the whole, without the summaries."""
 
 
 class _Engine:
@@ -80,6 +86,7 @@ class _Summariser:
 
     def __init__(self, inner: Summariser, clock: Clock) -> None:
         self._inner, self._clock = inner, clock
+        self.alone = inner.alone
 
     def __call__(self, *arguments: Any) -> str:
         with self._clock.stage("summarise"):
@@ -134,8 +141,8 @@ class _Index(Index):
     def lexicon(self) -> Lexicon:
         fresh = self._lexicon is None
         lexicon = super().lexicon
-        for name in ("add_document", "add_chunks", "add_sections") if fresh else ():
-            setattr(lexicon, name, self.clock.timed("words", getattr(lexicon, name)))
+        if fresh:
+            lexicon.add = self.clock.timed("index", lexicon.add)  # type: ignore[method-assign]
         return lexicon
 
     def add(self, *arguments: Any) -> Keys:
@@ -197,7 +204,7 @@ def ingest_once(
 def _stages(clock: Clock) -> dict[str, float]:
     found = dict(clock.seconds)
     if "prepare" in found:
-        found["split"] = found.pop("prepare") - sum(found[stage] for stage in _WORKER.values())
+        found["split"] = found.pop("prepare") - sum(found[stage] for stage in (*_WORKER.values(), "summarise"))
     return {stage: found[stage] for stage in STAGES if stage in found}
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from rag.config import Config
+from rag.config import DEFAULT, Config
 from rag.evaluation.datasets import Selection
 from rag.targets import TargetOptions
 from schemas.errors import ToolkitError
@@ -48,7 +48,7 @@ class Settings(BaseModel):
     where: dict[str, tuple[str, ...]] = {}
     limit: Positive | None = None
     sample_seed: int | None = None
-    preset: str = "sac"
+    preset: str = DEFAULT
     pipeline: dict[str, Any] = {}
     """Single settings of the pipeline, over the preset's."""
     llm: str | None = None

@@ -1,5 +1,5 @@
 """What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
 
-from rag.lexicon.lexicon import FILES, Lexicon
+from rag.lexicon.lexicon import FILES, DocumentWords, Lexicon, read_words
 
-__all__ = ["FILES", "Lexicon"]
+__all__ = ["FILES", "DocumentWords", "Lexicon", "read_words"]

@@ -12,14 +12,16 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from sys import intern
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rag.language.question import Query
-from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, words
-from rag.lexicon.postings import Numbers, Postings
+from rag.lexicon.columns import write_archive
+from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, terms, words
+from rag.lexicon.postings import Held, Numbers, Postings
 from rag.seams import Profile
 from rag.structure.profile import AGREED
 
@@ -82,11 +84,38 @@ class Choice:
         return {"sure": round(self.sure, 4), "documents": shown}
 
 
-class Documents:
-    """The words by which documents can be named; about 5 kB a document in memory."""
+class Named(NamedTuple):
+    """All that `Documents` needs to know of a document: what it is called where, in arrays."""
 
-    def __init__(self) -> None:
-        self._fields = {name: Postings() for name in _FIELDS}
+    kind: str
+    run: str
+    """The file's name as one run of letters."""
+    fields: dict[str, Held]
+
+
+def read_names(filename: str, profile: Profile, text: str) -> Named:
+    """Return the words by which a document can be named."""
+    run, in_file = file_words(filename)
+    opening = list(words(text[:_OPENING]))
+    title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
+    names = (title, *profile.parties)
+    counts = {
+        "stated": Counter(term for name in names for term in terms(name)),
+        "initials": Counter(short for name in names for short in acronyms(name)),
+        "opening": Counter(word.term for word in opening),
+        "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
+        "proper": proper_counts(text),
+        "file": Counter(in_file),
+    }
+    return Named(profile.kind, run, {name: Held.of(counts[name]) for name in _FIELDS})
+
+
+class Documents:
+    """The words by which documents can be named; about 5 kB a document in memory once they are looked at."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Begin with none; those that are added wait in the folder, if there is one, when they are many."""
+        self._fields = {name: Postings(folder) for name in _FIELDS}
         self._kinds: dict[int, str] = {}
         self._runs: dict[int, str] = {}
         self._layout: _Layout | None = None
@@ -108,21 +137,13 @@ class Documents:
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
         """Add a document under a number that is not taken."""
-        run, in_file = file_words(filename)
-        opening = list(words(text[:_OPENING]))
-        title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
-        stated = Counter(word.term for name in (title, *profile.parties) for word in words(name))
-        counts = {
-            "stated": stated,
-            "initials": Counter(short for name in (title, *profile.parties) for short in acronyms(name)),
-            "opening": Counter(word.term for word in opening),
-            "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
-            "proper": proper_counts(text),
-            "file": Counter(in_file),
-        }
+        self.add_named(number, read_names(filename, profile, text))
+
+    def add_named(self, number: int, named: Named) -> None:
+        """Add a document whose names were read before."""
         for name, table in self._fields.items():
-            table.add(number, counts[name])
-        self._kinds[number], self._runs[number], self._layout = profile.kind, run, None
+            table.add_held(number, named.fields[name])
+        self._kinds[number], self._runs[number], self._layout = intern(named.kind), named.run, None
 
     def remove(self, number: int) -> None:
         """Forget a document; it is as if it had never been added."""
@@ -135,18 +156,19 @@ class Documents:
         """Write everything; the same documents give the same bytes."""
         order = sorted(self._kinds)
         about = {"numbers": order, "kinds": [self._kinds[n] for n in order], "runs": [self._runs[n] for n in order]}
-        arrays = {f"{name}.{part}": array for name in _FIELDS for part, array in self._fields[name].arrays().items()}
-        packed = json.dumps(about, ensure_ascii=True).encode()
-        np.savez(folder / FILE, about=np.frombuffer(packed, dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+        packed = np.frombuffer(json.dumps(about, ensure_ascii=True).encode(), dtype=np.uint8)
+        tables = {f"{name}.{part}": column for name in _FIELDS for part, column in self._fields[name].columns().items()}
+        write_archive(folder / FILE, {"about": packed, **tables})
 
     @classmethod
     def open(cls, folder: Path) -> Documents:
         """Read what was saved."""
-        found = cls()
+        found = cls(folder)
         with np.load(folder / FILE, allow_pickle=False) as file:
             about = json.loads(file["about"].tobytes())
             for name in _FIELDS:
-                found._fields[name] = Postings.of({p: file[f"{name}.{p}"] for p in ("terms", "numbers", "counts")})
+                arrays = {part: file[f"{name}.{part}"] for part in ("terms", "numbers", "counts")}
+                found._fields[name] = Postings.of(arrays, folder)
         found._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
         found._runs = dict(zip(about["numbers"], about["runs"], strict=True))
         return found
@@ -272,5 +294,5 @@ def _normalised(scores: Weights) -> Weights:
 
 
 def _stands_in(title: str, opening: str) -> bool:
-    wanted = [word.term for word in words(title)]
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(word.term for word in words(opening))} "
+    wanted = terms(title)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(terms(opening))} "

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from rag.lexicon.documents import FILE, Documents
-from rag.lexicon.words import open_words
+from rag.lexicon.documents import FILE, Documents, Named, read_names
+from rag.lexicon.words import Counted, count_terms, open_words
 from rag.seams import Keys, Profile
 
 FILES = ("words.npz", "headings.npz", FILE)
 
 
+class DocumentWords(NamedTuple):
+    """All that a lexicon needs to know of a document: made by whoever reads it, so that adding it is little work."""
+
+    names: Named
+    chunks: Counted
+    headings: Counted
+
+
+def read_words(
+    *, filename: str, profile: Profile, text: str, chunks: Iterable[str], headings: Iterable[str]
+) -> DocumentWords:
+    """Return the words of a document, of its chunks, and of the headings above each of its sections."""
+    return DocumentWords(read_names(filename, profile, text), count_terms(chunks), count_terms(headings))
+
+
 class Lexicon:
-    """Words beside the vectors of an index; changes are in memory until `save`."""
+    """Words beside the vectors of an index; changes are in memory until `save`, or in files without a name."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -21,22 +37,16 @@ class Lexicon:
         """The words of chunks, under their keys."""
         self.headings = open_words(folder / FILES[1])
         """The words of the headings above each section, under the section's key."""
-        self.documents = Documents.open(folder) if (folder / FILE).is_file() else Documents()
+        self.documents = Documents.open(folder) if (folder / FILE).is_file() else Documents(folder)
         """The names, parties and proper nouns of documents, under their numbers."""
 
-    def add_document(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
-        """Add a document by what names it."""
-        self.documents.add(number, filename=filename, profile=profile, text=text)
+    def add(self, number: int, words: DocumentWords, *, chunks: Keys, sections: Keys) -> None:
+        """Add a document with its chunks and sections; their keys are above all that were added before."""
+        self.documents.add_named(number, words.names)
+        self.chunks.add_counted(chunks, words.chunks)
+        self.headings.add_counted(sections, words.headings)
 
-    def add_chunks(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
-        """Add chunks; a key is above all that were added before."""
-        self.chunks.add(keys, texts)
-
-    def add_sections(self, keys: Sequence[int], paths: Iterable[str]) -> None:
-        """Add sections by the headings above them."""
-        self.headings.add(keys, paths)
-
-    def remove(self, number: int, *, chunks: Keys, sections: Sequence[int]) -> None:
+    def remove(self, number: int, *, chunks: Keys, sections: Keys) -> None:
         """Remove a document with its chunks and sections."""
         self.documents.remove(number)
         self.chunks.remove(chunks)

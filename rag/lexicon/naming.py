@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -46,17 +47,35 @@ def fold(text: str) -> str:
 def words(text: str) -> Iterator[Word]:
     """Yield the words of a text in order, without their possessive endings."""
     for match in _WORD.finditer(text):
-        raw = match[0].replace("’", "'").replace("ʼ", "'")
-        raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-        parts = tuple(fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-        term = fold(raw)
-        split = _NON.match(term)
-        if split:  # "Nondisclosure" is "Non-Disclosure"
-            yield Word("non", raw[0].isupper(), match.start(), match.start() + 3)
-            yield Word(term[3:], raw[0].isupper(), match.start() + 3, match.end())
-        elif term:
-            capital = raw[0].isupper() or any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
-            yield Word(term, capital, match.start(), match.end(), parts if len(parts) > 1 else ())
+        start, end = match.span()
+        shapes = _shapes(match[0])
+        if len(shapes) == 1:
+            term, capital, parts = shapes[0]
+            yield Word(term, capital, start, end, parts)
+        elif shapes:
+            (first, capital, _), (second, _, _) = shapes
+            yield Word(first, capital, start, start + 3)
+            yield Word(second, capital, start + 3, end)
+
+
+def terms(text: str) -> list[str]:
+    """Return the words of a text as they are compared."""
+    return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
+
+
+@lru_cache(maxsize=1 << 13)
+def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
+    """Return a word as it is compared, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
+    raw = written.replace("’", "'").replace("ʼ", "'")
+    raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
+    parts = tuple(fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = fold(raw)
+    if _NON.match(term):  # "Nondisclosure" is "Non-Disclosure"
+        return ("non", raw[0].isupper(), ()), (term[3:], raw[0].isupper(), ())
+    if not term:
+        return ()
+    capital = raw[0].isupper() or any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
+    return ((term, capital, parts if len(parts) > 1 else ()),)
 
 
 def proper_counts(text: str) -> Counter[str]:
@@ -64,8 +83,8 @@ def proper_counts(text: str) -> Counter[str]:
     raw = Counter(word for fresh, word in _CAPITAL.findall(text) if not fresh)
     counts: Counter[str] = Counter()
     for written, count in raw.items():
-        for word in words(written):
-            counts[word.term] += count
+        for term in terms(written):
+            counts[term] += count
     return counts
 
 
@@ -79,15 +98,14 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
 
 def acronyms(name: str) -> set[str]:
     """Return the initials a name goes by: `First Nations Health Authority` is fnha; a legal form may be left out."""
-    terms = [word.term for word in words(name) if word.term not in _FORMAL]
-    initials = "".join(term[0] for term in terms)
+    initials = "".join(term[0] for term in terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
     """Return a file's name without its folder and ending: as one run of letters, and as words."""
     stem = _ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
-    terms: list[str] = []
+    found: list[str] = []
     for word in words(stem.replace("||", " ")):
-        terms += (word.term, *word.parts)
-    return "".join(word.term for word in words(stem)), tuple(dict.fromkeys(terms))
+        found += (word.term, *word.parts)
+    return "".join(terms(stem)), tuple(dict.fromkeys(found))

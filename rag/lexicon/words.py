@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rag.language.words import content_words
+from rag.lexicon.columns import Array, Column, write_archive
+from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
 from rag.seams import Keys, Vectors
 from schemas.errors import BundleError
@@ -35,6 +37,8 @@ LENGTH = 0.5
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST = 255
 """Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
+_WAITING = 1 << 18
+"""Entries in memory before they are put aside on disk: 2.4 MB, the words of some 6,000 chunks."""
 
 
 def terms(text: str) -> list[str]:
@@ -42,7 +46,7 @@ def terms(text: str) -> list[str]:
     return content_words(text) + _NUMBER.findall(text)
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)
 def digest(term: str) -> int:
     """Return the number that a term is kept under."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
@@ -53,18 +57,30 @@ def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
-class _Added(NamedTuple):
-    """Chunks on their way into the postings, in arrays: a counter a chunk would take twenty times as much."""
+class Counted(NamedTuple):
+    """The words of some texts in arrays: a counter a text would take twenty times as much."""
 
-    keys: Keys
     lengths: npt.NDArray[np.uint16]
-    sizes: Keys
-    owners: Terms
+    """How many terms each text has, repeats included."""
+    sizes: npt.NDArray[np.uint32]
+    """How many different ones."""
+    terms: Terms
     counts: npt.NDArray[np.uint8]
 
 
+def count_terms(texts: Iterable[str]) -> Counted:
+    """Return how often each text has which term: all that `Words` needs to know of it."""
+    found = [Counter(map(digest, terms(text))) for text in texts]
+    sizes = np.array([len(counter) for counter in found], np.uint32)
+    total = int(sizes.sum())
+    owned = np.fromiter((term for counter in found for term in counter), np.uint32, total)
+    counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
+    lengths = np.array([min(counter.total(), 0xFFFF) for counter in found], np.uint16)
+    return Counted(lengths, sizes, owned, counts)
+
+
 class Words:
-    """The words of chunks under the chunks' keys; changes are in memory until `save`."""
+    """The words of chunks under the chunks' keys; changes are in memory until `save`, or in files without a name."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -75,23 +91,28 @@ class Words:
         self._ends: Keys = np.zeros(0, np.int64)
         self._rows: Terms = np.zeros(0, np.uint32)
         self._counts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._new: list[_Added] = []
+        self._new: list[tuple[Keys, npt.NDArray[np.uint16]]] = []
+        self._runs = Runs(np.uint32, np.uint8, folder=path.parent if path else None, most=_WAITING)
+        self._merged: tuple[Column, Column] | None = None
+        """Rows and counts that were merged on disk, until somebody looks at them."""
+        self._total = 0
         self._mean = 1.0
 
     def __len__(self) -> int:
-        return len(self._keys) + sum(len(added.keys) for added in self._new)
+        return self._total
 
     # ---------------------------------------------------------------- changing them
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
         """Add chunks; a key is above all that were added before."""
-        found = [Counter(map(digest, terms(text))) for text in texts]
-        sizes = np.array([len(counter) for counter in found], np.int64)
-        total = int(sizes.sum())
-        owners = np.fromiter((term for counter in found for term in counter), np.uint32, total)
-        counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
-        lengths = np.array([min(counter.total(), 0xFFFF) for counter in found], np.uint16)
-        self._new.append(_Added(np.asarray(keys, np.int64), lengths, sizes, owners, counts))
+        self.add_counted(keys, count_terms(texts))
+
+    def add_counted(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
+        """Add chunks whose words were counted before."""
+        rows = np.repeat(np.arange(self._total, self._total + len(keys), dtype=np.uint32), counted.sizes)
+        self._new.append((np.asarray(keys, np.int64), counted.lengths))
+        self._runs.add(Entries(counted.terms, rows, counted.counts))
+        self._total += len(keys)
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove chunks; keys that are not there are passed over."""
@@ -101,35 +122,54 @@ class Words:
         entries = kept[self._rows]
         owners = np.repeat(self._terms, np.diff(self._ends, prepend=0))[entries]
         self._keys, self._lengths = self._keys[kept], self._lengths[kept]
-        self._post(owners, places[self._rows[entries]].astype(np.uint32), self._counts[entries])
+        self._total = len(self._keys)
+        self._post(Entries(owners, places[self._rows[entries]].astype(np.uint32), self._counts[entries]))
 
     def _join(self) -> None:
-        """Merge what was added since the last look into the postings."""
+        """Have everything in memory, with what was added since the last look merged into the postings."""
+        if self._merged is not None:
+            self._rows, self._counts = (column.read() for column in self._merged)
+            self._merged = None  # its files are closed, and gone
         if not self._new:
             return
-        added, self._new = self._new, []
-        first = len(self._keys)
-        sizes = np.concatenate([one.sizes for one in added])
-        rows = np.repeat(np.arange(first, first + len(sizes), dtype=np.uint32), sizes)
-        self._keys = np.concatenate([self._keys, *(one.keys for one in added)])
-        if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
-            raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
-        self._lengths = np.concatenate([self._lengths, *(one.lengths for one in added)])
+        self._join_keys()
+        added = self._runs.take()
         before = np.repeat(self._terms, np.diff(self._ends, prepend=0))
         self._post(
-            np.concatenate([before, *(one.owners for one in added)]),
-            np.concatenate([self._rows, rows]),
-            np.concatenate([self._counts, *(one.counts for one in added)]),
+            Entries(
+                np.concatenate([before, added.terms]),
+                np.concatenate([self._rows, added.owners]),
+                np.concatenate([self._counts, added.counts]),
+            )
         )
 
-    def _post(self, owners: Terms, rows: Terms, counts: npt.NDArray[np.uint8]) -> None:
+    def _join_keys(self) -> None:
+        self._keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
+        self._lengths = np.concatenate([self._lengths, *(lengths for _, lengths in self._new)])
+        self._new = []
+        if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
+            raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
+        self._measure()
+
+    def _post(self, entries: Entries) -> None:
         """Sort entries by term and row."""
-        order = np.lexsort((rows, owners))
-        owners = owners[order]
-        self._rows, self._counts = rows[order], counts[order]
+        owners, self._rows, self._counts = entries.sorted()
         self._terms, sizes = np.unique(owners, return_counts=True)
         self._ends = np.cumsum(sizes).astype(np.int64)
         self._measure()
+
+    def _merge(self, folder: Path) -> None:
+        """Sort what was put aside on disk, and leave it there: too much for memory, perhaps."""
+        self._join_keys()
+        rows, counts = Column(np.uint32, folder), Column(np.uint8, folder)
+        found = [(np.zeros(0, np.uint32), np.zeros(0, np.int64))]
+        for block in self._runs.blocks():
+            found.append(np.unique(block.terms, return_counts=True))
+            rows.append(block.owners)
+            counts.append(block.counts)
+        self._terms = np.concatenate([terms for terms, _ in found])
+        self._ends = np.cumsum(np.concatenate([sizes for _, sizes in found])).astype(np.int64)
+        self._merged = rows, counts
 
     def _measure(self) -> None:
         self._mean = (float(self._lengths.mean()) if len(self._lengths) else 0.0) or 1.0
@@ -138,18 +178,15 @@ class Words:
 
     def save(self) -> None:
         """Write everything to the path; the same words give the same bytes."""
-        self._join()
         if self.path is None:
             raise BundleError("these words have no file; open them with a path")
-        np.savez(
-            self.path,
-            keys=self._keys,
-            lengths=self._lengths,
-            terms=self._terms,
-            ends=self._ends,
-            rows=self._rows,
-            counts=self._counts,
-        )
+        if self._runs.on_disk and not len(self._terms):
+            self._merge(self.path.parent)
+        elif self._new:
+            self._join()
+        rows, counts = self._merged or (self._rows, self._counts)
+        table: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}
+        write_archive(self.path, {"keys": self._keys, "lengths": self._lengths, **table})
 
     # ---------------------------------------------------------------- looking
 
@@ -236,5 +273,6 @@ def open_words(path: Path) -> Words:
             words._rows, words._counts = stored["rows"], stored["counts"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
+    words._total = len(words._keys)
     words._measure()
     return words

@@ -36,8 +36,8 @@ class Weights:
     """The chunks before and after: an answer is seldom alone, and a chunk's edges are chance."""
     section: float = 0.6
     """The best chunk of the section: the rest of a clause follows its best part; the best of all stays the best."""
-    document: float = 2.0
-    """The log-weight of the document: one half as likely must have a passage better by 1.4."""
+    document: float = 3.0
+    """The log-weight of the document: in one half as likely a passage must be better by two standard deviations."""
     tight: bool = True
     """The first passage is the sentences that answer, not filled: precise, at a cost in recall at small k."""
     pool: int = 256

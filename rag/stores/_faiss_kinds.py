@@ -50,6 +50,10 @@ class Kind(NamedTuple):
             options[option] = int(value)
         return cls(name, options)
 
+    def suiting(self, rows: int) -> Kind:
+        """Return the kind that an index of so many rows has: flat while they are few."""
+        return self if rows >= _ENOUGH else Kind()
+
     def lists(self, rows: int) -> int:
         """Return how many lists an IVF index of so many rows has: a power of two up to 4 times the square root."""
         usual = 1 << int(np.log2(4 * np.sqrt(rows)))
@@ -90,14 +94,15 @@ def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
     """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
-    wanted = kind if len(rows) >= _ENOUGH else Kind()
+    wanted = kind.suiting(len(rows))
     fits = name_of(index) == wanted.name and len(keys) - len(rows) <= _DEAD * len(keys)
     if fits and not (wanted.name == "ivf" and inner(index).nlist * 2 <= wanted.lists(len(rows))):
         return index
-    return _build(wanted, keys[rows], vectors_of(index, rows))
+    return build(wanted, keys[rows], vectors_of(index, rows))
 
 
-def _build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
+def build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
+    """Return an index of a kind with these rows."""
     width = vectors.shape[1]
     core: Any
     if kind.name == "fp16":

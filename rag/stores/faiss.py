@@ -17,6 +17,7 @@ import numpy as np
 from rag.ranking import check_rows, nothing, ranked
 from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
+from rag.stores._faiss_rows import Rows
 from schemas.errors import BundleError
 
 _FEW = 4096
@@ -39,13 +40,43 @@ class Store:
         self.path = path
         self.dimensions = dimensions
         self._kind = kind or kinds.Kind()
-        self._mapped = path.is_file() and path.stat().st_size >= _LARGE
-        self._index = _load(path, dimensions, mapped=self._mapped) if path.is_file() else kinds.empty(dimensions)
-        self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
+        self._mapped = False
+        self._gone = 0
         self._order: tuple[Keys, Keys] | None = None
+        self._opened: faiss.IndexIDMap2 | None = None
+        self._written: int | None = None
+        """Rows of the file that was written from what was added, until it is opened."""
+        self._rows: Rows | None = None
+        """What is added while there is no index yet; it becomes one when it is saved, or searched."""
+        if path.is_file():
+            self._opened = self._open()
+        else:
+            self._rows = Rows(path.with_name(path.name + ".rows"), dimensions)
+
+    @property
+    def _index(self) -> faiss.IndexIDMap2:
+        if self._rows is not None:
+            self._opened = self._rows.index()
+            self._rows.remove()
+            self._rows = None
+        elif self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    @_index.setter
+    def _index(self, index: faiss.IndexIDMap2) -> None:
+        self._opened = index
+
+    def _open(self) -> faiss.IndexIDMap2:
+        self._mapped, self._written = self.path.stat().st_size >= _LARGE, None
+        index = _load(self.path, self.dimensions, mapped=self._mapped)
+        self._gone = int(np.sum(kinds.keys_of(index) == kinds.GONE))
+        return index
 
     def __len__(self) -> int:
-        return int(self._index.ntotal) - self._gone
+        if self._rows is not None:
+            return len(self._rows)
+        return int(self._index.ntotal) - self._gone if self._written is None else self._written
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
         """Add rows; they must be finite and of this store's width."""
@@ -54,6 +85,9 @@ class Store:
         keys = np.asarray(keys, dtype=np.int64)
         if fault := check_rows(str(self.path), keys, vectors, self.dimensions):
             raise BundleError(fault)
+        if self._rows is not None:
+            self._rows.add(keys, vectors)
+            return
         self._own()
         kinds.add(self._index, keys, vectors)
         self._order = None
@@ -73,7 +107,8 @@ class Store:
 
     def keep(self, keys: Keys) -> None:
         """Remove every row that has none of these keys."""
-        self.remove(np.setdiff1d(kinds.keys_of(self._index), keys))
+        here = kinds.keys_of(self._index) if self._rows is None else self._rows.keys
+        self.remove(np.setdiff1d(here, keys))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
@@ -90,19 +125,38 @@ class Store:
 
     def save(self) -> None:
         """Shape the index as its kind should be for so many rows, and write it, by rename."""
+        partial = self.path.with_name(self.path.name + ".partial")
+        if self._rows is not None and self._write_rows(self._rows, partial):
+            return
         self._own()
         self._index = kinds.shaped(self._index, self._kind)
         self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
         self._order = None
-        partial = self.path.with_name(self.path.name + ".partial")
         faiss.write_index(self._index, str(partial))
         partial.replace(self.path)
 
     def close(self) -> None:
-        """Do nothing: no file is held."""
+        """Remove what was added and never saved; no file is held."""
+        if self._rows is not None:
+            self._rows.remove()
+
+    def _write_rows(self, rows: Rows, partial: Path) -> bool:
+        """Write what was added without an index in memory where the kind needs none; return whether that was done."""
+        wanted = self._kind.suiting(len(rows))
+        if wanted.name == "flat":
+            if not rows.write(partial):
+                return False  # a FAISS that writes its files in another way: let it do so
+        else:
+            faiss.write_index(kinds.build(wanted, rows.keys, rows.vectors()), str(partial))
+        partial.replace(self.path)
+        self._written, self._rows = len(rows), None
+        rows.remove()
+        return True
 
     def _own(self) -> None:
         """Read the file as a whole before it is changed: FAISS ends the process when a mapped index grows."""
+        if self._opened is None and self._rows is None:
+            self._opened = self._open()
         if self._mapped:
             self._index = _load(self.path, self.dimensions, mapped=False)
             self._mapped = False

@@ -24,6 +24,8 @@ class Summariser(Protocol):
 
     name: str
     """Way, style and model: it changes whenever a summary would."""
+    alone: bool
+    """Whether it needs nothing but the document: workers then do it where the document is read."""
     counts: Counter[str]
     """What became of the requests: asked, cached, cut, failed."""
 

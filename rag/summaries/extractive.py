@@ -65,6 +65,7 @@ class Extractive:
 
     length: int = CHARACTERS
     name: str = "extractive"
+    alone: bool = True
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:

@@ -72,6 +72,7 @@ class LLMSummaries:
     cache: SummaryCache
     style: str = "generic"
     length: int = CHARACTERS
+    alone: bool = False
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

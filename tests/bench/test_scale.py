@@ -196,9 +196,9 @@ def test_the_model_adds_up_by_hand(results):
     found = model.cost(1000, model.SETTINGS[0], table)
     assert found["chunks"] == 195_000
     assert found["embed h"] == pytest.approx(195_000 * 0.02 / 2 / 3600)
-    # eleven stages took a second in a hundred documents of 25 chunks: five in workers, five alone, one the cache
-    assert found["workers h"] == pytest.approx((18_000 * 0.005 + 195_000 * 5 / 2500) / 2 / 3600)
-    assert found["one process h"] == pytest.approx(195_000 * (5 + 1) / 2500 / 3600)
+    # eleven stages took a second in a hundred documents of 25 chunks: seven in workers, three alone, one the cache
+    assert found["workers h"] == pytest.approx((18_000 * 0.005 + 195_000 * 7 / 2500) / 2 / 3600)
+    assert found["one process h"] == pytest.approx(195_000 * (3 + 1) / 2500 / 3600)
     assert found["hours"] == pytest.approx(max(found["workers h"], found["one process h"] + found["embed h"]))
     assert found["ram GB"] == pytest.approx((195_000 * (4 * 384 + 8) + 195_000 * 9e6 / 22_500) / 1e9)
 

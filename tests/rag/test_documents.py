@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.language.question import understand
+from rag.lexicon import postings
 from rag.lexicon.documents import FILE, Documents
 from rag.lexicon.naming import acronyms, file_words, proper_counts, words
 from rag.lexicon.postings import Postings
@@ -213,3 +214,20 @@ def test_words_of_names_are_folded():
 def test_a_word_is_proper_when_no_sentence_begins_with_it():
     counts = proper_counts("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
     assert counts == {"keep": 2, "itock": 1}
+
+
+def test_postings_put_aside_on_disk_are_the_same_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "_WAITING", 3)
+    whole, apart = Postings(), Postings(tmp_path)
+    for number in (4, 1, 9, 2):
+        for table in (whole, apart):
+            table.add(number, {"mill": number, f"name{number}": 1, "harrow": 70000})
+    merged = {name: column.read() for name, column in apart.columns().items()}  # on disk, as it will be written
+    assert {name: array.tolist() for name, array in merged.items()} == {
+        name: array.tolist() for name, array in whole.columns().items()
+    }
+    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 4, 9]
+    for table in (whole, apart):
+        table.remove(4)
+        table.add(5, {"mill": 1})
+    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 5, 9]

@@ -82,7 +82,7 @@ def test_a_few_lines_do_it(make, corpus, tmp_path):
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
 
 
-@pytest.mark.parametrize("preset", ["naive", "rcts", "sac", "sac-multilayer"])
+@pytest.mark.parametrize("preset", ["naive", "rcts", "sac", "sac-multilayer", "routed"])
 def test_chunks_tile_every_document_and_hold_its_own_words(make, corpus, tmp_path, preset):
     pipeline = make(preset, size=80)
     pipeline.index(corpus, tmp_path / "index")
@@ -359,3 +359,16 @@ def test_what_a_language_model_may_cost(make, monkeypatch):
     capped = make(llm="openai:tiny", max_cost=0.000001, price_in=1000.0, price_out=1000.0, max_requests=5).llm
     [completion] = capped.complete([Prompt("What is the term of this agreement?")], max_tokens=100, temperature=0)
     assert "cost" in completion.error and not completion.text
+
+
+def test_workers_and_one_process_build_the_same_index(corpus, tmp_path):
+    for engine in ("serial", "local"):
+        pipeline = Pipeline(
+            Config.preset("routed", size=120), cache=tmp_path / engine, engine=engine, jobs=2, embedder=Hashing(64)
+        )
+        pipeline.index(corpus, tmp_path / f"index-{engine}")
+    one, two = (
+        {path.name: path.read_bytes() for path in sorted((tmp_path / f"index-{engine}").rglob("*")) if path.is_file()}
+        for engine in ("serial", "local")
+    )
+    assert one == two and {"chunk.faiss", "words.npz", "documents.jsonl"} <= one.keys()

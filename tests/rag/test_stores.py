@@ -5,6 +5,7 @@ Those of Milvus are in test_milvus.py, and are the same.
 
 from __future__ import annotations
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,8 @@ from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.ranking import ranked
 from rag.stores import faiss as module
-from rag.stores._faiss_kinds import Kind, keys_of, name_of
+from rag.stores._faiss_kinds import Kind, add, empty, keys_of, name_of
+from rag.stores._faiss_rows import Rows
 from rag.stores.faiss import Store, open
 from schemas.errors import BundleError, ToolkitError
 
@@ -260,3 +262,61 @@ def test_an_index_of_another_type_retrieves_the_same(tmp_path, samples):
         [found[kind]] = pipeline.search(["Which law governs the distributor agreement?"])
     one, two = ([(hit.chunk.document, hit.chunk.span) for hit in found[kind].ranked] for kind in found)
     assert len(set(one) & set(two)) >= 0.9 * len(one) > 0
+
+
+# ---------------------------------------------------------------- built from none
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1500])
+def test_what_is_streamed_is_the_file_that_faiss_writes(store, tmp_path, rows):
+    vectors, keys = unit(1500, seed=3), np.arange(1500, dtype=np.int64)[::-1] * 3
+    index = empty(8)
+    for part in (slice(0, min(rows, 700)), slice(min(rows, 700), rows)):
+        store.add(keys[part], vectors[part])
+        add(index, keys[part].copy(), vectors[part])
+    store.save()
+    faiss.write_index(index, str(tmp_path / "own"))
+    assert store.path.read_bytes() == (tmp_path / "own").read_bytes()
+    assert len(store) == rows
+
+
+def test_vectors_wait_on_disk_until_the_index_is_saved(store):
+    vectors, raw = unit(20, seed=4), store.path.with_name(store.path.name + ".rows")
+    store.add(range(10), vectors[:10])
+    store.add(range(10, 20), vectors[10:])
+    assert raw.stat().st_size == vectors.nbytes and store._opened is None and len(store) == 20
+    store.keep(np.arange(30))
+    assert store._opened is None  # nothing was to be removed
+    store.save()
+    assert not raw.exists() and store._opened is None and len(store) == 20
+    assert store.search(vectors[7:8], 1)[1].tolist() == [[7]]
+
+
+@pytest.mark.parametrize("asked", ["search", "remove", "keep"])
+def test_what_is_asked_before_saving_is_answered(store, asked):
+    vectors = unit(20, seed=5)
+    store.add(range(20), vectors)
+    if asked == "remove":
+        store.remove([3])
+    elif asked == "keep":
+        store.keep(np.setdiff1d(np.arange(20), [3]))
+    nearest = store.search(vectors[3:4], 1)[1].item()
+    assert (nearest == 3) == (asked == "search") and not list(store.path.parent.glob("*.rows"))
+
+
+def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(store):
+    raw = store.path.with_name(store.path.name + ".rows")
+    raw.write_bytes(b"left by a run that was stopped")
+    store.add([1], unit(1, seed=6))
+    assert raw.stat().st_size == 4 * 8
+    store.close()
+    assert not list(raw.parent.iterdir())
+
+
+def test_a_file_that_faiss_reads_otherwise_is_left_to_faiss(store, monkeypatch):
+    vectors = unit(20, seed=7)
+    store.add(range(20), vectors)
+    monkeypatch.setattr(Rows, "_header", lambda self: b"another layout")
+    store.save()
+    monkeypatch.undo()
+    assert _saved(store).search(vectors[5:6], 1)[1].tolist() == [[5]]

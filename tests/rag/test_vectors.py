@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -168,3 +169,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ToolkitError, match=r"file/vectors: vectors cannot be kept: .*set EXHIBIT_CACHE elsewhere"):
         opened(tmp_path / "file" / "vectors")
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=30), max_size=12))
+def test_after_many_batches_the_last_row_of_each_digest_is_found(batches):
+    known, last = module._Known(), {}
+    for batch in batches:
+        known.add(np.array(batch, np.uint64))
+        last |= {digest: known.total - len(batch) + place for place, digest in enumerate(batch)}
+        lengths = [len(run[0]) for run in known._runs]
+        assert all(before >= 2 * after for before, after in pairwise(lengths))
+        assert known.find(np.arange(62, dtype=np.uint64)).tolist() == [last.get(digest, -1) for digest in range(62)]

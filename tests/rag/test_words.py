@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag.lexicon import runs
+from rag.lexicon import words as words_module
+from rag.lexicon.columns import Column, write_archive
 from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity, terms
 from schemas.errors import BundleError
 
@@ -137,3 +140,40 @@ def test_a_damaged_file_and_keys_out_of_order_are_refused(tmp_path):
 def test_surrogates_and_very_long_repeats_are_words_too():
     words = made(["\ud800law " * 400])
     assert words.frequencies(terms("law"), np.array([0]))[0, 0] <= 255
+
+
+# ---------------------------------------------------------------- more than memory
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_what_is_put_aside_on_disk_gives_the_same_bytes(tmp_path, monkeypatch, most):
+    made_at_once = open_words(tmp_path / "whole.npz")
+    made_at_once.add(range(40), CLAUSES * 10)
+    made_at_once.save()
+    monkeypatch.setattr(words_module, "_WAITING", most)
+    monkeypatch.setattr(runs, "_BLOCK", 16)
+    apart = open_words(tmp_path / "apart.npz")
+    for key, text in enumerate(CLAUSES * 10):
+        apart.add([key], [text])
+    assert apart._runs.on_disk
+    apart.save()
+    assert apart._merged is not None  # nobody has looked yet, so the postings are still on disk
+    assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    asked, keys = terms("governing law"), np.arange(40)
+    assert apart.scores(asked, keys).tolist() == made_at_once.scores(asked, keys).tolist()
+    apart.add([40], [CLAUSES[0]])
+    made_at_once.add([40], [CLAUSES[0]])
+    for words in (apart, made_at_once):
+        words.save()
+    assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["apart.npz", "whole.npz"]
+
+
+def test_an_archive_is_the_one_that_numpy_writes(tmp_path):
+    numbers = np.arange(1000, dtype=np.uint32)
+    column = Column(np.uint32, tmp_path)
+    for part in np.split(numbers, 4):
+        column.append(part)
+    write_archive(tmp_path / "ours.npz", {"a": column, "b": numbers[:3]})
+    np.savez(tmp_path / "theirs.npz", a=numbers, b=numbers[:3])
+    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()

@@ -1,0 +1,266 @@
+"""What `bench.sensitivity` varies, one setting at a time, and what each value gives.
+
+Settings of the recipe are overruled as a user would. Constants are names in the module that reads them: nobody should
+tune them, so no function takes them, and for a trial the name is set in that module and set back. A trial is one
+process's own work, so no other sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from bench.reword import unname
+from rag import Config, Pipeline
+from rag.cases import Case, Passage, Reply, Values
+from rag.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
+from rag.lexicon import documents, words
+from rag.metrics import Options, measure
+from rag.retrieval import extents
+from schemas.errors import ToolkitError
+
+METRICS = {"char_precision@1": "P@1", "char_recall@8": "R@8", "char_recall@64": "R@64", "drm@8": "DRM@8"}
+LOWER = "drm@8"
+"""Of this one less is better."""
+_OPTIONS = Options(ks=(1, 8, 64), parity="legalbenchrag")
+_FAMILIES = ("characters", "drm")
+
+Value = float | bool
+
+
+class Setting(NamedTuple):
+    """A setting of the recipe, or a constant: the values that are tried beside its own, and why that is what it is."""
+
+    name: str
+    others: tuple[Value, ...]
+    why: str
+    module: ModuleType | None = None
+    """Where a constant stands; None = a setting of the recipe."""
+    unnamed: bool = False
+    """Whether it is tried on questions that name no document: on others it does nothing."""
+
+    @property
+    def default(self) -> Value:
+        """Its own value."""
+        if self.module is None:
+            value: Value = getattr(Config.preset("routed"), self.name)
+            return value
+        if not hasattr(self.module, self.name):
+            raise ToolkitError(
+                f"{self.module.__name__} has no {self.name} any more; amend SETTINGS in bench/_trials.py"
+            )
+        constant: Value = getattr(self.module, self.name)
+        return constant
+
+    @property
+    def values(self) -> list[Value]:
+        """Every value, in order."""
+        return sorted({*self.others, self.default})
+
+    @property
+    def shown(self) -> str:
+        """What tables and pictures call it."""
+        return f"{self.module.__name__.rpartition('.')[2]}.{self.name}" if self.module else self.name
+
+
+SETTINGS = (
+    Setting("weight_lexical", (0, 0.25, 1, 1.5), "half of the dense evidence: single words know less than meaning"),
+    Setting("weight_heading", (0, 0.3, 0.5), "a heading speaks for its whole section, so little for any chunk"),
+    Setting("weight_neighbours", (0, 0.4, 0.8), "a chunk's edges are chance, but its own words count most"),
+    Setting("weight_section", (0, 0.3, 1, 1.5), "the rest of a clause follows its best part"),
+    Setting("weight_document", (1, 2, 5), "a document half as likely needs a passage better by 2 deviations"),
+    Setting("mass", (0.5, 0.9, 0.999), "what is left out has one chance in a hundred"),
+    Setting("most_documents", (1, 3, 20), "as many as may share a name; more only add chunks to read"),
+    Setting("tight", (False,), "the first passage is the sentences that answer"),
+    Setting("pool", (64, 128, 512), "four times the depth of the ranking", unnamed=True),
+    Setting("_MENTION", (0, 1 / 3, 1), "a defined term is in more files than their cube root", documents, unnamed=True),
+    Setting("_FIRST_PAGE", (0, 0.25, 1), "many words stand on a first page that name nothing", documents),
+    Setting("_HALF", (0, 1, 4), "a company is named once in its competitor's contract, often in its own", documents),
+    Setting("_INITIALS", (0, 0.5, 1), "an acronym is shared by more names than are in the collection", documents),
+    Setting("_PLAIN", (0, 0.25, 1), "a word in lower case describes, one in capitals names", documents),
+    Setting("_PAIR", (0, 0.5, 1.5), "'No. 3' on a first page is as good as a word that rare", documents),
+    Setting("_OTHER_KIND", (0, 1.2, 4.6), "one time in ten a kind is misread or loosely said", documents),
+    Setting("KEEP", (0.3, 0.5, 1), "sentences nearly as good as the best one stay with it", extents),
+    Setting("LEAST", (20, 80, 120), "less is a number, a label, the end of a line", extents),
+    Setting("REST", (0, 1, 2), "what is cut off the first passage is likely, but not next", extents),
+    Setting("SATURATION", (0.6, 2.4), "the textbook's k1", words),
+    Setting("LENGTH", (0, 0.75), "chunks are cut to one size: their lengths say less than usual", words),
+)  # fmt: skip
+
+
+def choose_settings(names: Sequence[str] = ()) -> list[Setting]:
+    """Return the settings of these names, all when none is given; raise one error for those that there are not."""
+    known = {setting.name: setting for setting in SETTINGS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ToolkitError(f"no setting {', '.join(unknown)}; there are {', '.join(known)}")
+    return [known[name] for name in names] or list(SETTINGS)
+
+
+# ---------------------------------------------------------------- one trial
+
+
+class Way(NamedTuple):
+    """How questions are asked: naming their document or not, of an index that may use files' names or not."""
+
+    unnamed: bool
+    filenames: bool
+
+    @property
+    def title(self) -> str:
+        """What tables and pictures call it."""
+        named = "questions that name no document, " if self.unnamed else ""
+        return f"{named}{'with' if self.filenames else 'without'} file names"
+
+
+def ways_of(setting: Setting) -> list[Way]:
+    """Return the ways that tell something of a setting; a question without a name has no use for a file's."""
+    return [Way(True, True)] if setting.unnamed else [Way(False, True), Way(False, False)]
+
+
+class Trial(NamedTuple):
+    """One value of one setting, asked in one way; the default's own trial has no setting."""
+
+    way: Way
+    setting: str = ""
+    value: Value = 0
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return f"{self.setting or 'defaults'} = {self.value}, {self.way.title}"
+
+
+def trials_of(settings: Sequence[Setting]) -> list[Trial]:
+    """Return every trial, the defaults' own once for each way."""
+    ways = dict.fromkeys(way for setting in settings for way in ways_of(setting))
+    varied = [(s, way, value) for s in settings for way in ways_of(s) for value in s.values if value != s.default]
+    return [*map(Trial, ways), *(Trial(way, setting.name, value) for setting, way, value in varied)]
+
+
+@dataclass(frozen=True)
+class Trying:
+    """The work of one worker on a trial: picklable, so that any engine can run it."""
+
+    index: Path
+    cases: tuple[Case, ...]
+    recipe: Mapping[str, Any]
+    """Settings that every trial has, such as another embedder."""
+
+    def __call__(self, trial: Trial) -> dict[str, Values]:
+        """Return the four metrics of every case."""
+        told: dict[str, Any] = {**self.recipe, "filenames": trial.way.filenames}
+        constants: list[tuple[ModuleType, str, Value]] = []
+        for setting in choose_settings([trial.setting]) if trial.setting else []:
+            if setting.module is None:
+                told[setting.name] = trial.value
+            else:
+                constants.append((setting.module, setting.name, trial.value))
+        with _set(constants):
+            return self._measure(self._pipeline(told), trial.way)
+
+    def _pipeline(self, told: Mapping[str, Any]) -> Pipeline:
+        # k is what an answer is made from: the ranking is the same, and its tokens are not counted in vain
+        return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)
+
+    def _measure(self, pipeline: Pipeline, way: Way) -> dict[str, Values]:
+        found = pipeline.search([asked(case, way) for case in self.cases])
+        replied = []
+        for case, retrieved in zip(self.cases, found, strict=True):
+            passages = (Passage(hit.text, hit.chunk.document, hit.chunk.span) for hit in retrieved.ranked)
+            replied.append(replace(case, reply=Reply(passages=tuple(passages))))
+        values = measure(replied, _OPTIONS, names=_FAMILIES)
+        return {name: values[name] for name in METRICS}
+
+
+def asked(case: Case, way: Way) -> str:
+    """Return a case's question as it is asked."""
+    return unname(case.question) if way.unnamed else case.question
+
+
+@contextmanager
+def _set(constants: Sequence[tuple[ModuleType, str, Value]]) -> Iterator[None]:
+    """Set names in modules, and set them back."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in constants]
+    try:
+        for module, name, value in constants:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+class Figure(NamedTuple):
+    """A metric at one value of a setting, in per cent: over all datasets, in the worst one, and against the default."""
+
+    mean: float
+    worst: float
+    change: float = 0.0
+    ci95: tuple[float, float] | None = None
+    """The paired interval of the change; None for the default, and where there are too few documents."""
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
+
+    @property
+    def told(self) -> str:
+        """The change with its interval."""
+        ends = f" [{self.ci95[0]:+.1f}, {self.ci95[1]:+.1f}]" if self.ci95 else ""
+        return f"{self.change:+.1f}{ends}".replace("-", "−")
+
+
+Figures = Mapping[str, Figure]
+"""Metric to figure."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A setting over its values, asked in one way."""
+
+    setting: Setting
+    way: Way
+    points: tuple[tuple[Value, Figures], ...]
+
+
+def curves_of(
+    settings: Sequence[Setting],
+    measured: Mapping[Trial, Mapping[str, Values]],
+    cases: Sequence[Case],
+    groups: str | None,
+) -> list[Curve]:
+    """Return the curves of settings from their trials' values."""
+    tables = {trial: Table.of(cases, values, groups=groups) for trial, values in measured.items()}
+    curves = []
+    for setting in settings:
+        for way in ways_of(setting):
+            chosen = [(v, Trial(way) if v == setting.default else Trial(way, setting.name, v)) for v in setting.values]
+            points = tuple((value, _figures(tables[trial], tables[Trial(way)])) for value, trial in chosen)
+            curves.append(Curve(setting, way, points))
+    return curves
+
+
+def _figures(table: Table, default: Table) -> dict[str, Figure]:
+    means = summarise(table)
+    parts = summarise_by(table, table.groups).values() if table.groups else [means]
+    changes: Mapping[str, Difference] = {} if table is default else compare([default], [table])
+    figures = {}
+    for name in METRICS:
+        by_dataset = [100 * found for part in parts if (found := part[name].mean) is not None]
+        mean, change = means[name].mean, changes.get(name)
+        if mean is None:
+            continue
+        moved = Figure(100 * mean, max(by_dataset) if name == LOWER else min(by_dataset))
+        if change is not None and change.mean is not None:
+            ends = change.ci95 and (100 * change.ci95[0], 100 * change.ci95[1])
+            moved = moved._replace(change=100 * change.mean, ci95=ends)
+        figures[name] = moved
+    return figures

@@ -1,0 +1,148 @@
+"""How much each constant of the `routed` preset matters: one at a time around its default, on LegalBench-RAG-mini.
+
+    python -m bench.sensitivity --source legalbenchrag/data
+    python -m bench.sensitivity --source legalbenchrag/data --all
+    python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_HALF
+    python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings tight
+
+The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every
+second question is asked, all with --all: with and without files' names, and for two settings without the document's
+name. Without --settings the pictures and the table of docs/retrieval.md are written anew; with it, where --out or
+--page says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench._panels import WAYS, draw, page_block
+from bench._runs import Condition, make_bundle
+from bench._table import ROOT, print_table
+from bench._trials import METRICS, Curve, Setting, Trying, asked, choose_settings, curves_of, trials_of, ways_of
+from engine import add_engine_arguments, check_engine, open_engine, track
+from rag import Config, Pipeline
+from rag.evaluation.datasets import Dataset, Selection, load_datasets
+from rag.language.question import understand
+from schemas.errors import ToolkitError
+
+IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "retrieval.md"
+BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure every value; print the figures; write the pictures and the page."""
+    options = _parser().parse_args(argv)
+    try:
+        check_engine(options.engine)
+        settings = choose_settings([name for name in options.settings.split(",") if name])
+        images = options.out or (None if options.settings else IMAGES)
+        page = options.page or (None if options.settings else PAGE)
+        if page:
+            fill(page, "")  # a page without its markers is an error before any work
+        curves, questions = _measure(settings, options)
+        _print(curves)
+        if images:
+            _draw(curves, images)
+        if page:
+            page.write_text(fill(page, page_block(curves, questions=questions)), encoding="utf-8")
+            print(f"\npage: {page}")
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; nothing is written", file=sys.stderr)
+        return 130
+    return 0
+
+
+def fill(page: Path, block: str) -> str:
+    """Return a page with a block between its markers."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ToolkitError(f"{page}: no lines {BEGIN.strip()} and {END} to write between; put them where it belongs")
+    return f"{before}{begin}{block}{end}{after}"
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[list[Curve], int]:
+    """Return each setting's curves, and how many questions were asked."""
+    recipe = {"embedder": options.embedder} if options.embedder else {}
+    workers = {"engine": options.engine, "jobs": options.jobs}
+    with tempfile.TemporaryDirectory(prefix="sensitivity-") as name:
+        folder = Path(name)
+        bundle = make_bundle(options.source, folder, Condition(), **workers)
+        [dataset], _ = load_datasets([bundle], Selection(("txt",)))
+        cases = dataset.cases if options.all else dataset.cases[::2]
+        pipeline = Pipeline(Config.preset("routed", **recipe), **workers)
+        pipeline.index(dataset.files.values(), folder / "index")
+        _embed(pipeline, settings, dataset)
+        trials = trials_of(settings)
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # for workers: their threads would wait for each other's cores
+        outcomes = open_engine(options.engine, jobs=options.jobs).map(Trying(folder / "index", cases, recipe), trials)
+        done = track(outcomes, total=len(trials), label="sensitivity", unit="trial")
+        measured = {trial: outcome.unwrap() for trial, outcome in zip(trials, done, strict=True)}
+    return curves_of(settings, measured, cases, dataset.groups), len(cases)
+
+
+def _embed(pipeline: Pipeline, settings: Sequence[Setting], dataset: Dataset) -> None:
+    """Put the questions' vectors into the cache, so that no two workers make them."""
+    ways = {way for setting in settings for way in ways_of(setting)}
+    texts = {understand(asked(case, way)).asks for way in ways for case in dataset.cases}
+    pipeline.embedder.embed(sorted(texts), role="query")
+
+
+# ---------------------------------------------------------------- telling
+
+
+def _print(curves: Sequence[Curve]) -> None:
+    for curve in curves:
+        rows = []
+        for value, figures in curve.points:
+            sign = "*" if value == curve.setting.default else ""
+            cells = [f"{f.mean:.1f} ({f.worst:.1f}) {f.told}{'!' * f.beyond_chance}" for f in figures.values()]
+            rows.append([f"{value:g}{sign}", *cells])
+        print_table(f"{curve.setting.shown}, {curve.way.title}", ["", *METRICS.values()], rows)
+    print("\nmean of the datasets (the worst of them) change from the default; * default, ! beyond chance; per cent")
+
+
+def _draw(curves: Sequence[Curve], folder: Path) -> None:
+    """Write a picture for each way of asking."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, way in WAYS.items():
+        some = [curve for curve in curves if curve.way == way]
+        if some:
+            path = folder / f"retrieval-{name}.svg"
+            path.write_text(draw(some), encoding="utf-8")
+            print(f"\npicture: {path}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, more = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.sensitivity",
+        description=what,
+        epilog=f"examples:\n{more}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--source", type=Path, required=True, metavar="DIR", help="benchmarks/*.json and corpus/, as published")
+    add("--settings", default="", metavar="NAME,…", help="only these (default: all)")
+    add("--all", action="store_true", help="ask every question, not every second")
+    add("--embedder", metavar="NAME", help="instead of the preset's own")
+    add("--out", type=Path, metavar="DIR", help="where pictures go (default: docs/images; none with --settings)")
+    add("--page", type=Path, metavar="FILE", help="default: docs/retrieval.md; none with --settings")
+    add_engine_arguments(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

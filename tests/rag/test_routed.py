@@ -1,0 +1,140 @@
+"""The default recipe through the whole pipeline: documents by name, passages by evidence, stages to switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag import Config, Pipeline
+from rag.embedders.hashing import Hashing
+from rag.index import open_index
+from rag.seams import Completion
+from schemas.errors import BundleError, ToolkitError
+
+LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}
+QUESTION = "Consider the Supply Agreement of {name} Ltd; which law governs it?"
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    """Four agreements that differ in a name and a law; one names nobody but in its file's name."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name, law in LAWS.items():
+        party = "the Supplier" if name == "dune" else f"{name.title()} Ltd"
+        (folder / f"{name.title()}-Supply-Agreement.txt").write_text(
+            f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and the Buyer.\n\n"
+            "1. Term. The term of this Agreement is five years from the Effective Date.\n\n"
+            f"2. Governing Law. This Agreement is governed by the law of {law}. The courts there have jurisdiction.\n\n"
+            "3. Notice. Either party gives ninety days' notice of termination in writing.\n",
+            encoding="utf-8",
+        )
+    return folder
+
+
+@pytest.fixture
+def make(tmp_path, corpus):
+    def run(*, llm=None, fresh: bool = False, **settings) -> Pipeline:
+        config = Config.preset("routed", **{"size": 120, **settings})
+        pipeline = Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(256), llm=llm)
+        if fresh or not (tmp_path / "index").exists():
+            pipeline.index(corpus, tmp_path / "index", force=True)
+            return pipeline
+        return pipeline.open(tmp_path / "index")
+
+    return run
+
+
+def test_it_is_the_default_and_finds_the_clause_of_the_agreement_that_is_named(make):
+    assert Pipeline().config == Config.preset("routed")
+    pipeline = make()
+    for name, law in LAWS.items():
+        [found] = pipeline.search([QUESTION.format(name=name.title())])
+        assert found.ranked[0].chunk.document == f"{name.title()}-Supply-Agreement.txt"
+        assert law in found.ranked[0].text and "governed" in found.ranked[0].text
+        assert found.ranked[0].chunk.section.endswith("Governing Law")
+        likeliest = next(iter(found.trace["documents"]["likeliest"]))
+        assert likeliest == found.ranked[0].chunk.document
+
+
+def test_passages_are_words_of_their_document_within_the_limit_and_never_twice(make, corpus):
+    [found] = make(limit=90).search([QUESTION.format(name="Birch")])
+    seen = set()
+    for hit in found.ranked:
+        text = (corpus / hit.chunk.document).read_text(encoding="utf-8")
+        assert hit.text == text[slice(*hit.chunk.span)] and 0 < len(hit.text) <= 90
+        places = {(hit.chunk.document, at) for at in range(*hit.chunk.span)}
+        assert not places & seen
+        seen |= places
+    assert [hit.score for hit in found.ranked] == sorted((hit.score for hit in found.ranked), reverse=True)
+
+
+def test_file_names_can_be_left_out_of_it(make):
+    question = QUESTION.format(name="Dune")  # it says its name in the file's name alone
+    [named] = make().search([question])
+    [blind] = make(filenames=False).search([question])
+    assert named.ranked[0].chunk.document.startswith("Dune")
+    likeliest = next(iter(named.trace["documents"]["likeliest"]))
+    assert likeliest.startswith("Dune") and named.trace["documents"]["sure"] > blind.trace["documents"]["sure"]
+
+
+def test_a_question_that_names_nothing_looks_everywhere(make):
+    [found] = make().search(["which law governs?"])
+    assert found.trace["documents"]["kept"] == "any"
+    assert {hit.chunk.document for hit in found.ranked} == {f"{name.title()}-Supply-Agreement.txt" for name in LAWS}
+    assert make().search(["  "])[0].ranked == ()
+
+
+def test_documents_come_and_go_with_their_words(make, corpus, tmp_path):
+    pipeline = make()
+    before = pipeline.search([QUESTION.format(name="Cedar")])
+    files = {path.name: path.read_bytes() for path in (tmp_path / "index").glob("*.npz")}
+    assert {"words.npz", "headings.npz", "documents.npz"} <= set(files)
+    pipeline.remove("Cedar-Supply-Agreement.txt")
+    [gone] = pipeline.search([QUESTION.format(name="Cedar")])
+    assert all(not hit.chunk.document.startswith("Cedar") for hit in gone.ranked)
+    pipeline.add(corpus / "Cedar-Supply-Agreement.txt")
+    again = make().search([QUESTION.format(name="Cedar")])
+    assert [hit.chunk for hit in again[0].ranked[:3]] == [hit.chunk for hit in before[0].ranked[:3]]
+
+
+def test_an_index_without_words_or_with_damaged_ones_is_refused(make, corpus, tmp_path):
+    pipeline = make()
+    (tmp_path / "index" / "words.npz").write_bytes(b"PK")
+    with pytest.raises(BundleError, match=r"words\.npz is missing or damaged; build the index again"):
+        open_index(tmp_path / "index")
+    with pytest.raises(ToolkitError, match="routing needs an index with words: set lexicon to true"):
+        Config.preset("rcts", routing=True)
+    plain = Pipeline(Config.preset("rcts"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
+    plain.index(corpus, tmp_path / "plain")
+    with pytest.raises(BundleError, match="made with other settings"):
+        pipeline.open(tmp_path / "plain")
+
+
+def test_a_reranker_looks_a_second_time(make):
+    asked = "Consider the Supply Agreement of Birch Ltd; how many days' notice of termination in writing?"
+    [plain], [again] = make(rerank=4).search([asked]), make(reranker="words", rerank=4).search([asked])
+    assert again.trace["reranked"] == {"by": "words", "passages": min(4, len(again.ranked))}
+    assert "ninety days' notice" in again.ranked[0].text
+    assert {hit.chunk for hit in plain.ranked} == {hit.chunk for hit in again.ranked}
+    with pytest.raises(ToolkitError, match="there are cross-encoder, http, words"):
+        make(reranker="oracle").search([asked])
+
+
+class Imagining:
+    """A language model that always imagines the same passage."""
+
+    name = "imagining"
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        return [Completion("Either party gives ninety days' notice of termination in writing.") for _ in prompts]
+
+
+def test_an_imagined_passage_moves_the_question(make):
+    asked = "Consider the Supply Agreement of Birch Ltd; how does one get out?"
+    settings = {"weight_lexical": 0.0, "weight_heading": 0.0, "weight_section": 0.0, "weight_neighbours": 0.0}
+    [found] = make(llm=Imagining(), imagine=1.0, **settings).search([asked])
+    assert found.trace["imagined"].startswith("Either party") and "ninety days' notice" in found.ranked[0].text
+    with pytest.raises(ToolkitError, match="--imagine needs a language model"):
+        make(imagine=0.5).search([asked])
