@@ -16,7 +16,7 @@ from rag.seams import Profile
 from schemas.errors import BundleError
 from schemas.place import Kind
 
-FORMAT = "exhibit-index/1"
+FORMAT = "exhibit-index/2"
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.jsonl"
 _STORE = "store"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,7 @@ _OPENING = 3000
 """Characters of a first page: the title, the parties, the recitals."""
 _STATED = 6000
 """How far into a document its title may stand; a title that does not stand there was read off the file's name."""
-_FIELDS = ("stated", "initials", "opening", "pairs", "proper", "file")
+_FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _INITIALS = 0.8
 """An acronym is shared by more names than are in the collection."""
@@ -47,6 +48,8 @@ _MENTION = 2 / 3
 more."""
 _PAIR = 1.0
 """`No. 3` on a first page is as good as a word that rare."""
+_HALF_TITLE = 0.5
+"""Half of a title's weight is said by chance (`guide`, `agreement`), all of it is said on purpose."""
 _OTHER_KIND = 2.3
 """A document of another kind is ten times less likely: so often is a kind misread or loosely said."""
 
@@ -101,6 +104,7 @@ def read_names(filename: str, profile: Profile, text: str) -> Named:
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in terms(name)),
+        "title": Counter(set(terms(_HEAD.split(title, maxsplit=1)[0]))),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -195,9 +199,26 @@ class Documents:
             # two words in a row count for what they tell beyond each by itself
             more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
             phrases += self._certain(more, query)
-        kind = self._kind(query.kind)
-        evidence = {"names": named, "phrases": phrases, "kind": kind}
-        return Choice(layout.numbers, _normalised(named + phrases + kind), evidence)
+        evidence = {
+            "names": named,
+            "phrases": phrases,
+            "title": self._title({word.term for word in typed}),
+            "kind": self._kind(query.kind),
+        }
+        return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)
+
+    def _title(self, said: set[str]) -> Weights:
+        """Return what it gives a document that its title is said, most of it or all; the less, the more others' are."""
+        found = np.zeros(len(self))
+        layout = self._laid_out()
+        for term in sorted(said):
+            numbers, _ = self._fields["title"].find(term)
+            found[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
+        if layout.titles is None:
+            layout.titles = self._fields["title"].totals(layout.numbers, self._rarity)
+        share = np.divide(found, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
+        said_so = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
+        return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
 
     def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
         """Return what a word gives each document; one that is nowhere is looked for as two, `AGProjects`."""
@@ -247,7 +268,7 @@ class Documents:
         rows = np.searchsorted(self._laid_out().numbers, numbers)
         given[rows] = np.maximum(given[rows], most * (counts / (counts + half)))
 
-    def _rarity(self, holders: int) -> float:
+    def _rarity(self, holders: float) -> float:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
     def _kind(self, kind: str) -> Weights:
@@ -264,6 +285,8 @@ class _Layout:
     def __init__(self, kinds: dict[int, str], runs: dict[int, str]) -> None:
         self.numbers: Numbers = np.array(sorted(kinds), dtype=np.int64)
         self.kinds = [kinds[number] for number in sorted(kinds)]
+        self.titles: Weights | None = None
+        """The weight of each document's title; known once it was asked for."""
         lines = [runs[number] for number in sorted(runs)]
         self._text = "\n".join(lines)
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
@@ -280,6 +303,8 @@ class _Layout:
         return rows
 
 
+_HEAD = re.compile(r"\s[-–—]\s")
+"""Ends the part of a title that is cited: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
 """Letters a word needs to be looked for inside a longer one: `inc` is in `since`."""
 

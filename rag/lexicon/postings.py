@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -71,6 +71,16 @@ class Postings:
         key = np.uint32(_hash(term))
         start, end = np.searchsorted(self._terms, key, side="left"), np.searchsorted(self._terms, key, side="right")
         return self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
+
+    def totals(self, numbers: Numbers, weigh: Callable[[float], float]) -> npt.NDArray[np.float64]:
+        """Return the weights of each document's words in sum, where a word's is that of how many documents hold it."""
+        self._settle()
+        _, place, holders = np.unique(self._terms, return_inverse=True, return_counts=True)
+        weights = np.array([weigh(float(count)) for count in holders])
+        found = np.zeros(len(numbers))
+        if len(place):
+            np.add.at(found, np.searchsorted(numbers, self._numbers), weights[place])
+        return found
 
     def __len__(self) -> int:
         self._settle()

@@ -231,3 +231,47 @@ def test_postings_put_aside_on_disk_are_the_same_table(tmp_path, monkeypatch):
         table.remove(4)
         table.add(5, {"mill": 1})
     assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 5, 9]
+
+
+GUIDES = {
+    "p47": ("Practice Direction 47 – Detailed Assessment", "practice direction"),
+    "p44": ("Practice Direction 44 – Costs", "practice direction"),
+    "r47": ("Part 47 – Detailed Assessment", "rules"),
+    "kings": ("The Kings Bench Guide", "court guide"),
+    "ships": ("The Admiralty Court Guide", "court guide"),
+    "lease": ("Lease", "contract"),
+}
+
+
+def guides() -> Documents:
+    """Rules whose texts all speak of each other: only a title tells them apart."""
+    found = Documents()
+    everything = " See Practice Direction 47, Part 44, the Kings Bench Division, the Admiralty Court and its Guide." * 4
+    for number, (name, (title, kind)) in enumerate(GUIDES.items()):
+        found.add(number, filename=f"{name}.pdf", profile=Profile(title, kind), text=f"{title}\n{everything}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("What does Practice Direction 47 cover?", "p47"),
+        ("What does Practice Direction 44 say of bills?", "p44"),
+        ("What is the scope of detailed assessment under CPR Part 47?", "r47"),
+        ("What is a litigant in person according to the Kings Bench Division Guide?", "kings"),
+        ("How does one arrest a ship under the Admiralty Court Guide?", "ships"),
+    ],
+)
+def test_a_title_that_is_said_in_full_is_meant(question, meant):
+    choice = guides().score(understand(question))
+    assert choice.best(0.01) == [list(GUIDES).index(meant)]
+    assert choice.evidence["title"][list(GUIDES).index(meant)] == choice.evidence["title"].max() > 0
+
+
+def test_half_a_title_says_nothing_and_a_title_of_many_says_little():
+    choice = guides().score(understand("What does the Guide say of costs?"))
+    assert choice.evidence["title"].max() < 0.8
+    many = Documents()
+    for number in range(6):
+        many.add(number, filename=f"{number}.txt", profile=Profile(NDA, "nda"), text=f"{NDA}\nIt is secret.")
+    assert many.score(understand(f"Consider the {NDA}; who pays?")).evidence["title"].max() < 0.2
