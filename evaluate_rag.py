@@ -127,6 +127,7 @@ def _add_server(group: Any) -> None:
     group.add_argument("--target-response-context-jmespath", metavar="PATH", help="default: context.data_points.text")
     group.add_argument("--target-stream", action="store_true", help="ask for a stream of JSON lines")
     group.add_argument("--timeout", type=float, metavar="S", help="seconds for one reply (default: 60)")
+    group.add_argument("--retries", type=int, metavar="N", help="times a busy server is asked again (default: 3)")
 
 
 def _add_results(group: Any) -> None:

@@ -30,7 +30,19 @@ RENAMED = {
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 _SECRET = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _ASKED_ANEW = frozenset(
-    {"metrics", "parity", "judge", "legacy_minus_one", "report_cases", "resume", "threads", "timeout", "engine", "jobs"}
+    {
+        "metrics",
+        "parity",
+        "judge",
+        "legacy_minus_one",
+        "report_cases",
+        "resume",
+        "threads",
+        "timeout",
+        "retries",
+        "engine",
+        "jobs",
+    }
     | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
 )
 """What may change between a run and its resumption: none of it changes a reply."""
@@ -65,6 +77,7 @@ class Settings(BaseModel):
     engine: str = "local"
     jobs: Positive | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
+    retries: Annotated[int, Field(ge=0)] = 3
     skip_ingestion: bool = False
     force_ingestion: bool = False
     metrics: tuple[str, ...] = ()
@@ -145,6 +158,7 @@ class Settings(BaseModel):
             engine=self.engine,
             jobs=self.jobs,
             timeout=self.timeout,
+            retries=self.retries,
             skip_ingestion=self.skip_ingestion,
             force_ingestion=self.force_ingestion,
             count_pages=bool(self.file_type),

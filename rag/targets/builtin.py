@@ -19,7 +19,8 @@ from rag.assemble import assemble
 from rag.cases import Case, Passage, Reply
 from rag.config import Config
 from rag.evaluation.datasets import Dataset
-from rag.index import MANIFEST, open_index
+from rag.index import open_index
+from rag.index_files import FORMAT, MANIFEST
 from rag.language.citations import find_citations
 from rag.language.tokens import counter_for
 from rag.pipeline import Pipeline
@@ -98,7 +99,7 @@ class Builtin:
     def index_folder(self, dataset: Dataset) -> Path:
         """Return where the index is kept: its name changes with every setting and document that decides it."""
         config = self._options.config
-        parts = [config.ingest_hash, self._pipeline.embedder.name]
+        parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
         parts += [f"{name}\0{sha256_of(path)}" for name, path in sorted(dataset.files.items())]
         digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         name = re.sub(r"[^\w.-]", "_", dataset.name)

@@ -41,6 +41,10 @@ _BUSY = (429, 503)
 """A server that says so is asked again; any other failure is its answer to the question."""
 
 
+_PATIENCE = 3
+"""Questions in a row that a busy server may cost all their tries; those after them are asked once."""
+
+
 class _NoReplyError(Exception):
     """Why there is no reply, in words that hold no secret."""
 
@@ -81,6 +85,7 @@ class Http:
         self.name = f"http:{url.copy_with(username=None, password=None, query=None)}"
         self._options = options
         self._stopped = threading.Event()
+        self._in_vain = 0
         self._answers = _compile(options.answer_path, PARTS if options.stream else ANSWERS, "answer")
         self._parts = _compile(options.answer_path, PARTS, "answer")
         self._contexts = _compile(options.context_path, CONTEXTS, "context")
@@ -114,11 +119,15 @@ class Http:
         while True:
             began = time.monotonic()
             try:
-                return self._once(client, question, names, began)
+                reply = self._once(client, question, names, began)
+                self._in_vain = 0
+                return reply
             except PassagesError as error:
                 return Reply(error=str(error), seconds=time.monotonic() - began)
             except _NoReplyError as error:
-                if not error.busy or error.wait > LONGEST_WAIT or tries >= self._options.retries:
+                hopeless = self._in_vain >= _PATIENCE  # it says so to everybody: waiting for each would take hours
+                if not error.busy or error.wait > LONGEST_WAIT or tries >= self._options.retries or hopeless:
+                    self._in_vain += error.busy
                     again = f" (asked {tries + 1} times)" if tries else ""
                     return Reply(error=f"{error}{again}", seconds=time.monotonic() - began)
                 # the seconds of a reply are those of the try that gave it: waiting is not latency

@@ -225,6 +225,15 @@ def test_a_server_that_stays_busy_is_a_failed_question(http, server, dataset):
     assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4
 
 
+def test_a_server_that_is_busy_for_everybody_is_not_waited_for_each_time(http, server, dataset):
+    server.reply = lambda asked: 503
+    target = http(retries=1, backoff=0.01, threads=1)
+    assert all(reply.error.startswith("HTTP 503") for reply in ask(target, dataset, dataset.cases[:6]))
+    assert len(server.questions) == 3 * 2 + 3
+    server.reply = lambda asked: chat("back", [])
+    assert [reply.answer for reply in ask(target, dataset, dataset.cases[:1])] == ["back"]
+
+
 def test_nobody_there(http, dataset):
     [reply] = ask(http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77"), dataset, dataset.cases[:1])
     assert reply.error == "no reply (ConnectError)"
