@@ -15,6 +15,8 @@ from typing import NamedTuple
 from evidence import Span
 from rag.language.wording import (
     BREAK,
+    END,
+    FRAME,
     GLUE,
     JOIN,
     KIND,
@@ -36,6 +38,9 @@ _QUOTES = 50
 _TOKEN = re.compile(r"\S+")
 _CONTENT = re.compile(r"[^\W_]")
 _EDGES = " ;,:—–-"
+_WORD = re.compile(r"[^\W\d_]+")
+_NOTHING = re.compile(r"\s*\((?:\W*\)|\s*$)")
+"""Brackets that held a name."""
 _FIGURE = re.compile(r"\d")
 """`Amendment No. 3`, `Practice Direction 7A`, `the Act 1996`: a kind with a number is a name."""
 _FORM = re.compile(r"\W*(?:inc|ltd|llc|l\.l\.c|llp|lp|l\.p|co|corp|plc|gmbh|ag|sa|s\.a|fsb|na|n\.a)\b", re.IGNORECASE)
@@ -69,7 +74,17 @@ def understand(question: str) -> Query:
         return _led(question, text, end)
     found = _references(text, quotes)
     names = " ".join(text[slice(*reference.span)].strip() for reference in found)
-    asks = _without(text, [reference.span for reference in found if reference.sure])
+    named = [reference.span for reference in found if reference.sure]
+    framed = [_framed(text, span) for span in named]
+    asks = _without(text, framed)
+    if asks:
+        frame = " ".join(
+            text[slice(*piece)]
+            for span, whole in zip(named, framed, strict=True)
+            for piece in ((whole.start, span.start), (span.end, whole.end))
+        )
+        return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
+    asks = _without(text, named)
     if asks:
         return _query(question, names, asks, apart=True)
     mentions = _mentions(text, quotes)
@@ -93,6 +108,16 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
     return Query(question, lead, names, asks, quoted, kind if names or kind != "contract" else "", apart)
 
 
+def _framed(text: str, span: Span) -> Span:
+    """Return a name with the sentence around it where that asks nothing: `Could you look into … for me?`."""
+    before = [match.end() for match in END.finditer(text, 0, span.start)]
+    after = END.search(text, span.end)
+    start, end = before[-1] if before else 0, after.end() if after else len(text)
+    around = f"{text[start : span.start]} {text[span.end : end]}".casefold()
+    said = _WORD.findall(around)
+    return Span(start, end) if said and all(word in FRAME for word in said) else span
+
+
 def _without(text: str, spans: list[Span]) -> str:
     """Return a question without its names, empty when nothing is left; `it` keeps a sentence whole."""
     edges = [Span(0, 0), *spans, Span(len(text), len(text))]
@@ -105,7 +130,7 @@ def _without(text: str, spans: list[Span]) -> str:
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
         else:  # its first sign ends what was before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
-    return joined.strip(_EDGES)
+    return _NOTHING.sub("", joined).strip(_EDGES)
 
 
 # ---------------------------------------------------------------- a lead
@@ -184,11 +209,16 @@ def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
             continue
         word = text[slice(*token)]
         bare = word.strip(".,;:()[]?!\"“”'").lower()
+        opens = word[0] in "([" and not quote
+        if opens and not NAMED.match(word):
+            break  # what stands before the bracket is the question's
         ends = word[-1] in ";?!" or (word[-1] == "," and not _FORM.match(text, token.end))
         if ends or (bare in STOP and not GLUE.fullmatch(bare)) or (bare in STOP and token.start == 0):
             break
         if NAMED.match(word):
             start = token.start
+            if opens:
+                break
         elif GLUE.fullmatch(bare) and start < at:
             if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
                 break

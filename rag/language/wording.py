@@ -68,6 +68,19 @@ OPENER = re.compile(
 )
 """What a question begins with."""
 
+END = re.compile(r"[.?!:;]\s+|\s[—–-]\s")
+"""What may end a sentence that a name stands in."""
+
+FRAME = frozenset(
+    """a an the this that it its i my me we our us you your here there of in on at for from to with about into under
+    and or would could can may shall will should please kindly just like want need wish wonder wondering know mean
+    meaning say says said state states does do did what is are was has have having had got look looking see seen read
+    reading front hand answer answers answering question questions concern concerns concerning regard regards regarding
+    refer refers referring relate relates relating respect tell help ask asks asking check checking document text thanks
+    thank using use based basis let""".split()
+)
+"""Words of a sentence that only says which document is asked about: `My question is about …`."""
+
 BREAK = re.compile(r"[;,:—–?]|\s-\s")
 
 PREPOSITION = re.compile(

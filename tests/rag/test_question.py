@@ -148,3 +148,31 @@ def test_any_string_is_accepted_and_no_word_is_lost(question):
     assert _words(query.names) <= _words(question)
     assert _words(query.asks) <= _words(question) | {"it"}
     assert bool(_words(query.asks)) == bool(_words(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("What does Fenway's privacy policy say: who sees my jobs?", "who sees my jobs?"),
+        ("My question is about Fenway's privacy policy: who sees my jobs?", "who sees my jobs?"),
+        ("Could you look into Fenway's privacy policy for me? Who sees my jobs?", "Who sees my jobs?"),
+        ("Who sees my jobs? Please answer from Fenway's privacy policy.", "Who sees my jobs?"),
+        ("Who sees my jobs? – I mean Fenway's privacy policy.", "Who sees my jobs?"),
+        (
+            "I have Fenway's privacy policy in front of me and would like to know: who sees my jobs?",
+            "who sees my jobs?",
+        ),
+        (
+            "Where is the No-Shop Clause (the Merger Agreement between Oak, Inc. and Elm, Inc.)",
+            "Where is the No-Shop Clause",
+        ),
+        ("What does Fenway's privacy policy say about cookies?", "What does it say about cookies?"),
+        (
+            "Who are the parties? What is the price in Fenway's privacy policy?",
+            "Who are the parties? What is the price?",
+        ),
+    ],
+)
+def test_a_sentence_that_only_says_which_document_is_no_part_of_what_is_asked(question, asks):
+    query = understand(question)
+    assert query.asks == asks and query.apart and ("Fenway" in query.names or "Oak" in query.names)
