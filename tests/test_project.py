@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,10 +90,17 @@ def test_every_command_of_the_readme_exists():
             assert words[0] == "python", command
             program = words[1:3] if words[1] == "-m" else words[1:2]
             program += words[3:4] if program[-1] == "rag" else []
-            help_text = subprocess.run([sys.executable, *program, "--help"], cwd=ROOT, capture_output=True, text=True)
-            assert help_text.returncode == 0, help_text.stderr
+            told = help_of(*program)
             for flag in (word for word in words if word.startswith("--")):
-                assert flag in help_text.stdout, f"{command}: no {flag}"
+                assert flag in told, f"{command}: no {flag}"
+
+
+@cache
+def help_of(*program: str) -> str:
+    """What a program says of itself."""
+    done = subprocess.run([sys.executable, *program, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_every_converter_has_a_sample_and_its_help_an_example_that_works():
