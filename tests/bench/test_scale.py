@@ -126,6 +126,7 @@ def test_a_store_that_forgets_leaves_the_rest_as_it_is(tmp_path, ingested):
     assert found["disk"]["rest"] == ingested[2]["disk"]["rest"]
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
     run = run_apart(median, range(2_000_001))  # two million numbers in a list: over fifty megabytes
     assert run.value == 1_000_000

@@ -20,7 +20,9 @@ from evidence import read_document
 from schemas.bundle import read_info
 from tests.hub.loopback import LoopbackHub
 
-NAMES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag")
+ALWAYS = ("cuad", "cpr", "legalbenchrag")
+"""PDFs with quotes, PDFs without, and texts: between them all that a bundle can be."""
+NAMES = [*ALWAYS, *(pytest.param(name, marks=pytest.mark.slow) for name in ("contractnli", "maud", "privacyqa"))]
 """The five benchmarks, and a corpus of text files."""
 WAYS = ("local", "local streamed", "hub", "hub streamed")
 
@@ -80,12 +82,15 @@ def strip_card(bundle: Path, folder: Path, *, renamed: str = "") -> Path:
 
 
 @pytest.fixture(scope="module")
-def bundles(samples, tmp_path_factory):
+def bundles(samples, tmp_path_factory, request):
+    """The bundles that the tests of this run are about."""
     folder = tmp_path_factory.mktemp("bundles")
-    for name in NAMES:
+    asked = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    names = [*ALWAYS, *(name for name in ("contractnli", "maud", "privacyqa") if name in asked)]
+    for name in names:
         flags = ["--source", str(samples / name), "--out", str(folder / name), "--jobs", "1"]
         assert main(import_module(f"converters.{name}"), flags) == 0
-    return {name: folder / name for name in NAMES}
+    return {name: folder / name for name in names}
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how):
     out = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
     command = [
