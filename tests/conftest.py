@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from converters._cli import main
 
@@ -16,6 +17,10 @@ SAMPLES = ROOT / "samples"
 GOLDEN = Path(__file__).parent / "golden"
 
 Convert = Callable[..., Path]
+
+# a busy machine is no fault of the code: speed is measured in bench/, never by a test
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
