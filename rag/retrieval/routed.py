@@ -47,7 +47,7 @@ def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) ->
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
         limit=config.limit,
-        weights=_weights(config),
+        weights=weights_of(config),
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
@@ -65,7 +65,8 @@ def library_of(index: Index) -> Library:
     )
 
 
-def _weights(config: Config) -> Weights:
+def weights_of(config: Config) -> Weights:
+    """Return what each kind of evidence counts, as the settings say."""
     return Weights(
         lexical=config.weight_lexical,
         heading=config.weight_heading,

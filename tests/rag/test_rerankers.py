@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -165,3 +167,48 @@ def test_a_question_moves_towards_the_passage_that_a_model_imagines(monkeypatch)
     assert moved[0] @ target > vectors[0] @ target
     assert np.linalg.norm(moved, axis=1) == pytest.approx([1, 1])
     assert moved[1].tolist() == vectors[1].tolist()  # its passage failed: as if there were no model
+
+
+# ---------------------------------------------------------------- a cross-encoder
+
+
+@pytest.fixture
+def encoders(monkeypatch):
+    """The package with a model that scores a pair by the words that it shares."""
+    asked: list[tuple[str, str]] = []
+
+    class CrossEncoder:
+        def __init__(self, name: str) -> None:
+            if name == "missing/model":
+                raise OSError("missing/model is not a folder\nlong advice")
+
+        def predict(self, pairs, **options):
+            asked.extend(pairs)
+            return np.array([len(set(one.lower().split()) & set(two.lower().split())) for one, two in pairs])
+
+    module = ModuleType("sentence_transformers")
+    module.CrossEncoder = CrossEncoder
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.delitem(sys.modules, "rag.rerankers.cross_encoder", raising=False)
+    yield asked
+    sys.modules.pop("rag.rerankers.cross_encoder", None)
+
+
+def test_a_cross_encoder_reads_question_and_passage_together(encoders):
+    module, argument = load_plugin("rag.rerankers", "cross-encoder:some/model")
+    reranker = module.open(argument)
+    assert reranker.name == "cross-encoder:some/model" and reranker.score("Which law?", []) == []
+    found = rerank("the laws of ruritania \ud800", HITS, reranker)
+    assert [hit.chunk.span.start for hit in found] == [1, 2, 0]
+    assert encoders[0] == ("the laws of ruritania ?", TEXTS[0])
+    with pytest.raises(ToolkitError, match="missing/model: cannot be loaded: missing/model is not a folder$"):
+        module.open("missing/model")
+    with pytest.raises(ToolkitError, match="which model"):
+        module.open(None)
+
+
+def test_a_cross_encoder_without_its_extra_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    monkeypatch.delitem(sys.modules, "rag.rerankers.cross_encoder", raising=False)
+    with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[st\]'"):
+        load_plugin("rag.rerankers", "cross-encoder:m")

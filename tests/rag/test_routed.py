@@ -9,6 +9,8 @@ import pytest
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
+from rag.retrieval.passages import Weights
+from rag.retrieval.routed import weights_of
 from rag.seams import Completion
 from schemas.errors import BundleError, ToolkitError
 
@@ -138,3 +140,8 @@ def test_an_imagined_passage_moves_the_question(make):
     assert found.trace["imagined"].startswith("Either party") and "ninety days' notice" in found.ranked[0].text
     with pytest.raises(ToolkitError, match="--imagine needs a language model"):
         make(imagine=0.5).search([asked])
+
+
+def test_the_weights_of_the_settings_are_those_that_passages_are_ranked_by():
+    """They stand in two places, as settings and as what ranking is called with: they must not part."""
+    assert weights_of(Config.preset("routed")) == Weights()
