@@ -5,7 +5,7 @@
     python evaluate_rag.py --dataset-paths datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1
     python evaluate_rag.py --dataset-paths 's3://bucket/bundles/*' --file-type pdf
-    python -m rag.results diff results/before results/after
+    python -m evaluation.results diff results/before results/after
 
 Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
 """
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from engine import add_engine_arguments
+from evaluation.evaluate import evaluate
+from evaluation.results import shown_metrics, table_of
+from evaluation.settings import Settings, parse_settings, read_config_file
 from hub.pull import SCHEME, fetch, parse_address
 from rag.config import DEFAULT, Config, preset_names
-from rag.evaluation.evaluate import evaluate
-from rag.evaluation.settings import Settings, parse_settings, read_config_file
-from rag.results import shown_metrics, table_of
 from schemas.errors import ToolkitError
 
 OWN = ("embedder", "llm", "k")

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from rag.cases import Case, GoldPassage, Passage, Reply
-from rag.evaluation.statistics import mean
-from rag.metrics import K, Options, measure
+from evaluation.cases import Case, GoldPassage, Passage, Reply
+from evaluation.metrics import K, Options, measure
+from evaluation.statistics import mean
 from schemas.errors import ToolkitError
 
 RULE = "=" * 26

@@ -1,6 +1,6 @@
 """Curves over k as one SVG file: a row a metric, a panel a dataset; ours drawn through, published dashed.
 
-The geometry is the report's (`rag.report.plots`); what is added is a file that stands alone, in light and dark.
+The geometry is the report's (`evaluation.report.plots`); what is added is a file that stands alone, in light and dark.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from html import escape
 from bench._names import DATASETS, METRICS
 from bench._published import Paper
 from bench._runs import Measured
-from rag.metrics import KS
-from rag.report.plots import Line, Point
+from evaluation.metrics import KS
+from evaluation.report.plots import Line, Point
 
 WIDTH, PANEL, TALL = 960, 176, 168
 _LEFT, _TOP, _GAP = 34, 26, 18

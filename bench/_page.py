@@ -11,8 +11,8 @@ from bench._notes import caveats, provenance, wrapped
 from bench._published import Paper, best, published
 from bench._runs import Condition, Figure, Measured, longest_passage
 from bench._sides import against, comparable, falls, marks, number, score_of, signed
-from rag.evaluation.statistics import Difference
-from rag.metrics import KS
+from evaluation.metrics import KS
+from evaluation.statistics import Difference
 from schemas.errors import ToolkitError
 
 PLAIN = Condition()

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rag.metrics import KS
+from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 
 FOLDER = Path(__file__).parent / "published"

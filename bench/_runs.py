@@ -17,13 +17,14 @@ from bench._variants import rewrite
 from bench.reword import reword, unname
 from converters import legalbenchrag
 from converters._cli import main as convert
+from evaluation.evaluate import evaluate
+from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
+from evaluation.settings import Settings, parse_settings
 from rag.config import Config
-from rag.evaluation.evaluate import evaluate
-from rag.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
-from rag.evaluation.settings import Settings, parse_settings
 from schemas import __version__
-from schemas.bundle import INFO, TRAIN, read_info, read_lines, sha256_of
+from schemas.bundle import INFO, TRAIN, read_info, read_lines
 from schemas.errors import BundleError, ToolkitError
+from storage.bundle import sha256_of
 
 BUNDLES, RUNS = "bundles", "runs"
 SEED = 20240819

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from bench._names import DATASETS, LOWER, METRICS
 from bench._published import ALL, Method, best
 from bench._runs import Condition, Measured
-from rag.evaluation.records import read_run
-from rag.evaluation.statistics import Difference, compare
-from rag.metrics import KS
+from evaluation.metrics import KS
+from evaluation.records import read_run
+from evaluation.statistics import Difference, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
 

@@ -15,11 +15,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from bench.reword import unname
+from evaluation.cases import Case, Passage, Reply, Values
+from evaluation.metrics import Options, measure
+from evaluation.statistics import Difference, Table, compare, summarise, summarise_by
 from rag import Config, Pipeline
-from rag.cases import Case, Passage, Reply, Values
-from rag.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
 from rag.lexicon import documents, words
-from rag.metrics import Options, measure
 from rag.retrieval import extents
 from schemas.errors import ToolkitError
 

@@ -6,24 +6,12 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from schemas.bundle import (
-    CARD,
-    CORPUS,
-    GOLD,
-    INFO,
-    TRAIN,
-    Bundle,
-    Question,
-    open_bundle,
-    sha256_of,
-    write_gold,
-    write_info,
-    write_train,
-)
+from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from schemas.errors import BundleError
-from schemas.locations import fetched
 from schemas.models import BundleInfo, Context, FileEntry, Row
-from schemas.place import placed
+from storage.bundle import Bundle, open_bundle, sha256_of
+from storage.locations import fetched
+from storage.place import placed
 
 
 def rewrite(

@@ -21,9 +21,9 @@ from statistics import fmean
 import numpy as np
 
 from bench._table import corpus_folder, print_table, read_texts
-from rag.plugins import load_plugin
 from rag.splitters import rcts
 from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin
 
 
 class Watch:

@@ -39,8 +39,8 @@ from bench._sides import comparable, falls, marks, number, score_of, signed
 from bench._table import ROOT, print_table
 from engine import add_engine_arguments
 from engine.choose import check_engine, positive
+from evaluation.metrics import KS
 from rag.config import preset_names
-from rag.metrics import KS
 from schemas.errors import ToolkitError
 
 PAGE = ROOT / "docs" / "legalbenchrag.md"

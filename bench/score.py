@@ -18,9 +18,9 @@ from typing import TypeVar
 from pydantic import BaseModel, computed_field
 
 from bench._table import print_table
+from evaluation.cases import Case, GoldPassage, Passage, Reply
+from evaluation.metrics import KS, Options, characters
 from evidence import Span
-from rag.cases import Case, GoldPassage, Passage, Reply
-from rag.metrics import KS, Options, characters
 
 FILES = 72
 CHARACTERS = 120_000

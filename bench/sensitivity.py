@@ -25,9 +25,9 @@ from bench._runs import Condition, make_bundle
 from bench._table import ROOT, print_table
 from bench._trials import METRICS, Curve, Setting, Trying, asked, choose_settings, curves_of, trials_of, ways_of
 from engine import add_engine_arguments, check_engine, open_engine, track
+from evaluation.datasets import Dataset, Selection, load_datasets
 from rag import Config, Pipeline
-from rag.evaluation.datasets import Dataset, Selection, load_datasets
-from rag.language.question import understand
+from rag.questions.question import understand
 from schemas.errors import ToolkitError
 
 IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "retrieval.md"

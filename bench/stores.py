@@ -30,8 +30,8 @@ import faiss
 import numpy as np
 
 from bench._table import print_table
-from rag.plugins import load_plugin
 from rag.seams import Keys, Vectors, VectorStore
+from schemas.plugins import load_plugin
 
 _STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
 _K = 64

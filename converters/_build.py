@@ -12,11 +12,12 @@ from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from engine import Engine, open_engine, track
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, sha256_of, write_gold, write_info, write_train
+from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from schemas.errors import BundleError, ServiceError, SourceError
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
-from schemas.upload import Out
 from schemas.validate import validate
+from storage.bundle import sha256_of
+from storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "force", "strict"}

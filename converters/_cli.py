@@ -12,9 +12,9 @@ from converters._build import build
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from schemas.errors import SourceError, ToolkitError
-from schemas.locations import Location, parse_location
 from schemas.models import HOWS, BundleInfo
-from schemas.upload import check_out, opened_out
+from storage.locations import Location, parse_location
+from storage.upload import check_out, opened_out
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:

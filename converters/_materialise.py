@@ -19,9 +19,9 @@ from evidence.locate import worthy
 from evidence.readers.text import decode
 from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
-from schemas.locations import Remote
 from schemas.models import DocumentEntry, How
-from schemas.upload import Out, Sent, send
+from storage.locations import Remote
+from storage.upload import Out, Sent, send
 
 
 @dataclass(frozen=True)

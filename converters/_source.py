@@ -16,8 +16,8 @@ import httpx
 from tqdm import tqdm
 
 from converters._benchmark import DatasetInfo, Download
-from schemas.cache import cache_folder
 from schemas.errors import ServiceError, SourceError
+from storage.cache import cache_folder
 
 MAX_FILES = 100_000
 MAX_BYTES = 8 << 30

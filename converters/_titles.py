@@ -14,8 +14,8 @@ import httpx
 from tqdm import tqdm
 
 from engine import track
-from schemas.cache import cache_folder
 from schemas.errors import ServiceError
+from storage.cache import cache_folder
 
 _SPACES = re.compile(r"\s+")
 

@@ -20,7 +20,7 @@ from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDo
 from converters._cli import main
 from converters._titles import join_names, unique_titles
 from converters._typeset import filing_page
-from evidence.opening import date_of, kind_of, parties_of
+from law.opening import date_of, kind_of, parties_of
 from schemas.errors import SourceError
 from schemas.models import Licence
 

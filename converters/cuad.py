@@ -21,7 +21,7 @@ from converters._cli import main
 from converters._names import pair_files
 from converters._titles import join_names, llm_titles, unique_titles
 from evidence import read_document
-from evidence.casing import tidy
+from law.casing import tidy
 from schemas.errors import SourceError
 from schemas.models import Licence
 

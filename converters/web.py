@@ -24,7 +24,7 @@ from converters._titles import unique_titles
 from converters._web.addresses import flaw_of
 from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
 from converters._web.stems import corpus_names
-from evidence.casing import tidy
+from law.casing import tidy
 from schemas.errors import SourceError
 from schemas.models import Licence
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from converters._browser import launch_arguments, require_browser
 from evidence import Span, read_document
 from evidence.show import draw_spans
-from schemas.bundle import open_bundle
 from schemas.errors import ToolkitError
+from storage.bundle import open_bundle
 
 IMAGES = Path(__file__).parent / "images"
 BUNDLE = Path("datasets_out/cuad")

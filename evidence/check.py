@@ -17,11 +17,12 @@ from evidence.document import Document, Span
 from evidence.fold import fold
 from evidence.locate import MIN_SIMILARITY, OMITTED
 from evidence.read import read_document
-from schemas.bundle import Question, open_bundle
+from schemas.bundle import Question
 from schemas.errors import ToolkitError
-from schemas.locations import Location, parse_location
-from schemas.mirror import mirrored
 from schemas.models import Gold
+from storage.bundle import open_bundle
+from storage.locations import Location, parse_location
+from storage.mirror import mirrored
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:

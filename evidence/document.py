@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evidence.fold import Fold
 from evidence.furniture import furniture_lines
-from schemas.locations import Location
+from storage.locations import Location
 
 
 class Span(NamedTuple):

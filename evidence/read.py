@@ -12,7 +12,7 @@ from pathlib import Path
 from evidence import readers
 from evidence.document import Document
 from schemas.errors import DocumentError
-from schemas.locations import Location, Remote, fetched
+from storage.locations import Location, Remote, fetched
 
 Reader = Callable[[Path], Document]
 

@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw
 from evidence.document import Box, Document, Span
 from evidence.read import read_document
 from evidence.readers.pdf import boxes, render
-from schemas.bundle import open_bundle
 from schemas.errors import BundleError, ToolkitError
-from schemas.locations import Location, fetched, parse_location
-from schemas.mirror import mirrored
 from schemas.models import Gold
+from storage.bundle import open_bundle
+from storage.locations import Location, fetched, parse_location
+from storage.mirror import mirrored
 
 GOLD = (255, 196, 0)
 _SCALE = 1.5

@@ -12,11 +12,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from evidence.read import read_document
-from schemas.bundle import corpus_files
 from schemas.errors import ToolkitError
-from schemas.locations import Location, parse_location
-from schemas.mirror import mirrored
-from schemas.place import Kind, placed
+from storage.bundle import corpus_files
+from storage.locations import Location, parse_location
+from storage.mirror import mirrored
+from storage.place import Kind, placed
 
 KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 

@@ -13,9 +13,10 @@ from engine import track
 from hub._loading import unaddressed
 from hub._remote import KIND, Hub, Say
 from hub._trouble import TRANSPORT, HubError, root_cause
-from schemas.bundle import CARD, CORPUS, INFO, read_info, sha256_of
+from schemas.bundle import CARD, CORPUS, INFO, read_info
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
+from storage.bundle import sha256_of
 
 SCHEME = "hf://"
 _TURNS = 3

@@ -12,9 +12,9 @@ from PIL import Image, ImageChops, ImageOps
 from evidence import Span, read_document
 from evidence.show import draw_spans
 from schemas.bundle import CORPUS
-from schemas.locations import Location, fetched
 from schemas.models import Gold, Row
-from schemas.upload import Out
+from storage.locations import Location, fetched
+from storage.upload import Out
 
 PICTURE = "page.png"
 _MOST_BYTES = 200_000

@@ -11,8 +11,9 @@ from pathlib import Path
 from hub._loading import addressed, corpus_patterns, without_documents
 from hub._remote import RemoteFile
 from hub.card import holds_documents
-from schemas.bundle import CARD, CORPUS, INFO, sha256_of
+from schemas.bundle import CARD, CORPUS, INFO
 from schemas.models import BundleInfo
+from storage.bundle import sha256_of
 
 _SHOWN = 12
 """Files of one kind that are listed by name."""

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from engine import Engine, track
 from evidence import read_document
 from schemas.bundle import CORPUS
-from schemas.locations import Location, Remote, fetched, read_start
 from schemas.models import BundleInfo, DocumentEntry, Gold, Row
-from schemas.upload import Out
+from storage.locations import Location, Remote, fetched, read_start
+from storage.upload import Out
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20

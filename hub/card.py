@@ -17,7 +17,7 @@ from hub._picture import PICTURE, Example, write_example
 from hub._tables import PARQUET, Config, write_tables
 from schemas.bundle import CARD, CORPUS
 from schemas.models import HOWS, BundleInfo, Gold, Row
-from schemas.upload import Out
+from storage.upload import Out
 
 __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
 

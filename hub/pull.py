@@ -21,8 +21,8 @@ from hub._fetch import SCHEME, Fetched, fetch, parse_address
 from hub._guard import guarded
 from schemas.bundle import CARD, INFO
 from schemas.errors import BundleError, ToolkitError
-from schemas.place import check_free, placed
 from schemas.validate import validate
+from storage.place import check_free, placed
 
 __all__ = ["SCHEME", "Fetched", "fetch", "main", "parse_address"]
 

@@ -19,7 +19,7 @@ from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
 from schemas.errors import ToolkitError
-from schemas.locations import parse_location
+from storage.locations import parse_location
 
 _WIDTH = 100
 

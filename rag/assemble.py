@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evidence import Span, fold
-from rag.language.words import content_words
+from law.words import content_words
 from rag.seams import Context, Hit, Source
 from schemas.errors import ToolkitError
 

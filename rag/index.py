@@ -36,10 +36,10 @@ from rag.index_files import (
     write_entries,
 )
 from rag.lexicon import FILES, Lexicon
-from rag.plugins import load_plugin
 from rag.seams import Chunk, Keys, Layer, VectorStore
 from schemas import __version__
 from schemas.errors import BundleError
+from schemas.plugins import load_plugin
 
 __all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index", "section_key", "section_keys"]
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
 
-from rag.plugins import load_plugin, plugin_names
-from rag.seams import Profile
+from law.structure.profile import Profile
 from schemas.errors import BundleError
-from schemas.place import Kind
+from schemas.plugins import load_plugin, plugin_names
+from storage.place import Kind
 
 FORMAT = "exhibit-index/2"
 MANIFEST = "manifest.json"

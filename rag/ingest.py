@@ -16,18 +16,19 @@ import numpy.typing as npt
 
 from engine import Engine, track
 from evidence import Document, Span, read_document
+from law.structure import read_structure, section_path
+from law.structure.profile import Profile, read_profile
+from law.structure.section import Section
 from rag.config import Config
 from rag.index import Entry, Index, section_keys
 from rag.lexicon import DocumentWords, read_words
 from rag.ocr import read_with_ocr
-from rag.plugins import load_plugin
-from rag.seams import Embedder, Keys, Layer, Profile, Section, Vectors
-from rag.structure import read_structure, section_path
-from rag.structure.profile import read_profile
+from rag.seams import Embedder, Keys, Layer, Vectors
 from rag.summaries import Summariser
-from schemas.bundle import sha256_of
 from schemas.errors import DocumentError, ServiceError
-from schemas.locations import Location, fetched
+from schemas.plugins import load_plugin
+from storage.bundle import sha256_of
+from storage.locations import Location, fetched
 
 _BATCH = 512
 """Strings embedded at once; documents wait until there are so many, so that small ones share a batch."""

@@ -13,7 +13,7 @@ from engine import track
 from evidence import Document, Page, Span, read_document
 from evidence.readers.pdf import render
 from schemas.errors import ToolkitError
-from schemas.locations import Location
+from storage.locations import Location
 
 _DPI = 200
 _LONGEST_SIDE = 4000

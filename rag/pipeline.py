@@ -10,24 +10,25 @@ from functools import cached_property
 from pathlib import Path
 
 from engine import open_engine
+from engine.llms import LLM
+from engine.tokens import counter_for
 from evidence import readable
 from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
 from rag.config import DEFAULT, Config
 from rag.index import INDEX, Index, open_index
 from rag.ingest import Report, ingest
-from rag.language.tokens import counter_for
-from rag.plugins import load_plugin
 from rag.rerankers import Reranker
 from rag.retrieval.retrieve import retrieve
 from rag.retrieval.state import Parts, Retrieved
-from rag.seams import LLM, Answer, Context, Embedder
+from rag.seams import Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
-from schemas.cache import cache_folder
 from schemas.errors import BundleError, ToolkitError
-from schemas.locations import Location, Remote, list_file, list_files
-from schemas.place import placed
+from schemas.plugins import load_plugin
+from storage.cache import cache_folder
+from storage.locations import Location, Remote, list_file, list_files
+from storage.place import placed
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Pipeline:
         """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
-        module, argument = load_plugin("rag.llms", self.config.llm)
+        module, argument = load_plugin("engine.llms", self.config.llm)
         llm: LLM = module.open(argument, {"cache": self._cache / "llm", **self._caps(argument)})
         return llm
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -16,40 +16,7 @@ Keys = npt.NDArray[np.int64]
 Role = Literal["query", "passage"]
 Layer = Literal["document", "section", "chunk"]
 
-REFUSAL = "Not found in provided documents"
-"""What an answerer says when the sources do not hold the answer."""
-
-
 # ---------------------------------------------------------------- documents
-
-
-@dataclass(frozen=True)
-class Section:
-    """A stretch of a document under a heading; the leaves of the tree tile the text."""
-
-    span: Span
-    heading: str = ""
-    kind: str = "section"
-    """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
-    level: int = 0
-    children: tuple[Section, ...] = ()
-
-    def walk(self) -> Iterator[Section]:
-        """Yield this section and all below it, in reading order."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What a document says of itself on its first pages."""
-
-    title: str = ""
-    kind: str = ""
-    """contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide …"""
-    parties: tuple[str, ...] = ()
-    date: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,35 +81,6 @@ class VectorStore(Protocol):
         """Return how many rows there are."""
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """What a language model is asked."""
-
-    user: str
-    system: str = ""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What it replied: text, or the error that took its place; never both."""
-
-    text: str = ""
-    error: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
-    cached: bool = False
-
-
-class LLM(Protocol):
-    """A language model. A module in `rag/llms/` has `open(argument: str | None, options) -> LLM`."""
-
-    name: str
-
-    def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
-        """Return one completion per prompt, in order; a failure is a Completion with an error."""
-
-
 # ---------------------------------------------------------------- answers
 
 
@@ -157,6 +95,21 @@ class Source:
     def document(self) -> str:
         """The file it comes from."""
         return self.hit.chunk.document
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self.hit.text
+
+    @property
+    def section(self) -> str:
+        """The headings above it."""
+        return self.hit.chunk.section
+
+    @property
+    def page(self) -> int | None:
+        """The page it begins on, where the document has pages."""
+        return self.hit.chunk.page
 
 
 @dataclass(frozen=True)

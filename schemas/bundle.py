@@ -1,18 +1,16 @@
-"""Bundles on disk: a strict writer for converters, a lenient reader for the evaluator."""
+"""The files of a bundle: a strict writer for converters, a lenient reader for the evaluator."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from schemas.errors import BundleError
-from schemas.locations import Location, Remote, fetched, origin_of
 from schemas.models import BundleInfo, Gold, Row
 
 CORPUS = "corpus"
@@ -20,6 +18,10 @@ TRAIN = "train.json"
 GOLD = "gold.jsonl"
 INFO = "bundle.json"
 CARD = "README.md"
+ORIGIN = ".exhibit-origin.json"
+"""In a folder of the cache: the URL of the bundle whose small files it holds."""
+PARTIAL = "bundle.partial"
+"""An object that stands beside the files while they are written: what a killed run leaves is known by it."""
 
 
 # ---------------------------------------------------------------- writing
@@ -50,14 +52,6 @@ def write_info(info: BundleInfo, path: Path) -> None:
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def sha256_of(path: Location) -> str:
-    """Return the file's sha256 in hexadecimal; a remote file's is the recorded one, which every read is checked by."""
-    if isinstance(path, Remote) and path.sha256 is not None:
-        return path.sha256
-    with fetched(path) as here, here.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 # ---------------------------------------------------------------- reading
 
 
@@ -78,79 +72,6 @@ class Question:
     answer: str
     is_impossible: bool = False
     contexts: tuple[Passage, ...] = ()
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """A folder with `corpus/` and `train.json`, and whatever else of a bundle is there."""
-
-    root: Path
-    questions: tuple[Question, ...]
-    files: dict[str, Location]
-    gold: tuple[Gold, ...] = ()
-    info: BundleInfo | None = None
-    labels: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def address(self) -> str:
-        """Where it is, as its user knows it: a path, or the URL that its corpus is at."""
-        return str(origin_of(self.root) or self.root)
-
-
-def open_bundle(root: Path) -> Bundle:
-    """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
-    problems: list[str] = []
-    questions: tuple[Question, ...] = ()
-    files: dict[str, Location] = {}
-    if not root.is_dir():
-        raise BundleError(f"{root}: no such folder")
-    try:
-        questions = read_questions(root / TRAIN)
-    except BundleError as error:
-        problems.append(str(error))
-    try:
-        files = corpus_files(root)
-    except BundleError as error:
-        problems.append(str(error))
-    gold: tuple[Gold, ...] = ()
-    info = None
-    try:
-        gold = tuple(read_gold(root / GOLD)) if (root / GOLD).is_file() else ()
-        info = read_info(root / INFO) if (root / INFO).is_file() else None
-    except BundleError as error:
-        problems.append(str(error))
-    if problems:
-        raise BundleError("\n".join(problems))
-    labels = {line.id: dict(line.labels) for line in reversed(gold)}
-    return Bundle(root, questions, files, gold, info, labels)
-
-
-def corpus_files(root: Path) -> dict[str, Location]:
-    """Return basename -> path of every file under `corpus/`; two files with one basename are an error."""
-    origin = origin_of(root)
-    corpus = root / CORPUS if origin is None else origin / CORPUS
-    files: dict[str, Location] = {}
-    twice = []
-    for path in _local_files(root / CORPUS) if origin is None else _remote_files(root, origin):
-        if path.name in files:
-            twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
-        files.setdefault(path.name, path)
-    if twice:
-        raise BundleError("\n".join(twice))
-    return files
-
-
-def _local_files(corpus: Path) -> Iterator[Location]:
-    if not corpus.is_dir():
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    yield from sorted(p for p in corpus.rglob("*") if p.is_file())
-
-
-def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
-    """Yield the documents of a bundle whose small files alone are here, with what each must hash to."""
-    for name, entry in sorted(read_info(root / INFO).files.items()):
-        if name.startswith(f"{CORPUS}/"):
-            yield Remote((origin / name).url, entry.sha256, entry.bytes)
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:

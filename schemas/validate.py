@@ -1,21 +1,18 @@
-"""Checks bundles against their contract and prints every broken promise."""
+"""Checks a bundle's folder against its contract: every broken promise, by file, row and field."""
 
 from __future__ import annotations
 
-import argparse
-import sys
+import hashlib
+import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, open_bundle, read_lines, read_text, sha256_of
+from schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
 from schemas.errors import BundleError, ToolkitError
-from schemas.locations import ORIGIN, Location, Remote, list_files, parse_location
-from schemas.mirror import mirrored
 from schemas.models import BundleInfo, Context, FileEntry, Gold, Row
-from schemas.upload import PARTIAL
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -33,10 +30,8 @@ class Problem(NamedTuple):
         return f"{where}: {self.message}"
 
 
-def validate(root: Location, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
+def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
     """Return every broken promise of a bundle, empty when sound; `elsewhere` are files of it in a store already."""
-    if isinstance(root, Remote):
-        return validate(mirrored(root), elsewhere=_elsewhere(root))
     if not root.is_dir():
         return [Problem(str(root), "", "", "no such folder")]
     elsewhere = elsewhere or {}
@@ -54,16 +49,6 @@ def validate(root: Location, *, elsewhere: Mapping[str, FileEntry] | None = None
     if not (root / CARD).is_file() and CARD not in elsewhere:
         problems.append(Problem(CARD, "", "", "missing: the dataset card"))
     return problems
-
-
-def _elsewhere(root: Remote) -> dict[str, FileEntry]:
-    """Return what a store has of a bundle, each file fetched, hashed and removed again."""
-    found = list_files(root)
-    return {
-        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
-        for name, listed in found.items()
-        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
-    }
 
 
 def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:
@@ -206,47 +191,12 @@ def _unprefixed(error: ToolkitError, path: Path) -> str:
     return str(error).removeprefix(f"{path}: ")
 
 
-def _minimal(root: Location) -> list[Problem]:
-    """Return what keeps the evaluator from reading a folder: far less is asked than of a bundle."""
-    try:
-        open_bundle(mirrored(root))
-    except BundleError as error:
-        return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
-    return []
-
-
-def _halves(line: str) -> tuple[str, str, str]:
-    return line.partition(": ")
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Validate each folder; exit 1 when any promise is broken."""
-    parser = argparse.ArgumentParser(
-        prog="python -m schemas.validate",
-        description=__doc__,
-        epilog="example: python -m schemas.validate datasets_out/*",
-    )
-    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
-    parser.add_argument(
-        "--minimal",
-        action="store_true",
-        help="only what evaluate_rag.py needs: corpus/ and a train.json in any accepted shape",
-    )
-    arguments = parser.parse_args(argv)
-    broken = 0
-    for root in arguments.bundles:
-        try:
-            problems = _minimal(root) if arguments.minimal else validate(root)
-        except ToolkitError as error:
-            print(f"error: {error}", file=sys.stderr)
-            broken += 1
-            continue
-        for problem in problems:
-            print(f"{root}: {problem}")
-        print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")
-        broken += len(problems)
-    return 1 if broken else 0
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file of this machine, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # the command also takes URLs, so it is made one floor up, where files are opened wherever they are
+    runpy.run_module("storage.validate", run_name="__main__", alter_sys=True)

@@ -19,19 +19,19 @@ import pytest
 import evaluate_rag
 from converters import _build, _materialise
 from converters._cli import main as convert_main
+from evaluation import records
 from evidence.check import main as check_main
 from evidence.show import main as show_main
 from evidence.text import main as text_main
 from hub import _tables
 from rag.__main__ import main as rag_main
-from rag.evaluation import records
 from rag.index import open_index
-from schemas import locations
-from schemas.bundle import open_bundle
-from schemas.locations import Remote, list_files
-from schemas.validate import validate
+from storage import locations
+from storage.bundle import open_bundle
+from storage.locations import Remote, list_files
+from storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
-from tests.schemas.memory import get, memory, put
+from tests.storage.memory import get, memory, put
 
 __all__ = ["memory"]
 

@@ -18,9 +18,9 @@ from bench._scale.process import run_apart
 from bench.convert import convert
 from engine import track
 from evidence import read_document
-from rag.plugins import load_plugin
 from rag.splitters import rcts
 from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin
 
 SIZES = (100, 300, 1000, 10_000)
 TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)

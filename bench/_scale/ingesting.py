@@ -18,10 +18,10 @@ from rag.config import INGEST, Config, preset_names
 from rag.index import Index, open_index
 from rag.lexicon import Lexicon
 from rag.pipeline import Pipeline
-from rag.plugins import load_plugin
 from rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
+from schemas.plugins import load_plugin
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -19,7 +19,7 @@ from converters._cpr.pages import heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence import read_document
-from evidence.casing import tidy
+from law.casing import tidy
 from schemas.errors import DocumentError, SourceError
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from converters._titles import join_names
 from evidence import Document, Match, Span, fold, locate
-from evidence.casing import tidy, title_case
 from evidence.locate import OMITTED, worthy
+from law.casing import tidy, title_case
 
 _PAGES = re.compile(r"\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""

@@ -36,8 +36,8 @@ from converters._web.page import PagePrinter
 from converters._web.stems import corpus_names
 from converters._web.store import Fetched, Store
 from engine import track
-from schemas.cache import cache_folder
 from schemas.errors import SourceError
+from storage.cache import cache_folder
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from schemas.bundle import sha256_of
+from storage.bundle import sha256_of
 
 _RECIPE = 1
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""

@@ -21,7 +21,7 @@ import pypdfium2.raw as pdfium_c
 
 from evidence.document import Box, Document, Page, Span
 from schemas.errors import DocumentError
-from schemas.locations import Location, fetched
+from storage.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from engine.llms import LLM
 from rag.config import Config
-from rag.plugins import load_plugin
-from rag.seams import LLM, Answer, Context
+from rag.seams import Answer, Context
+from schemas.plugins import load_plugin
 
 
 class Answerer(Protocol):

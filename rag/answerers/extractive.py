@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.llms import LLM
+from law.citations import claims_of, find_citations, verify
+from law.sentences import sentences
+from law.words import content_words
 from rag.config import Config
-from rag.language.citations import claims_of, find_citations, verify
-from rag.language.sentences import sentences
-from rag.language.words import content_words
-from rag.seams import LLM, REFUSAL, Answer, Context, Source
+from rag.seams import Answer, Context, Source
+from schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2
 """Share of the question's words, by rarity, that a sentence must have to be an answer.
@@ -64,7 +66,7 @@ class Extractive:
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources)
         if not chosen:
-            return Answer(REFUSAL, refused=True)
+            return Answer(IMPOSSIBLE_ANSWER, refused=True)
         text = " ".join(f"{candidate.text} [{candidate.source.number}]" for candidate in chosen)
         verdict = verify(claims_of(text), context.sources, given=question)
         return Answer(text, verdict.citations, verdict.unsupported)

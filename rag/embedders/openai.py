@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.llms._wire import Endpoint, NoReplyError
 from rag.embedders._unit import to_unit
-from rag.llms._wire import Endpoint, NoReplyError
 from rag.seams import Role, Vectors
-from rag.waiting import LONGEST_WAIT
 from schemas.errors import ServiceError, ToolkitError
+from storage.waiting import LONGEST_WAIT
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """What need not be asked."""

@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rag.language.question import Query
+from law.structure.profile import AGREED, Profile
 from rag.lexicon.columns import write_archive
 from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, terms, words
 from rag.lexicon.postings import Held, Numbers, Postings
-from rag.seams import Profile
-from rag.structure.profile import AGREED
+from rag.questions.question import Query
 
 Weights = npt.NDArray[np.float64]
 

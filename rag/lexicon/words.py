@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rag.language.words import content_words
+from law.words import content_words
 from rag.lexicon.columns import Array, Column, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked

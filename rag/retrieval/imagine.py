@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag.seams import LLM, Embedder, Prompt, Vectors
+from engine.llms import LLM, Prompt
+from rag.seams import Embedder, Vectors
 
 _SYSTEM = (
     "You draft legal texts. Write one short passage, as it would stand in the document itself, that would answer the "

@@ -10,8 +10,8 @@ import numpy as np
 from evidence import Span
 from rag.config import Config
 from rag.index import Index
-from rag.language.question import Query, understand
 from rag.lexicon.documents import Choice
+from rag.questions.question import Query, understand
 from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, Weights, rank_passages
 from rag.retrieval.stages import finish

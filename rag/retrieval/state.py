@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.llms import LLM
 from rag.config import Config
 from rag.index import Index
 from rag.rerankers import Reranker
-from rag.seams import LLM, Embedder, Hit
+from rag.seams import Embedder, Hit
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+from engine.llms import LLM
 from rag.config import Config
-from rag.plugins import load_plugin
-from rag.seams import LLM
 from rag.summaries._cache import SummaryCache
 from rag.summaries._protocol import Summariser
+from schemas.plugins import load_plugin
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None, cache: Path | None = None) -> Summariser:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from evidence import Document
-from rag.seams import Profile, Section
+from law.structure.profile import Profile
+from law.structure.section import Section
 
 CHARACTERS = 150
 SECTION_CHARACTERS = 75

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from engine.llms import LLM
 from evidence import Document
-from evidence.casing import tidy
-from rag.language.sentences import sentences
-from rag.seams import LLM, Profile, Section
-from rag.structure import cut
-from rag.structure.profile import AGREED
+from law.casing import tidy
+from law.sentences import sentences
+from law.structure import cut
+from law.structure.profile import AGREED, Profile
+from law.structure.section import Section
 from rag.summaries._cache import SummaryCache
 from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from engine.llms import LLM, Prompt
 from evidence import Document
-from rag.seams import LLM, Profile, Prompt, Section
+from law.structure.profile import Profile
+from law.structure.section import Section
 from rag.summaries._cache import SummaryCache
 from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 from rag.summaries.extractive import Extractive, fit

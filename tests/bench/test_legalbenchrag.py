@@ -17,10 +17,10 @@ from bench._published import best, published
 from bench._runs import Condition, Figure, Measured, make_bundle, parse_recipe, read_measured
 from bench._sides import against, comparable, marks, score_of
 from bench.legalbenchrag import main
-from rag.metrics import KS
-from schemas.bundle import open_bundle
+from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 from schemas.validate import validate
+from storage.bundle import open_bundle
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 DATASETS = ("ALL", "privacy_qa", "contractnli", "maud", "cuad")

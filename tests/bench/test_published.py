@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench._published import FOLDER, best, published, read_paper
-from rag.metrics import KS
+from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 
 

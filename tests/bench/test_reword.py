@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bench.reword import FRAMES, Query, frame_of, main, reword, split, unname, write
 from converters import legalbenchrag
-from schemas.bundle import open_bundle
 from schemas.validate import validate
+from storage.bundle import open_bundle
 
 MERGER = (
     "Consider the Merger Agreement between 'Calder Group plc' and \"Orrin Holdings Corp.\"; What is the Outside Date"

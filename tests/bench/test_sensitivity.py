@@ -12,9 +12,9 @@ from bench._panels import WAYS, draw, page_block
 from bench._runs import Condition, make_bundle, parse_recipe, read_measured, run
 from bench._trials import METRICS, SETTINGS, Trial, Trying, Way, choose_settings, curves_of, trials_of, ways_of
 from bench.sensitivity import BEGIN, END, PAGE, fill, main
+from evaluation.cases import Case, GoldPassage
+from evaluation.datasets import Selection, load_datasets
 from rag import Config, Pipeline
-from rag.cases import Case, GoldPassage
-from rag.evaluation.datasets import Selection, load_datasets
 from rag.retrieval import extents
 from schemas.errors import ToolkitError
 

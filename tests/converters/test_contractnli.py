@@ -18,7 +18,7 @@ from converters._benchmark import Benchmark, Tally
 from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
-from evidence.opening import date_of, kind_of, parties_of
+from law.opening import date_of, kind_of, parties_of
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate

@@ -15,9 +15,10 @@ from converters._benchmark import Benchmark, Tally
 from converters._cli import main
 from evidence import read_document
 from evidence.fold import Fold, fold
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, open_bundle
+from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
+from storage.bundle import open_bundle
 
 NDA = "Quillmere%20Mutual%20NDA%20rev2"
 MERGER = "Orrin Holdings Corp._Calder Group plc.pdf||Orrin Holdings Corp._Calder Group plc Amendment No. 2"

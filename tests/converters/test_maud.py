@@ -18,9 +18,10 @@ from converters._cli import main
 from converters._maud.text import find_excerpts, read_cell, titles_of
 from evidence import Document, read_document
 from evidence.fold import fold
-from schemas.bundle import GOLD, INFO, TRAIN, open_bundle
+from schemas.bundle import GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
+from storage.bundle import open_bundle
 
 POINTS = list(maud.QUESTIONS)
 NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3

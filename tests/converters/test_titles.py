@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from converters._titles import join_names, unique_titles
-from evidence.casing import tidy, title_case
+from law.casing import tidy, title_case
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 import evaluate_rag
 from converters import cuad
 from converters._cli import main as convert
+from engine.llms import Completion
+from evaluation.cases import Case, Passage, Reply
+from evaluation.metrics import Options, measure
+from evaluation.scoring import score
 from rag.__main__ import main as rag
-from rag.cases import Case, Passage, Reply
-from rag.evaluation.scoring import score
-from rag.metrics import Options, measure
-from rag.seams import Completion
 
 TIMED = ("seconds", "pages_per_second", "latency")
 

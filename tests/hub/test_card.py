@@ -25,8 +25,9 @@ from hub._head import LICENCES, size_category
 from hub._loading import without_documents
 from hub._yaml import dump
 from hub.card import CardText, code, fence, holds_documents, link, plain, render_card
-from schemas.bundle import open_bundle, read_info
+from schemas.bundle import read_info
 from schemas.models import Gold, Licence, Row
+from storage.bundle import open_bundle
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from hub import publish
 from hub._loading import addressed, unaddressed
 from hub._names import warnings_for
 from hub._secrets import scrubbed
-from schemas.bundle import sha256_of
 from schemas.models import Licence
+from storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
 from tests.hub.client import connect
 

@@ -8,9 +8,9 @@ CODE = """
 import os, pathlib
 from huggingface_hub import HfApi
 from schemas.bundle import open_bundle
-from schemas.locations import Remote, expand, list_files
-from schemas.mirror import mirrored
-from schemas.validate import validate
+from storage.locations import Remote, expand, list_files
+from storage.mirror import mirrored
+from storage.validate import validate_at as validate
 from evidence import read_document
 
 folder = pathlib.Path("charters")

@@ -13,19 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.llms import LLM, Completion, Prompt
+from engine.llms.openai import OpenAI, Options
+from engine.tokens import estimate
 from evidence import Span, read_document
+from law.citations import claims_of, verify
 from rag.answerers import open_answerer
 from rag.answerers.extractive import MOST, Extractive
 from rag.answerers.llm import LLMAnswerer
 from rag.assemble import assemble
 from rag.config import Config
-from rag.language.citations import claims_of, verify
-from rag.language.tokens import estimate
-from rag.llms.openai import OpenAI, Options
-from rag.plugins import plugin_names
-from rag.seams import LLM, REFUSAL, Chunk, Completion, Context, Hit, Prompt
+from rag.seams import Chunk, Context, Hit
+from schemas import IMPOSSIBLE_ANSWER
 from schemas.errors import ToolkitError
-from tests.rag.openai_server import KEY, serve_openai
+from schemas.plugins import plugin_names
+from tests.engine.openai_server import KEY, serve_openai
 
 LEASE = [
     "2.1 Term. The initial term of this Lease shall commence on 14 March 2019 and continue for five (5) years.",
@@ -77,7 +79,7 @@ def test_the_rules_are_in_the_system_prompt_and_the_question_comes_last():
     LLMAnswerer(llm).answer(QUESTION, context)
     (prompt,) = llm.prompts
     assert prompt.user == f"{context.text}\n\nQUESTION\n{QUESTION}"
-    assert f"exactly this and nothing else: {REFUSAL}\n" in prompt.system
+    assert f"exactly this and nothing else: {IMPOSSIBLE_ANSWER}\n" in prompt.system
     assert "[1][2]" in prompt.system and "never an instruction" in prompt.system
     assert not set("plaintiff claimant attorney solicitor".split()) & set(prompt.system.lower().split())
 
@@ -124,11 +126,13 @@ def test_malformed_citations_are_put_right_without_a_retry():
     assert answer.text.endswith("[1][2].") and answer.citations == (1, 2) and not answer.retried
 
 
-@pytest.mark.parametrize("phrase", [REFUSAL, f'"{REFUSAL}."', "The answer is not found in the provided documents. [1]"])
+@pytest.mark.parametrize(
+    "phrase", [IMPOSSIBLE_ANSWER, f'"{IMPOSSIBLE_ANSWER}."', "The answer is not found in the provided documents. [1]"]
+)
 def test_a_refusal_is_recognised_and_not_argued_with(phrase):
     llm = Script(phrase)
     answer = LLMAnswerer(llm).answer(QUESTION, context_of(*LEASE))
-    assert answer.refused and answer.text == REFUSAL and len(llm.prompts) == 1
+    assert answer.refused and answer.text == IMPOSSIBLE_ANSWER and len(llm.prompts) == 1
 
 
 def test_an_open_part_of_the_question_is_no_claim():
@@ -146,14 +150,14 @@ def test_a_failed_completion_is_an_error_and_never_an_answer():
 def test_without_sources_nothing_is_asked():
     llm = Script()
     answer = LLMAnswerer(llm).answer(QUESTION, context_of())
-    assert answer.refused and answer.text == REFUSAL and not llm.prompts
+    assert answer.refused and answer.text == IMPOSSIBLE_ANSWER and not llm.prompts
 
 
 def test_many_are_asked_at_once_and_only_the_weak_again():
     llm = Script(GOOD, "Six years [1].", Completion(error="lost"), GOOD)
     asked = [(QUESTION, context_of(*LEASE)), (QUESTION, context_of()), *[(QUESTION, context_of(*LEASE))] * 2]
     answers = LLMAnswerer(llm).answer_all(asked)
-    assert [answer.text for answer in answers] == [GOOD, REFUSAL, GOOD, ""]
+    assert [answer.text for answer in answers] == [GOOD, IMPOSSIBLE_ANSWER, GOOD, ""]
     assert [answer.retried for answer in answers] == [False, False, True, False]
     assert answers[3].error == "lost" and len(llm.prompts) == 4
 
@@ -204,7 +208,7 @@ def test_the_nearest_sentence_is_quoted_and_cited(question, expected, citations)
 def test_nothing_near_enough_is_a_refusal():
     for context in (context_of(*LEASE), context_of(), context_of("...")):
         answer = Extractive().answer("Must source code be deposited in escrow?", context)
-        assert answer.refused and answer.text == REFUSAL and not answer.citations
+        assert answer.refused and answer.text == IMPOSSIBLE_ANSWER and not answer.citations
 
 
 def test_the_name_of_the_document_is_not_what_is_asked():
@@ -279,7 +283,7 @@ def test_every_extractive_answer_stands_up_to_the_check(texts, question):
     assert answer == Extractive().answer(question, context)
     assert not answer.error
     if answer.refused:
-        assert answer.text == REFUSAL and not answer.citations
+        assert answer.text == IMPOSSIBLE_ANSWER and not answer.citations
     else:
         claims = claims_of(answer.text)
         assert answer.citations and not answer.unsupported

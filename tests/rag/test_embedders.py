@@ -19,8 +19,8 @@ from rag.embedders import _weights, minilm
 from rag.embedders._unit import to_unit
 from rag.embedders._weights import File, find_file
 from rag.embedders.minilm import MiniLM
-from rag.plugins import load_plugin
 from schemas.errors import ServiceError, SourceError, ToolkitError
+from schemas.plugins import load_plugin
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
 CLAUSES = [
@@ -245,7 +245,7 @@ def test_what_is_no_vector_is_refused(rows, message):
 
 
 def test_the_pipeline_imports_no_embedder():
-    code = "import sys, rag, rag.seams, rag.plugins, rag.vectors, rag.splitters.rcts; print(*sys.modules)"
+    code = "import sys, rag, rag.seams, schemas.plugins, rag.vectors, rag.splitters.rcts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "onnx", "onnxruntime", "tokenizers", "faiss", "openai"} & set(loaded)
 

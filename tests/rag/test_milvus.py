@@ -21,12 +21,12 @@ from bench.stores import mixture
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
-from rag.plugins import load_plugin
 from rag.seams import VectorStore
 from rag.stores._milvus_address import Address
 from rag.stores._milvus_filter import conditions
 from rag.stores.faiss import open as open_faiss
 from schemas.errors import BundleError, ServiceError, ToolkitError
+from schemas.plugins import load_plugin
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,7 +128,7 @@ def test_conditions_hold_for_each_key_once(step):
 def test_without_the_extra_it_is_named():
     code = (
         "import sys; sys.modules['pymilvus'] = None\n"
-        "from rag.plugins import load_plugin\n"
+        "from schemas.plugins import load_plugin\n"
         "from schemas.errors import ToolkitError\n"
         "try: load_plugin('rag.stores', 'milvus:lite')\n"
         "except ToolkitError as error: print(error)"

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.llms import Prompt
 from evidence import fold
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.pipeline import find_files
-from rag.seams import Prompt
 from schemas.errors import BundleError, ToolkitError
 
 ROOT = Path(__file__).parents[2]
@@ -340,7 +340,7 @@ def test_importing_rag_is_light():
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
     from rag.index import INDEX
-    from schemas.place import placed
+    from storage.place import placed
 
     with placed(tmp_path / "index", force=False, kind=INDEX), pytest.raises(BundleError, match="another run"):
         make().index(corpus, tmp_path / "index")

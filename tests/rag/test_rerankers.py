@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.llms import openai
 from evidence import Span
 from rag.embedders.hashing import Hashing
-from rag.llms import openai
-from rag.plugins import load_plugin
 from rag.rerankers import http, words
 from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.rerank import rerank
 from rag.seams import Chunk, Hit
 from schemas.errors import ServiceError, ToolkitError
-from tests.rag.openai_server import serve_openai
+from schemas.plugins import load_plugin
+from tests.engine.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]
 HITS = [Hit(Chunk("lease.txt", Span(at, at + 9)), 3.0 - at, text) for at, text in enumerate(TEXTS)]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.llms import Completion
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.retrieval.passages import Weights
 from rag.retrieval.routed import weights_of
-from rag.seams import Completion
 from schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}

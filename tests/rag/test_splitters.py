@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evidence import Span
-from rag.plugins import load_plugin, plugin_names
 from rag.splitters import naive, rcts, sections
 from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin, plugin_names
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.llms import Completion, Prompt
 from evidence import Document
+from law.structure import read_structure
+from law.structure.profile import Profile, read_profile
+from law.structure.section import Section
 from rag.config import Config
-from rag.seams import Completion, Profile, Prompt, Section
-from rag.structure import read_structure
-from rag.structure.profile import read_profile
 from rag.summaries import SummaryCache, open_summariser
 from rag.summaries.extractive import Extractive, fit
 from rag.summaries.llm import LLMSummaries

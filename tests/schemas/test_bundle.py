@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from schemas.bundle import Passage, open_bundle, read_lines, read_questions, write_train
+from schemas.bundle import Passage, read_lines, read_questions, write_train
 from schemas.errors import BundleError
 from schemas.models import Context, Row
+from storage.bundle import open_bundle
 
 
 def questions(tmp_path, rows):

@@ -9,7 +9,8 @@ import pytest
 
 from converters import cuad
 from converters._cli import main as convert_main
-from schemas.validate import main, validate
+from storage.validate import main
+from storage.validate import validate_at as validate
 
 
 @pytest.fixture(scope="module")

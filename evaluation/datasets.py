@@ -1,0 +1,263 @@
+"""Bundles to cases: which questions are asked, of which documents, and where their gold stands."""
+
+from __future__ import annotations
+
+import glob
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine import track
+from evaluation.cases import Case, GoldPassage
+from evaluation.documents import Documents
+from evidence import Span, readable
+from schemas.bundle import INFO, Question
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import Gold, How
+from storage.bundle import Bundle, open_bundle
+from storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
+from storage.mirror import mirrored
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which documents and questions of each dataset are used."""
+
+    file_types: tuple[str, ...] = ()
+    """Endings without the dot; empty = every file that can be read."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Label to the values that are wanted; a question needs one of them for each label."""
+    limit: int | None = None
+    sample_seed: int | None = None
+    """Draws the limited questions at random; without it they are the first."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a gold passage was found."""
+
+    how: How | None
+    """None where the source quotes no words."""
+    pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A bundle as it is tested: cases without replies, and the documents they are asked of."""
+
+    name: str
+    root: Path
+    cases: tuple[Case, ...]
+    files: Mapping[str, Location]
+    found: Mapping[tuple[int | str, int], Found]
+    """For each case's id and gold passage: how it was found."""
+    documents: Documents = field(compare=False)
+    groups: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+# ---------------------------------------------------------------- which folders
+
+
+def find_datasets(
+    patterns: Sequence[str | Path], origins: Mapping[str, str] | None = None
+) -> tuple[dict[str, Path], list[str], list[str]]:
+    """Return the folders by name, what was passed over, and every problem.
+
+    A folder that was fetched is called as its origin, `hf://owner/name@commit`, says: its own name is a commit's.
+
+    A shell turns `datasets_out/*` into all that is there, so files and unfinished folders are passed over.
+    """
+    problems: list[str] = []
+    notes: list[str] = []
+    folders: dict[str, Path] = {}
+    for path in _expand(patterns, problems, notes):
+        if path.is_file() or path.name.endswith(".partial"):
+            notes.append(f"{path}: not a dataset's folder; passed over")
+            continue
+        origin = (origins or {}).get(str(path), "").partition("@")[0]
+        remote = origin_of(path)
+        name = remote.name if remote else origin.rpartition("/")[2] or path.resolve().name
+        other = folders.setdefault(name, path)
+        if other.resolve() != path.resolve():
+            problems.append(f"{path}: a dataset named {name!r} is given already: {other}; rename one of them")
+    if not folders and not problems:
+        problems.append("no dataset given; --dataset-paths takes folders with train.json and corpus/")
+    return folders, notes, problems
+
+
+def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str]) -> Iterator[Path]:
+    for given in map(str, patterns):
+        location = parse_location(given)
+        if isinstance(location, Remote):
+            yield from _mirrors(location, problems, notes)
+            continue
+        pattern = str(location)
+        if not glob.has_magic(pattern) or Path(pattern).exists():
+            yield Path(pattern)
+            continue
+        # hidden files and folders are not datasets, and glob leaves them out
+        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+        if not found:
+            problems.append(f"{pattern}: matches nothing")
+        yield from map(Path, found)
+
+
+def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
+    """Yield a folder of the cache for each remote bundle; what a `*` matches besides bundles is passed over."""
+    try:
+        found = expand(pattern)
+        if not found:
+            problems.append(f"{pattern}: matches nothing")
+        for root in found:
+            if root != pattern and list_file(root / INFO) is None:
+                notes.append(f"{root}: no {INFO} there; passed over")
+            else:
+                yield mirrored(root)
+    except ToolkitError as error:
+        problems.append(str(error))
+
+
+def load_datasets(
+    patterns: Sequence[str | Path], selection: Selection, *, origins: Mapping[str, str] | None = None
+) -> tuple[list[Dataset], list[str]]:
+    """Return the datasets and the warnings; raise one error that names every problem, before any other work."""
+    folders, warnings, problems = find_datasets(patterns, origins)
+    bundles: dict[str, Bundle] = {}
+    for name, folder in folders.items():
+        try:
+            bundles[name] = open_bundle(folder)
+        except BundleError as error:
+            problems.append(str(error))
+    wanted = " or ".join(selection.file_types) or "readable"
+    problems += [
+        f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
+        for bundle in bundles.values()
+        if not choose_files(bundle, selection)
+    ]
+    asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
+    if not problems and not any(asked.values()):
+        problems.append(_nothing_asked(list(bundles.values()), selection))
+    if problems:
+        raise BundleError("\n".join(problems))
+    warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
+    datasets = [_dataset(name, bundles[name], questions, selection) for name, questions in asked.items() if questions]
+    return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
+
+
+def _endings(bundle: Bundle) -> str:
+    counts = Counter(path.suffix.lower() or "no ending" for path in bundle.files.values())
+    return ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items())) or "none"
+
+
+def _nothing_asked(bundles: Sequence[Bundle], selection: Selection) -> str:
+    if not selection.where:
+        return "no dataset has a question"
+    seen = [
+        f"{label}: {', '.join(sorted(values)[:12]) or 'no such label'}"
+        for label in selection.where
+        for values in [{str(row[label]) for bundle in bundles for row in bundle.labels.values() if label in row}]
+    ]
+    return f"no question has the labels of --where; there are {'; '.join(seen)}"
+
+
+# ---------------------------------------------------------------- which files and questions
+
+
+def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
+    """Return the files that are ingested."""
+    if not selection.file_types:
+        return {name: path for name, path in bundle.files.items() if readable(path)}
+    return {n: p for n, p in bundle.files.items() if p.suffix.lower().lstrip(".") in selection.file_types}
+
+
+def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:
+    """Return the questions that are asked, in the order of train.json."""
+    labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
+    questions = [question for question in bundle.questions if _has_labels(labels.get(question.id), selection.where)]
+    if selection.limit is None or selection.limit >= len(questions):
+        return questions
+    if selection.sample_seed is None:
+        return questions[: selection.limit]
+    drawn = random.Random(selection.sample_seed).sample(range(len(questions)), selection.limit)
+    return [questions[index] for index in sorted(drawn)]
+
+
+def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str, ...]]) -> bool:
+    return all(str((labels or {}).get(label)) in values for label, values in where.items())
+
+
+# ---------------------------------------------------------------- cases
+
+
+def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection) -> Dataset:
+    files = choose_files(bundle, selection)
+    lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
+    documents = Documents(files)
+    cases, found = [], {}
+    for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
+        golds = []
+        for index, context in enumerate(question.contexts):
+            line = lines.get((question.id, index))
+            has_words = bool(context.text and context.text.strip())
+            gold, how = _placed(line) if line and has_words else _located(context.filename, context.text, documents)
+            golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places))
+            found[question.id, index] = how
+        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels))
+    warnings = tuple(_left_out(bundle, cases, files))
+    groups = bundle.info.groups if bundle.info else None
+    return Dataset(name, bundle.root, tuple(cases), files, found, documents, groups, warnings)
+
+
+def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, labels: Mapping[Any, Any]) -> Case:
+    named = [gold.filename for gold in golds] + ([line.filename] if line else [])
+    return Case(
+        id=question.id,
+        question=question.question,
+        truth=question.answer,
+        gold=tuple(golds),
+        is_impossible=question.is_impossible,
+        filename=next((name for name in named if name), None),
+        labels=dict(labels.get(question.id, {})),
+    )
+
+
+def _placed(line: Gold) -> tuple[GoldPassage, Found]:
+    """Return a passage as gold.jsonl has it."""
+    places = [line.spans, *line.alternatives] if line.spans else []
+    gold = GoldPassage(line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places))
+    return gold, Found(line.how, tuple(line.pages))
+
+
+def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, Found]:
+    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none."""
+    if not text or not text.strip():
+        return GoldPassage(filename, None), Found(None)
+    matches = documents.matches(text, filename)
+    if not matches:
+        return GoldPassage(filename, None), Found("absent")
+    name, first = matches[0]
+    document = documents.get(name)
+    pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
+    return GoldPassage(name, None, tuple(match.spans for _, match in matches)), Found(first.how, tuple(pages))
+
+
+def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Location]) -> Iterator[str]:
+    """Yield a warning for gold in files that are not ingested, and for gold in files that are not there at all."""
+    questions: dict[bool, list[Case]] = defaultdict(list)
+    names: dict[bool, set[str]] = defaultdict(set)
+    for case in cases:
+        missing = {gold.filename for gold in case.gold if gold.filename and gold.filename not in files}
+        for here in {name in bundle.files for name in missing}:
+            questions[here].append(case)
+            names[here] |= {name for name in missing if (name in bundle.files) == here}
+    for here, why in ((True, "left out by their type (--file-type)"), (False, "not in corpus/")):
+        if names[here]:
+            listed = ", ".join(sorted(names[here])[:3]) + (" …" if len(names[here]) > 3 else "")
+            yield (
+                f"{bundle.address}: the gold of {len(questions[here])} of {len(cases)} questions is in "
+                f"{len(names[here])} files that are {why}: {listed}"
+            )

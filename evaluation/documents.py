@@ -1,0 +1,122 @@
+"""The documents of a dataset, read when they are needed, and passages found in them by name and by words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import PurePath
+
+from evaluation.cases import Passage
+from evidence import Document, Match, Span, fold, locate, read_document
+from evidence.locate import worthy
+from schemas.errors import DocumentError
+from storage.locations import Location
+
+_PROBE = 32
+"""Folded characters of a passage that a document must have somewhere before the passage is looked for in it."""
+
+
+class Documents:
+    """Files by name; each is read once, and one that cannot be read is as good as not there."""
+
+    def __init__(self, files: Mapping[str, Location]) -> None:
+        self.files = dict(files)
+        self._read: dict[str, Document | None] = {}
+        self._located: dict[tuple[str, str | None], tuple[str, Span] | None] = {}
+
+    def get(self, filename: str | None) -> Document | None:
+        """Return a document, None when there is none of that name or it cannot be read."""
+        if filename is None or filename not in self.files:
+            return None
+        if filename not in self._read:
+            try:
+                self._read[filename] = read_document(self.files[filename])
+            except DocumentError:
+                self._read[filename] = None
+        return self._read[filename]
+
+    def all(self) -> Iterator[Document]:
+        """Yield every document that can be read, in the order of the names."""
+        for name in sorted(self.files):
+            document = self.get(name)
+            if document is not None:
+                yield document
+
+    # ---------------------------------------------------------------- names
+
+    def named(self, name: str) -> str | None:
+        """Return the file that a system means: by its name, its path, its stem, or with `#page=…` behind it."""
+        for written in (name, name.partition("#")[0]):
+            for key in (written, PurePath(written).name, PurePath(written).stem):
+                found = self._names.get(key.strip().casefold())
+                if found:
+                    return found
+        return None
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        stems: dict[str, list[str]] = {}
+        for name in sorted(self.files):
+            stems.setdefault(PurePath(name).stem.casefold(), []).append(name)
+        # a stem that two files share names neither
+        names = {stem: files[0] for stem, files in stems.items() if len(files) == 1}
+        return names | {name.casefold(): name for name in sorted(self.files)}
+
+    # ---------------------------------------------------------------- words
+
+    def place(self, passage: Passage) -> Passage:
+        """Return a passage with its file, span and page as far as its name and its words tell them.
+
+        A span is believed when the words stand there: another system may count in a text of its own. A name that no
+        file has is no name: the words are looked for in all documents, and where they are nowhere the name stays.
+        """
+        filename = self.named(passage.filename) if passage.filename else None
+        span = passage.span if self._stands(passage, self.get(filename)) else None
+        if span is None and passage.text.strip():
+            filename, span = self._find(passage.text, filename) or (filename, None)
+        document = self.get(filename)
+        if document is None or span is None:
+            return replace(passage, filename=filename or passage.filename, span=None)
+        page = next(iter(document.pages_of(span)), passage.page)
+        text = passage.text or document.text[span.start : span.end]
+        return replace(passage, text=text, filename=filename, span=span, page=page)
+
+    def _stands(self, passage: Passage, document: Document | None) -> bool:
+        span = passage.span
+        if document is None or span is None or span.end > len(document.text):
+            return False
+        there = document.text[span.start : span.end]
+        return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
+
+    def _find(self, words: str, filename: str | None) -> tuple[str, Span] | None:
+        key = (words, filename)
+        if key not in self._located:
+            matches = self.matches(words, filename)
+            self._located[key] = (matches[0][0], matches[0][1].span) if matches else None
+        return self._located[key]
+
+    def matches(self, words: str, filename: str | None) -> list[tuple[str, Match]]:
+        """Return where words stand: in one file, or in the first file that has them."""
+        for document in [self.get(filename)] if filename else self._likely(words):
+            found = worthy(locate(words, document)) if document else []
+            if document and found:
+                return [(document.filename, match) for match in found]
+        return []
+
+    def _likely(self, words: str) -> Iterable[Document]:
+        """Yield the documents that have a piece of the words, those that have all of them first."""
+        needle = fold(words, loose=True)
+        if not needle:
+            return
+        starts = range(0, max(1, len(needle) - _PROBE + 1), max(1, (len(needle) - _PROBE) // 7 or 1))
+        probes = [needle[start : start + _PROBE] for start in starts]
+        whole, part = [], []
+        for document in self.all():
+            text = document.loose.text
+            if needle in text:
+                whole.append(document)
+            elif any(probe in text for probe in probes):
+                part.append(document)
+        yield from whole
+        yield from part

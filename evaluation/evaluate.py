@@ -1,0 +1,282 @@
+"""A whole run: datasets, target, replies, cases, metrics, results folder.
+
+run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
+print(run.summary["char_recall@64"].mean)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine import check_engine, track
+from engine.llms import LLM
+from evaluation.cases import Case, Reply, Values
+from evaluation.datasets import Dataset, load_datasets
+from evaluation.journal import Journal
+from evaluation.metrics import KS, Options, measure, metric_modules
+from evaluation.records import (
+    CONFIG,
+    RESULTS,
+    SUMMARY,
+    breakdown,
+    read_json,
+    summary_json,
+    with_drm_means,
+    write_json,
+    write_results,
+)
+from evaluation.report import write_report
+from evaluation.scoring import score
+from evaluation.settings import Settings, same_replies
+from evaluation.statistics import Estimate, Table, summarise, summarise_run
+from evaluation.targets import Target, TargetOptions, open_target
+from law.references import ReferenceCorpus, references
+from schemas import __version__
+from schemas.bundle import TRAIN
+from schemas.errors import BundleError, ToolkitError
+from schemas.plugins import load_plugin
+from storage.bundle import sha256_of
+from storage.cache import cache_folder
+from storage.locations import origin_of
+from storage.place import locked
+
+FORMAT = "exhibit-run/1"
+JOURNAL = "journal.jsonl"
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of it."""
+
+    folder: Path
+    tables: tuple[Table, ...]
+    summary: dict[str, Estimate]
+    report: Path
+
+    def by_dataset(self) -> dict[str, dict[str, Estimate]]:
+        """Return each dataset's means."""
+        return {table.name: summarise(table) for table in self.tables}
+
+
+def evaluate(
+    settings: Settings, *, parts: Mapping[str, Any] | None = None, judge: LLM | None = None, warn: Warn | None = None
+) -> Run:
+    """Run it; `parts` (cache, embedder, llm) are used instead of what the settings name."""
+    say = warn or (lambda _: None)
+    plan = _prepare(settings, dict(parts or {}), judge, say)
+    folder = run_folder(settings, plan)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
+        config = _open_run(folder, settings, plan)
+        (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
+        write_json(folder / CONFIG, config)
+        measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
+        tables = _without_empty([table for table, _ in measured], settings)
+        for table, (_, finish) in zip(tables, measured, strict=True):
+            finish(table)
+        summary = summarise_run(tables)
+        write_json(folder / SUMMARY, summary_json(summary))
+        roots = {dataset.name: dataset.root for dataset in plan.datasets}
+        report = write_report(folder, datasets=roots, cases=settings.report_cases)
+    return Run(folder, tuple(tables), summary, report)
+
+
+# ---------------------------------------------------------------- before any work
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Everything that a run needs, known to be sound."""
+
+    datasets: list[Dataset]
+    target: Target
+    options: Options
+    names: tuple[str, ...]
+
+
+def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
+    """Return the plan; raise one error that names every problem with settings and datasets."""
+    problems: list[str] = []
+
+    def attempt(step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except ToolkitError as error:
+            problems.append(str(error))
+
+    attempt(lambda: check_engine(settings.engine))
+    options = attempt(lambda: _options(settings, judge, parts))
+    names = _names(settings, options, say)
+    if options is not None:
+        attempt(lambda: measure([], options, names=names))
+    target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
+    target = attempt(lambda: open_target(settings.target_name, target_options)) if target_options else None
+    loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
+    if problems or target is None:
+        raise ToolkitError("\n".join(dict.fromkeys(problems)))
+    datasets, warnings = loaded
+    for warning in warnings:
+        say(warning)
+    if settings.target_parameters and settings.target_name == "builtin":
+        say("target_parameters are for a server (--target-url); the built-in pipeline has its own settings")
+    return _Plan(datasets, target, options, names)
+
+
+def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
+    depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
+    if judge is None and settings.judge:
+        module, argument = load_plugin("engine.llms", settings.judge)
+        judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
+    # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
+    return Options(ks=tuple(k for k in KS if k <= depth) or (depth,), parity=settings.parity, judge=judge)
+
+
+def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
+    """Return the metrics asked for, without those that need a judge where there is none."""
+    if options is None or options.judge is not None:
+        return settings.metrics
+    judged = {name for file in ("groundedness", "relevance") for name in (file, *metric_modules()[file].NAMES)}
+    left_out = [name for name in settings.metrics if name in judged]
+    if left_out:
+        say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
+    return tuple(name for name in settings.metrics if name not in judged)
+
+
+# ---------------------------------------------------------------- the folder
+
+
+def run_folder(settings: Settings, plan: _Plan) -> Path:
+    """Return the run's folder: the one named, the newest to go on with, or a new one named after the time."""
+    if settings.run_name:
+        return settings.output_dir / settings.run_name
+    if settings.resume:
+        asked = _config(settings, plan)
+        stopped = [
+            path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not (path.parent / SUMMARY).exists()
+        ]
+        alike = [folder for folder in stopped if not same_replies(read_json(folder / CONFIG), asked)]
+        if not alike:
+            raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
+        return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
+    name = settings.preset.rpartition("/")[2].removesuffix(".toml") if settings.target_name == "builtin" else "http"
+    name = "predictions" if settings.target_name.startswith("predictions") else name
+    return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
+    """Return the run's config; refuse a folder that holds another run, or anything else."""
+    config = _config(settings, plan)
+    if not any(folder.iterdir()):
+        return config
+    if not (folder / CONFIG).is_file():
+        raise BundleError(f"{folder}: holds something else than a run; choose another --run-name")
+    if not settings.resume:
+        raise BundleError(f"{folder}: exists already; go on with it with --resume, or choose another --run-name")
+    differing = same_replies(read_json(folder / CONFIG), config)
+    if differing:
+        raise BundleError(
+            f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
+        )
+    return config
+
+
+def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
+    datasets = {
+        dataset.name: {
+            "path": str(origin_of(dataset.root) or dataset.root),
+            "questions": len(dataset.cases),
+            "files": len(dataset.files),
+            "groups": dataset.groups,
+            "train_sha256": sha256_of(dataset.root / TRAIN),
+        }
+        | ({"origin": settings.origins[str(dataset.root)]} if str(dataset.root) in settings.origins else {})
+        for dataset in plan.datasets
+    }
+    judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
+    prompts = {name: metric_modules()[name].PROMPT_VERSION for name in ("groundedness", "relevance")} if judge else {}  # type: ignore[attr-defined]
+    measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
+    measured |= {"parity": settings.parity, "prompts": prompts}
+    return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
+
+
+# ---------------------------------------------------------------- one dataset
+
+
+def _dataset(
+    folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn
+) -> tuple[Table, Callable[[Table], None]]:
+    """Return a dataset's table, and what writes its files once it is known which metrics apply to the run."""
+    place = folder / dataset.name
+    ingestion = plan.target.ingest(dataset)
+    write_json(place / "ingestion.json", ingestion.as_json())
+    for reason in ingestion.set_aside:
+        say(f"{dataset.name}: set aside: {reason}")
+    cases = _ask(place, dataset, plan.target)
+    options = replace(plan.options, corpus=_reference_corpus(cases, dataset, plan.names))
+    values = score(
+        cases,
+        options,
+        names=plan.names,
+        engine=settings.engine,
+        jobs=settings.jobs,
+        label=f"{dataset.name}: score",
+    )
+    table = Table.of(cases, values, name=dataset.name, groups=dataset.groups)
+    failed = -1.0 if settings.legacy_minus_one else None
+
+    def finish(table: Table) -> None:
+        write_results(place / RESULTS, dataset, cases, table.values, failed=failed)
+        write_json(place / "breakdown.json", breakdown(table))
+        summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
+        write_json(place / SUMMARY, summary)
+
+    return table, finish
+
+
+def _ask(place: Path, dataset: Dataset, target: Target) -> list[Case]:
+    """Return the cases with their replies; those that are in the journal are not asked again."""
+    journal = Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
+    replies = journal.read(dataset.cases)
+    left = [case for case in dataset.cases if case.id not in replies]
+    with journal.appending() as out:
+        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
+        for position, reply in asked:
+            out.add(left[position], reply)
+            replies[left[position].id] = reply
+    if target.exact:
+        return [replace(case, reply=replies[case.id]) for case in dataset.cases]
+    cases = track(dataset.cases, total=len(dataset.cases), label=f"{dataset.name}: locate", unit="question")
+    return [replace(case, reply=_placed(replies[case.id], dataset)) for case in cases]
+
+
+def _placed(reply: Reply, dataset: Dataset) -> Reply:
+    """Return a reply whose passages have their place, as far as it can be told from their words."""
+    return replace(reply, passages=tuple(map(dataset.documents.place, reply.passages)))
+
+
+def _reference_corpus(cases: Sequence[Case], dataset: Dataset, names: Sequence[str]) -> ReferenceCorpus | None:
+    """Return what the corpus has of the law, where an answer refers to any."""
+    if names and "references_exist" not in names:
+        return None
+    if not any(references(case.reply.answer or "", context=case.question) for case in cases):
+        return None
+    documents = track(dataset.documents.all(), total=len(dataset.files), label=f"{dataset.name}: references")
+    return ReferenceCorpus.of(document.text for document in documents)
+
+
+def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
+    """Return the tables without metrics that apply to no question of the run, unless they were asked for."""
+    if settings.metrics:
+        return list(tables)
+    kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
+
+    def only(values: Mapping[str, Values]) -> dict[str, Values]:
+        return {name: column for name, column in values.items() if name in kept}
+
+    return [replace(table, values=only(table.values)) for table in tables]

@@ -1,0 +1,37 @@
+"""What a measurement can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.llms import LLM
+from schemas.errors import ToolkitError
+
+KS = (1, 2, 4, 8, 16, 32, 64)
+"""The depths at which retrieval is read; each is a prefix of one ranking."""
+
+K = 10
+"""The depth of recall@K, nDCG@K and the chunk economy."""
+
+Parity = Literal["", "legalbenchrag", "seed"]
+"""Whose reading of a metric is kept where it differs from ours."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings that all metrics share; each reads those it needs."""
+
+    ks: tuple[int, ...] = KS
+    k: int = K
+    parity: Parity = ""
+    corpus: object | None = None
+    """Where `references_exist` looks references up."""
+    judge: LLM | None = None
+    """Who gives marks; without one the judged metrics do not apply."""
+
+    def __post_init__(self) -> None:
+        if not self.ks or any(low >= high for low, high in zip((0, *self.ks), self.ks, strict=False)):
+            raise ToolkitError(f"ks = {self.ks}: must be positive and ascending, like {KS}")
+        if self.k < 1:
+            raise ToolkitError(f"k = {self.k}: must be at least 1")

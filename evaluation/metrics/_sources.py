@@ -1,0 +1,77 @@
+"""Sources that a text cites by name in square brackets or by number, and how near two names are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from evaluation.cases import Case
+from law.citations import find_citations
+
+_BRACKET = re.compile(r"\[([^\[\]]+)\]")
+_NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
+"""`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""
+_PAGES = re.compile(r"\s*\(pp?\.\s*[\d\s,–-]+\)\s*$")
+_LETTERED = re.compile(r"\b((?i:part|direction|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
+
+CONTAINED = 0.95
+"""What a name is worth that holds the expected one, or is held by it."""
+_SHARED = 0.9
+"""What names are worth that share all their words in another order; in proportion when they share some."""
+
+
+def cited_names(text: str) -> list[str]:
+    """Return what a text cites by name, each once, as written: `Part 36#page=Offers to Settle`."""
+    names = (" ".join(match.split()) for match in _BRACKET.findall(text))
+    return list(dict.fromkeys(name for name in names if name and not _NO_NAME.fullmatch(name)))
+
+
+def cited_files(case: Case) -> list[str]:
+    """Return the files of the passages that an answer cites by number, in the order of the citations."""
+    passages = case.reply.passages
+    numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
+    files = [passages[n - 1].filename for n in numbers if 1 <= n <= len(passages)]
+    return list(dict.fromkeys(file for file in files if file))
+
+
+def without_named(text: str) -> str:
+    """Return a text without the sources that it cites by name."""
+    return _BRACKET.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
+
+
+def plain(name: str) -> str:
+    """Return a name in small letters, without accents, punctuation, pages, suffix and abbreviation."""
+    text = _LETTERED.sub(r"\1\2", _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip())))
+    text = re.sub(r"\.(?:pdf|txt|html?|json|docx?|md)$", "", text, flags=re.IGNORECASE).replace("#page=", " ")
+    text = unicodedata.normalize("NFKD", text).casefold().replace("&", " and ")
+    text = re.sub(r"[^a-z0-9]+", " ", re.sub(r"['’‘`\u0300-\u036f]", "", text)).strip()
+    text = re.sub(r"\bpd ?(?=\d)", "practice direction ", text)
+    return re.sub(r"^(?:the )?(?:cpr )?(?=part \d|practice direction)", "", text)
+
+
+def likeness(expected: str, given: str) -> float:
+    """Return how near two names are: 1 when equal, 0.95 when one holds the other, else by the words they share."""
+    one, other = plain(expected).split(), plain(given).split()
+    if not one or not other:
+        return 0.0
+    if one == other:
+        return 1.0
+    short, long = sorted((one, other), key=len)
+    if any(long[at : at + len(short)] == short for at in range(len(long) - len(short) + 1)):
+        return CONTAINED
+    shared = _telling(one) & _telling(other)
+    return _SHARED * len(shared) / len(_telling(one) | _telling(other)) if shared else 0.0
+
+
+def _telling(words: list[str]) -> frozenset[str]:
+    """Return the words that tell one source from another; all of them where there are no others."""
+    told = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
+    return told or frozenset(words)
+
+
+def file_names(file: str) -> Iterator[str]:
+    """Yield the names that a file can be cited by."""
+    yield file
+    yield PurePath(file).stem

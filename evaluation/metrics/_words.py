@@ -1,0 +1,58 @@
+"""Words as they are counted for exact match and F1: lower-cased runs of letters and digits."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from evaluation.cases import Case
+from evaluation.metrics._each import gold_texts
+from law.citations import find_citations
+
+_WORD = re.compile(r"[^\W_]+")
+_PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, in order."""
+    return _WORD.findall(text.lower())
+
+
+def f1(shared: int, found: int, expected: int) -> float:
+    """Return the harmonic mean of precision and recall, 0 where nothing is shared."""
+    return 2 * shared / (found + expected) if shared else 0.0
+
+
+def set_f1(found: str, expected: str) -> float:
+    """Return F1 over the different words of two texts."""
+    one, other = set(words(found)), set(words(expected))
+    return f1(len(one & other), len(one), len(other))
+
+
+def multiset_f1(found: str, expected: str) -> float:
+    """Return F1 over the words of two texts, repeats counted."""
+    one, other = Counter(words(found)), Counter(words(expected))
+    return f1((one & other).total(), one.total(), other.total())
+
+
+def same_words(found: str, expected: str) -> bool:
+    """Return whether two texts have the same words in the same order, and any at all."""
+    return bool(words(found)) and words(found) == words(expected)
+
+
+def answer_pair(case: Case) -> tuple[str, list[str]] | None:
+    """Return the answer and what it may say, citations removed; None where there is no answer or it should refuse.
+
+    What it may say is the truth, or the words of any gold passage: benchmarks of clauses are answered by quoting.
+    """
+    if case.is_impossible or case.reply.answer is None:
+        return None
+    expected = [text for text in (case.truth, *gold_texts(case)) if words(without_citations(text))]
+    return (without_citations(case.reply.answer), [*map(without_citations, expected)]) if expected else None
+
+
+def without_citations(text: str) -> str:
+    """Return a text without `[1]` and `[Document#page=Section]`, which are not part of what it says."""
+    for citation in reversed(find_citations(text)):
+        text = text[: citation.span.start] + text[citation.span.end :]
+    return _PAGE_CITATION.sub("", text)

@@ -1,0 +1,25 @@
+"""Abstention: whether impossible questions are refused, and whether answerable ones are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from law.refusal import is_refusal
+
+NAMES = ("abstention_accuracy", "false_refusal_rate")
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 for a refusal and 0 for an answer, impossible rows under the first name, others under the second."""
+
+    def refused(case: Case) -> float | None:
+        return None if case.reply.answer is None else float(is_refusal(case.reply.answer))
+
+    values = each(cases, refused)
+    return {
+        name: [value if case.is_impossible == impossible else None for case, value in zip(cases, values, strict=True)]
+        for name, impossible in zip(NAMES, (True, False), strict=True)
+    }

@@ -1,0 +1,25 @@
+"""Answer F1: the words that the answer and the truth, or a gold passage, have in common, repeats counted; the best.
+
+An impossible row has none: `abstention_accuracy` is about those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from evaluation.metrics._words import answer_pair, multiset_f1
+
+NAMES = ("answer_f1",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the F1 of the answer, None where there is none or nothing to compare it with."""
+
+    def score(case: Case) -> float | None:
+        pair = answer_pair(case)
+        return max(multiset_f1(pair[0], expected) for expected in pair[1]) if pair else None
+
+    return {"answer_f1": each(cases, score)}

@@ -1,0 +1,16 @@
+"""Answer length, in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+
+NAMES = ("answer_length",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the length of each answer, None where there is none."""
+    return {"answer_length": each(cases, lambda c: None if c.reply.answer is None else float(len(c.reply.answer)))}

@@ -1,0 +1,43 @@
+"""Any citation: whether an answer cites anything, in whatever form.
+
+`[1]` and its malformed sisters count, and so do `[Part 36#page=Offers to Settle]`, `[contract.pdf]` and the bare name
+of a file that was retrieved or is gold. A placeholder of a contract (`[amount]`) or the year of a judgment does not.
+A refusal has nothing to cite, so it does not apply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from law.citations import find_citations
+from law.refusal import is_refusal
+
+NAMES = ("any_citation",)
+
+_BRACKET = re.compile(r"\[([^\[\]\n]+)\]")
+_DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 or 0 for each answer, None where there is none or it is a refusal."""
+
+    def score(case: Case) -> float | None:
+        answer = case.reply.answer
+        if answer is None or is_refusal(answer):
+            return None
+        names = _names(case)
+        brackets = (match.strip() for match in _BRACKET.findall(answer))
+        documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
+        return float(documents or bool(find_citations(answer)))
+
+    return {"any_citation": each(cases, score)}
+
+
+def _names(case: Case) -> set[str]:
+    files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
+    return {name.casefold() for file in files if file for name in (file, PurePath(file).stem)}

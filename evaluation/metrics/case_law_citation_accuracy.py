@@ -1,0 +1,27 @@
+"""Case law citation accuracy: the share of the truth's neutral citations that are given.
+
+Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from law.references import references
+
+NAMES = ("case_law_citation_accuracy",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share for each answer, None where the truth cites no case."""
+
+    def score(case: Case) -> float | None:
+        expected = {reference for reference in references(case.truth) if reference.kind == "case"}
+        if case.reply.answer is None or not expected:
+            return None
+        return len(expected.intersection(references(case.reply.answer))) / len(expected)
+
+    return {"case_law_citation_accuracy": each(cases, score)}

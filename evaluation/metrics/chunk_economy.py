@@ -1,0 +1,53 @@
+"""Chunk economy: what the first K passages are there for.
+
+Essential: the passage shares a character with gold, at any of its places. Complementary: it does not, but ends or
+begins within 500 characters of gold in the same file, and so may hold what the gold refers to. Neither: the rest.
+The three shares add up to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Passage, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import K, Options
+from evidence import Span
+
+NEAR = 500
+"""Characters between a passage and gold, the size of a chunk, that still make them neighbours."""
+
+KINDS = ("chunk_essential", "chunk_complementary", "chunk_neither")
+NAMES = tuple(f"{kind}@{K}" for kind in KINDS)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the three shares, None where no gold is located or nothing was retrieved."""
+
+    def share(kind: str) -> Values:
+        return each(cases, lambda case: _share(kind, case, options.k))
+
+    return {f"{kind}@{options.k}": share(kind) for kind in KINDS}
+
+
+def _share(kind: str, case: Case, k: int) -> float | None:
+    passages = case.reply.passages[:k]
+    if case.is_impossible or not passages or not any(gold.places for gold in case.gold):
+        return None
+    return sum(kind_of(passage, case) == kind for passage in passages) / len(passages)
+
+
+def kind_of(passage: Passage, case: Case) -> str:
+    """Return which of `KINDS` a retrieved passage is; one whose place is unknown is neither."""
+    span = passage.span
+    if span is None:
+        return KINDS[2]
+    golds = [gold for gold in case.gold if gold.filename == passage.filename and gold.filename is not None]
+    gaps = [_gap(span, other) for gold in golds for place in gold.places for other in place]
+    nearest = min(gaps, default=NEAR + 1)
+    return KINDS[0] if nearest < 0 else KINDS[1] if nearest <= NEAR else KINDS[2]
+
+
+def _gap(one: Span, other: Span) -> int:
+    """Return the characters between two spans, negative where they overlap."""
+    return max(one.start, other.start) - min(one.end, other.end)

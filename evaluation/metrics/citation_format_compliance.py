@@ -1,0 +1,53 @@
+"""Citation format compliance: the share of an answer's citations that are written as asked.
+
+`[1]`, `[1][2]` (two citations) and `[Document#page=Section]` are. `[1, 2]`, `[1-3]`, `[1]-[3]` and a bare `1, 2, 3`
+after a sentence are not, and count as one each. Money, "Rules 3, 4 and 5", the year of `[2024] EWCA Civ 123` and the
+paragraph in "at [45]" are no citations. `any_citation` says whether there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from law.citations import find_citations
+
+NAMES = ("citation_format_compliance",)
+
+_DOCUMENT = re.compile(
+    r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I
+)
+_PINPOINT = re.compile(
+    r"(\[(?:1[89]|20)\d\d\][^\[\]\n]{2,40}?)(?:,?\s*(?:at|paras?\.?|paragraphs?)\s*)(?:\[\d+\](?:\s*[-–—,;&]\s*|\s+and\s+)?)+"
+)
+"""`[2024] EWCA Civ 123 at [45]-[48]` cites paragraphs of a judgment."""
+_RANGE = re.compile(r"\[\d{1,3}\]\s*[-–—]\s*\[\d{1,3}\]")
+_NUMBERS = r"\d{1,3}(?:\s*,\s*\d{1,3}(?!\d))+(?:,?\s*(?:and|&)\s*\d{1,3})?"
+_BARE = re.compile(
+    rf"(?:(?<=[.!?…][)\"'”’ ])|(?<=[.!?…])|^)[^\S\n]*{_NUMBERS}[^\S\n]*\.?[^\S\n]*(?=$|\s[A-Z])", re.MULTILINE
+)
+_LISTS = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return well-formed ÷ all for each answer, None where it cites nothing."""
+
+    def score(case: Case) -> float | None:
+        good, bad = count_citations(case.reply.answer or "")
+        return good / (good + bad) if good + bad else None
+
+    return {"citation_format_compliance": each(cases, score)}
+
+
+def count_citations(text: str) -> tuple[int, int]:
+    """Return how many citations are well formed, and how many are not."""
+    text = _PINPOINT.sub(r"\1", text)
+    documents = len(_DOCUMENT.findall(text))
+    text, ranges = _RANGE.subn(" ", _DOCUMENT.sub(" ", text))
+    found = find_citations(text)
+    good = sum(citation.well_formed for citation in found)
+    bare = len(_BARE.findall(_LISTS.sub("", text)))
+    return documents + good, len(found) - good + ranges + bare

@@ -1,0 +1,41 @@
+"""Citations matched: the share of the sources behind the truth that an answer cites.
+
+A source is a gold file, or, where the row has no gold file, a name that the truth has in square brackets. It is cited
+by the number of a passage from it, or by its name; a name must be equal after normalisation, its `#page=` aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each, gold_files
+from evaluation.metrics._options import Options
+from evaluation.metrics._sources import cited_files, cited_names, file_names, plain
+
+NAMES = ("citations_matched",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share for each answer, None where no source is behind the truth."""
+    return {"citations_matched": each(cases, _score)}
+
+
+def _score(case: Case) -> float | None:
+    if case.reply.answer is None or case.is_impossible:
+        return None
+    expected = _expected(case)
+    if not expected:
+        return None
+    names = [*cited_names(case.reply.answer), *cited_files(case)]
+    given = {plain(part) for name in names for part in (name, name.partition("#page=")[0])}
+    return sum(bool(one & given) for one in expected) / len(expected)
+
+
+def _expected(case: Case) -> list[set[str]]:
+    """Return the sources, each as the set of its names."""
+    named = [{plain(name), plain(name.partition("#page=")[0])} for name in cited_names(case.truth)]
+    files = [{*map(plain, file_names(file))} for file in sorted(gold_files(case))]
+    if len(files) == len(named) == 1:
+        return [files[0] | named[0]]
+    return files or named

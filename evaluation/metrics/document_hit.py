@@ -1,0 +1,26 @@
+"""Document hit: whether any of the first k passages comes from a file with gold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each, gold_files
+from evaluation.metrics._options import KS, Options
+
+NAMES = tuple(f"document_hit@{k}" for k in KS)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 or 0 at each k, None where no gold names a file."""
+    first = each(cases, lambda case: _first_hit(case, max(options.ks)))
+    return {f"document_hit@{k}": [None if rank is None else float(rank <= k) for rank in first] for k in options.ks}
+
+
+def _first_hit(case: Case, depth: int) -> float | None:
+    """Return the rank of the first passage from a gold file, infinity where there is none."""
+    files = gold_files(case)
+    if not files:
+        return None
+    ranks = (rank for rank, passage in enumerate(case.reply.passages[:depth], 1) if passage.filename in files)
+    return float(next(ranks, float("inf")))

@@ -1,0 +1,56 @@
+"""Document-level retrieval mismatch: the share of the first k passages that come from a file with no gold.
+
+A passage of an unknown file is a mismatch; where fewer than k were retrieved the share is of those; where none was,
+or no gold names a file, there is no share. The mean is over questions; `pooled` is over all passages at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import gold_files
+from evaluation.metrics._options import KS, Options
+
+NAMES = tuple(f"drm@{k}" for k in KS)
+
+
+class Mismatch(NamedTuple):
+    """How many passages there are, and how many of them come from a file with no gold."""
+
+    wrong: int
+    passages: int
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share of mismatched passages at each k."""
+    counted = mismatches(cases, options)
+    return {name: [None if m is None else m.wrong / m.passages for m in column] for name, column in counted.items()}
+
+
+def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
+    """Return the counts behind each share."""
+    running = [_running(case, max(options.ks)) for case in cases]
+    return {
+        f"drm@{k}": [Mismatch(wrong[:k][-1], len(wrong[:k])) if wrong else None for wrong in running]
+        for k in options.ks
+    }
+
+
+def pooled(cases: Sequence[Case], options: Options) -> dict[str, float | None]:
+    """Return the share of mismatched passages among all of all questions, at each k."""
+    shares: dict[str, float | None] = {}
+    for name, column in mismatches(cases, options).items():
+        counted = [mismatch for mismatch in column if mismatch is not None]
+        total = sum(mismatch.passages for mismatch in counted)
+        shares[name] = sum(mismatch.wrong for mismatch in counted) / total if total else None
+    return shares
+
+
+def _running(case: Case, depth: int) -> list[int]:
+    files = gold_files(case)
+    if case.reply.error or not files:
+        return []
+    return list(accumulate(passage.filename not in files for passage in case.reply.passages[:depth]))

@@ -1,0 +1,53 @@
+"""Groundedness: how far the passages bear out what an answer says, from 1 to 5, judged by a language model.
+
+A refusal claims nothing and an answer without passages has nothing to stand on: both are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.llms import Prompt
+from evaluation.cases import Case, Values
+from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, missing_judge
+from evaluation.metrics._options import Options
+from law.refusal import is_refusal
+
+NAMES = ("groundedness", "groundedness_unjudged")
+PROMPT_VERSION = "groundedness-1"
+
+_LONGEST = 24_000
+"""Characters of the passages that are put before the judge, best first."""
+
+_SYSTEM = f"""You check legal answers against their sources. Judge only whether the sources say what the answer says; \
+whether that answers the question, or is good law, is not your concern.
+5: every statement of the answer is in the sources, figures, rule numbers and conditions included.
+4: all that matters is in the sources; a minor detail is not.
+3: the main statement is in the sources, but something of substance beside it is not.
+2: only a small part of the answer is in the sources.
+1: the sources do not bear the answer out, or contradict it.
+{REPLY}"""
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the marks, None where there is nothing to judge or no judge."""
+    return judged("groundedness", cases, options, _prompt)
+
+
+def describe(options: Options) -> dict[str, str]:
+    """Return the judge's name and the prompt's version."""
+    return describe_judge(options, PROMPT_VERSION)
+
+
+def missing(options: Options) -> str:
+    """Return what the metric lacks, nothing when it can be measured."""
+    return missing_judge("groundedness", options)
+
+
+def _prompt(case: Case) -> Prompt | None:
+    answer = case.reply.answer
+    passages = case.reply.passages[: case.reply.selected or None]
+    if not answer or not passages or is_refusal(answer):
+        return None
+    sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
+    return Prompt(f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=_SYSTEM)

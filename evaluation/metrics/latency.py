@@ -1,0 +1,16 @@
+"""Latency: the seconds that a reply took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+
+NAMES = ("latency",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the seconds of each reply, None where they are not known."""
+    return {"latency": each(cases, lambda case: case.reply.seconds)}

@@ -1,0 +1,106 @@
+"""Legal terminology accuracy: the share of the truth's UK terms that an answer uses, halved for each US term in it.
+
+A term counts once however often it is used, in the singular or plural. A US term is no fault inside a quotation, as
+part of a name (the Attorney General, Discovery Holdings Ltd), in a use that is English too (power of attorney, the
+discovery of a fraud), or where the truth itself has it. None where the truth has no UK term.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+
+NAMES = ("legal_terminology_accuracy",)
+
+PENALTY = 0.5
+"""What is left of a score for each different US term."""
+
+_UK = r"""claimants?; defendants?; solicitors?; barristers?; counsel; judgments?; disclosure; part 36 offers?
+qocs|qualified one-way costs shifting; claim forms?; particulars of claim; statements? of case; defences?
+statements? of truth; witness statements?; witness summons(?:es)?; acknowledge?ment of service; application notices?
+skeleton arguments?; litigation friends?; litigants? in person; costs budgets?|costs budgeting; costs management
+summary assessment; detailed assessment; small claims track; fast track; intermediate track; multi[- ]?track
+pre-action protocols?; practice directions?|pd ?\d\w*; overriding objective; pre-trial reviews?|ptr
+case management conferences?|cc?mc; freezing (?:injunction|order)s?; search orders?; interim injunctions?
+without notice; on notice; in private; permission to appeal; group litigation orders?; judicial review; quashing orders?
+charging orders?; attachment of earnings; third party debt orders?; district judges?; masters?; county court; high court
+king's bench|queen's bench; requests? for further information; str(?:ike|ikes|uck|iking) out
+default judgments?; summary judgments?"""
+"""The terms of the truth that are looked for; a line break or a semicolon parts them, a bar their other forms."""
+
+_US = r"""plaintiffs?; attorneys?; discovery; judgements?; interrogator(?:y|ies); subpoena(?:s|ed)?; appellees?; pro se
+guardians? ad litem; ex parte; in camera; temporary restraining orders?; class actions?; defenses?; trial briefs?
+motions? (?:to|for) (?:dismiss|compel|strike|summary|default|reconsider\w*|sanctions|a new)|(?:fil|mov)\w+ a motion
+(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint; bench trials?
+writs? of certiorari; court docket|docket number"""
+
+_TOO = re.compile(
+    r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
+    |\battorneys?(?:[-\s]+general)\b|\b(?:patent|trade\s*mark)\s+attorneys?
+    |\bdiscovery\s+of\s+(?:the\s+|a\s+|any\s+)?(?:relevant\s+)?(?:fraud|concealment|mistake|damage|error|breach|facts?|defect|harm)
+    |\b(?:date|time)\s+of\s+(?:the\s+)?discovery|\b(?:value|moral|professional|business|commercial)\s+judgements?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Uses of these words that are English, too."""
+_QUOTED = re.compile(
+    r"“[^”]*”|\"[^\"\n]*\"|(?<!\w)‘[^’\n]*(?:’\w[^’\n]*)*’(?!\w)|(?<!\w)'[^'\n]*(?:'\w[^'\n]*)*'(?!\w)|^>.*$", re.M
+)
+_NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
+_NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
+_ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
+"""Words that name no one: "Plaintiff Smith" is a fault."""
+_CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\(.{0,40})[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
+
+
+def _compiled(terms: str) -> dict[str, re.Pattern[str]]:
+    listed = [term.strip() for term in re.split(r"[;\n]", terms)]
+    return {term: re.compile(rf"(?<![\w-])(?:{_spaced(term)})(?![\w-])", re.IGNORECASE) for term in listed}
+
+
+def _spaced(term: str) -> str:
+    """Return a term whose words may stand on two lines."""
+    return re.sub(r" (?![?\]])", r"\\s+", term)
+
+
+_UK_TERMS = _compiled(_UK)
+_US_TERMS = _compiled(_US)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share times its penalties for each answer, None where the truth has no UK term."""
+
+    def score(case: Case) -> float | None:
+        expected = uk_terms(case.truth)
+        if case.reply.answer is None or not expected:
+            return None
+        share = len(expected & uk_terms(case.reply.answer)) / len(expected)
+        return float(share * PENALTY ** len(us_terms(case.reply.answer) - us_terms(case.truth)))
+
+    return {"legal_terminology_accuracy": each(cases, score)}
+
+
+def uk_terms(text: str) -> set[str]:
+    """Return the UK terms that a text uses."""
+    straight = text.replace("’", "'")
+    return {term for term, pattern in _UK_TERMS.items() if pattern.search(straight)}
+
+
+def us_terms(text: str) -> set[str]:
+    """Return the US terms that a text uses as its own words."""
+    own = _CASE_NAME.sub(" ", _TOO.sub(" ", _QUOTED.sub(" ", text)))
+    return {
+        term for term, pattern in _US_TERMS.items() if any(not _is_name(own, match) for match in pattern.finditer(own))
+    }
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Return whether a capitalised term stands beside another capitalised word, as in a name."""
+    if not match.group()[0].isupper() or match.group().lower() in _ROLES:
+        return False
+    before = text[max(0, match.start() - 40) : match.start()]
+    article = re.search(r"\b(?:The|An?|Any|Each|Under|In|Pre-trial)\s+$", before)
+    return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))

@@ -1,0 +1,48 @@
+"""Precedent matching: how near the sources that an answer cites are to those that the truth names in square brackets.
+
+Each source of the truth takes its nearest: 1 when the names are equal after normalisation, 0.95 when one holds the
+other, else at most 0.9 by the words they share. Two names on one topic that share no word get nothing. A citation by
+number is the file of that passage. `precedent_matching_strict` counts only what is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._options import Options
+from evaluation.metrics._sources import cited_files, cited_names, file_names, likeness
+
+NAMES = ("precedent_matching", "precedent_matching_strict")
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the mean over the truth's sources for each answer, None where the truth names none."""
+    scores = [None if case.reply.error else _scores(case) for case in cases]
+    return {
+        "precedent_matching": [sum(row) / len(row) if row else None for row in scores],
+        "precedent_matching_strict": [sum(one == 1.0 for one in row) / len(row) if row else None for row in scores],
+    }
+
+
+def _scores(case: Case) -> list[float] | None:
+    """Return one score a source of the truth."""
+    if case.reply.answer is None or case.is_impossible:
+        return None
+    given = [*cited_names(case.reply.answer), *(name for file in cited_files(case) for name in file_names(file))]
+    return [
+        max((likeness(name, other) for name in names for other in given), default=0.0)
+        for names in expected_sources(case)
+    ]
+
+
+def expected_sources(case: Case) -> list[list[str]]:
+    """Return the sources that the truth names, each with the names it may be cited by.
+
+    The gold file is another name of a source where it is plain which one it belongs to.
+    """
+    named = cited_names(case.truth)
+    files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
+    if len(files) != len(named):
+        return [[name] for name in named]
+    return [[name, *file_names(file)] for name, file in zip(named, files, strict=True)]

@@ -1,0 +1,46 @@
+"""Relevance: how far an answer answers its question, from 1 to 5, judged by a language model.
+
+The judge sees question and answer only: whether it is true is for `groundedness`. Impossible rows are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.llms import Prompt
+from evaluation.cases import Case, Values
+from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, missing_judge
+from evaluation.metrics._options import Options
+
+NAMES = ("relevance", "relevance_unjudged")
+PROMPT_VERSION = "relevance-1"
+
+_SYSTEM = f"""You judge whether an answer answers the legal question that was put. Judge only how fully and directly \
+it does so; whether it is true is not your concern.
+5: it answers the whole question directly, with nothing beside the point.
+4: it answers the question; a small part is missing or beside the point.
+3: it answers part of the question, or the answer has to be searched for.
+2: it is on the subject, but hardly answers the question.
+1: it does not answer the question, or declines to.
+{REPLY}"""
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the marks, None where there is nothing to judge or no judge."""
+    return judged("relevance", cases, options, _prompt)
+
+
+def describe(options: Options) -> dict[str, str]:
+    """Return the judge's name and the prompt's version."""
+    return describe_judge(options, PROMPT_VERSION)
+
+
+def missing(options: Options) -> str:
+    """Return what the metric lacks, nothing when it can be measured."""
+    return missing_judge("relevance", options)
+
+
+def _prompt(case: Case) -> Prompt | None:
+    if not case.reply.answer or case.is_impossible:
+        return None
+    return Prompt(f"{fenced('QUESTION', case.question)}\n\n{fenced('ANSWER', case.reply.answer)}", system=_SYSTEM)

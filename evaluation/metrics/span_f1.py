@@ -1,0 +1,23 @@
+"""Span F1: the words that the top passage and a gold passage have in common, as sets; the best over the golds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each, gold_texts
+from evaluation.metrics._options import Options
+from evaluation.metrics._words import set_f1
+
+NAMES = ("span_f1",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the F1 of the top passage, None where no gold has words."""
+
+    def score(case: Case) -> float | None:
+        golds = gold_texts(case)
+        tops = case.reply.passages[:1]
+        return max((set_f1(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
+
+    return {"span_f1": each(cases, score)}

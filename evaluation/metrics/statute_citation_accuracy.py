@@ -1,0 +1,39 @@
+"""Statute citation accuracy: the share of the truth's rules, directions, statutes and guide sections that are given.
+
+Expected is what the truth's own sentences refer to, each place once and ranges filled in; the sources it names in
+square brackets belong to `precedent_matching`. "The Act" and "section 14.1" of a reply may mean what the question
+names. A coarser reference earns half, a finer one all, another paragraph of the same rule nothing: see
+`law.references.credit`.
+Other references in the reply cost nothing here: `references_exist` looks at those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from evaluation.metrics._sources import without_named
+from law.references import Reference, credit, references
+
+NAMES = ("statute_citation_accuracy",)
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the share for each answer, None where the truth refers to nothing."""
+    return {"statute_citation_accuracy": each(cases, _score)}
+
+
+def _score(case: Case) -> float | None:
+    expected = expected_references(case)
+    if case.reply.answer is None or not expected:
+        return None
+    given = references(case.reply.answer, context=case.question)
+    return sum(max((credit(one, other) for other in given), default=0.0) for one in expected) / len(expected)
+
+
+def expected_references(case: Case) -> list[Reference]:
+    """Return the places in the law that the truth refers to, each once; cases are counted elsewhere."""
+    found = references(without_named(case.truth), context=case.question)
+    return list(dict.fromkeys(reference for reference in found if reference.kind != "case"))

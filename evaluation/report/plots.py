@@ -1,0 +1,192 @@
+"""Small plots as geometry; `plots.j2` draws them as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from evaluation.report.run import Record, Run
+from evaluation.report.wording import VERDICTS, name_of, shown
+
+WIDTH, HEIGHT = 340, 210
+LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
+"""The frame inside the picture."""
+_BINS = 14
+_BARS = 8
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value in the picture, with the words for it."""
+
+    x: float
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A metric over k: its points, and its interval as the outline of a band."""
+
+    name: str
+    points: list[Point]
+    band: str = ""
+
+    @property
+    def path(self) -> str:
+        """The points as SVG has them."""
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar from the left or the bottom, with its whisker where there is an interval."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+    label: str
+    whisker: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture: one of lines or of bars."""
+
+    title: str
+    note: str
+    lines: list[Line] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
+    ticks: list[Point] = field(default_factory=list)
+    rows: list[Point] = field(default_factory=list)
+    height: int = HEIGHT
+
+    @property
+    def summary(self) -> str:
+        """The same for those who cannot see it."""
+        values = [f"{line.name}: " + ", ".join(p.label for p in line.points) for line in self.lines]
+        return f"{self.title}. " + "; ".join(values or [bar.label for bar in self.bars])
+
+
+def make_plots(run: Run) -> list[Plot]:
+    """Return the plots that the run has values for."""
+    plots = [
+        over_k(run.summary, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
+        over_k(run.summary, ["document_hit", "drm"], "The right document", "by passages read (k)"),
+        by_dataset(run),
+        latency(run),
+    ]
+    return [plot for plot in plots if plot is not None]
+
+
+def over_k(summary: Record, families: Sequence[str], title: str, note: str) -> Plot | None:
+    """Return a plot of metrics over k, which doubles from step to step and so stands evenly."""
+    values = {family: _depths(summary, family) for family in families}
+    depths = sorted({k for found in values.values() for k in found})
+    if len(depths) < 2:
+        return None
+    x = {k: LEFT + index * (RIGHT - LEFT) / (len(depths) - 1) for index, k in enumerate(depths)}
+    lines = [_line(family, found, x) for family, found in values.items() if found]
+    return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths])
+
+
+def by_dataset(run: Run) -> Plot | None:
+    """Return a bar for each dataset, of the first metric that they have."""
+    for metric in ("char_recall@8", "document_hit@8", "recall@10", "answer_f1", "answer_exact_match"):
+        known = [d for d in run.datasets if _mean(d.summary, metric) is not None][:_BARS]
+        if known:
+            break
+    else:
+        return None
+    step = min(40, (BOTTOM - TOP) / len(known))
+    bars, rows = [], []
+    for index, dataset in enumerate(known):
+        entry = dataset.summary[metric]
+        top = TOP + index * step
+        bar = _across(entry["mean"])
+        low, high = entry.get("ci95") or (None, None)
+        whisker = None if low is None or high is None else (LEFT + _across(low), LEFT + _across(high))
+        words = f"{dataset.name} {shown(metric, entry['mean'])}%"
+        bars.append(Bar(LEFT, top + 15, bar, max(4, step - 22), dataset.name, words, whisker))
+        rows.append(Point(LEFT, top + 11, f"{dataset.name}\u2002{shown(metric, entry['mean'])}%"))
+    depth = metric.partition("@")[2]
+    note = f"{name_of(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
+    return Plot("By dataset", note, bars=bars, rows=rows)
+
+
+def latency(run: Run) -> Plot | None:
+    """Return how many replies took how long."""
+    seconds = sorted(
+        value for d in run.datasets for row in d.rows if (value := row["reply"].get("seconds")) is not None
+    )
+    if len(seconds) < 2:
+        return None
+    top = seconds[min(len(seconds) - 1, math.ceil(0.99 * len(seconds)) - 1)] or 1e-6
+    counts = [0] * _BINS
+    for value in seconds:
+        counts[min(_BINS - 1, int(value / top * _BINS))] += 1
+    wide = (RIGHT - LEFT) / _BINS
+    bars = []
+    for index, count in enumerate(counts):
+        high = count / max(counts) * (BOTTOM - TOP)
+        words = f"{count} replies from {_time(index * top / _BINS)} to {_time((index + 1) * top / _BINS)}"
+        bars.append(Bar(LEFT + index * wide + 1, BOTTOM - high, wide - 2, high, "", words))
+    ticks = [Point(LEFT + share * (RIGHT - LEFT), BOTTOM, _time(share * top)) for share in (0, 0.5, 1)]
+    late = seconds[math.ceil(0.95 * len(seconds)) - 1]
+    return Plot("Time to reply", f"median {_time(median(seconds))}, 95% under {_time(late)}", bars=bars, ticks=ticks)
+
+
+def verdict_shares(run: Run) -> list[dict[str, Any]]:
+    """Return how many questions have each verdict, for the run and for each dataset."""
+    everything = [("All", [row for d in run.datasets for row in d.rows])] if len(run.datasets) > 1 else []
+    return [
+        {"name": name, "total": len(rows), "parts": _parts(rows)}
+        for name, rows in [*everything, *((d.name, d.rows) for d in run.datasets)]
+        if rows
+    ]
+
+
+def _parts(rows: Sequence[Record]) -> list[dict[str, Any]]:
+    parts, left = [], 0.0
+    for verdict in reversed(VERDICTS):
+        count = sum(row["verdict"] == verdict for row in rows)
+        if count:
+            parts.append({"verdict": verdict, "count": count, "x": left, "width": 100 * count / len(rows)})
+            left += 100 * count / len(rows)
+    return parts
+
+
+def _line(family: str, found: Mapping[int, Record], x: Mapping[int, float]) -> Line:
+    points = [Point(x[k], _up(e["mean"]), f"{shown(family, e['mean'])}% at k = {k}") for k, e in sorted(found.items())]
+    sides = [(k, entry["ci95"]) for k, entry in sorted(found.items()) if (entry.get("ci95") or [None])[0] is not None]
+    outline = [(x[k], _up(high)) for k, (_, high) in sides] + [(x[k], _up(low)) for k, (low, _) in reversed(sides)]
+    return Line(name_of(family).title, points, " ".join(f"{a:.1f},{b:.1f}" for a, b in outline))
+
+
+def _depths(summary: Record, family: str) -> dict[int, Record]:
+    return {
+        int(name.partition("@")[2]): entry
+        for name, entry in summary.items()
+        if name.startswith(f"{family}@") and entry["mean"] is not None
+    }
+
+
+def _mean(summary: Record, metric: str) -> Any:
+    return (summary.get(metric) or {}).get("mean")
+
+
+def _up(value: float) -> float:
+    return BOTTOM - min(1.0, max(0.0, value)) * (BOTTOM - TOP)
+
+
+def _across(value: float) -> float:
+    return min(1.0, max(0.0, value)) * (RIGHT - LEFT)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,272 @@
+"""Everything that a run can be told: flags over a config file over defaults."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from evaluation.datasets import Selection
+from evaluation.targets import TargetOptions
+from rag.config import DEFAULT, Config
+from schemas.errors import ToolkitError
+
+Positive = Annotated[int, Field(ge=1)]
+
+RENAMED = {
+    "requested_metrics": "metrics",
+    "results_dir": "output_dir",
+    "num_questions": "limit",
+    "numquestions": "limit",
+    "targeturl": "target_url",
+    "top_k": "k",
+}
+"""Keys of other tools' config files, and ours."""
+JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
+_SECRET = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
+_ASKED_ANEW = frozenset(
+    {
+        "metrics",
+        "parity",
+        "judge",
+        "legacy_minus_one",
+        "report_cases",
+        "resume",
+        "threads",
+        "timeout",
+        "retries",
+        "engine",
+        "jobs",
+    }
+    | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
+)
+"""What may change between a run and its resumption: none of it changes a reply."""
+
+
+class Settings(BaseModel):
+    """What is run, on what, and where the results go."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset_paths: tuple[str, ...] = ()
+    origins: dict[str, str] = {}
+    """Of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset."""
+    file_type: tuple[str, ...] = ()
+    where: dict[str, tuple[str, ...]] = {}
+    limit: Positive | None = None
+    sample_seed: int | None = None
+    preset: str = DEFAULT
+    pipeline: dict[str, Any] = {}
+    """Single settings of the pipeline, over the preset's."""
+    llm: str | None = None
+    """None = answers in the documents' own words; `none` = retrieval alone."""
+    target: str = "builtin"
+    target_url: str = ""
+    target_request: Any = None
+    target_parameters: dict[str, Any] = {}
+    target_header: dict[str, str] = {}
+    target_response_answer_jmespath: str | None = None
+    target_response_context_jmespath: str | None = None
+    target_stream: bool = False
+    threads: Positive = 4
+    engine: str = "local"
+    jobs: Positive | None = None
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+    retries: Annotated[int, Field(ge=0)] = 3
+    skip_ingestion: bool = False
+    force_ingestion: bool = False
+    metrics: tuple[str, ...] = ()
+    parity: Literal["", "legalbenchrag", "seed"] = ""
+    judge: str | None = None
+    legacy_minus_one: bool = False
+    output_dir: Path = Path("results")
+    run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
+    resume: bool = False
+    report_cases: Annotated[int, Field(ge=0)] = 40
+
+    @field_validator("dataset_paths", mode="before")
+    @classmethod
+    def _one_path(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("file_type", "metrics", mode="before")
+    @classmethod
+    def _commas(cls, value: Any) -> Any:
+        parts = value.split(",") if isinstance(value, str) else value
+        if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
+            return [name.strip() for part in parts for name in part.split(",") if name.strip()]
+        return parts
+
+    @field_validator("file_type")
+    @classmethod
+    def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(ending.lower().lstrip(".") for ending in value))
+
+    @field_validator("metrics")
+    @classmethod
+    def _our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(JUDGED.get(name, name) for name in value))
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _labels(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
+        return _pairs(value, "source_type=PD")
+
+    @field_validator("target_header", mode="before")
+    @classmethod
+    def _variables(cls, value: Any) -> Any:
+        return (
+            value if isinstance(value, Mapping) else {k: v[-1] for k, v in _pairs(value, "Authorization=TOKEN").items()}
+        )
+
+    @field_validator("target_request", mode="before")
+    @classmethod
+    def _template(cls, value: Any) -> Any:
+        return _read_template(value) if isinstance(value, str) else value
+
+    # ---------------------------------------------------------------- what it comes to
+
+    @property
+    def config(self) -> Config:
+        """The pipeline's recipe."""
+        model = {} if self.llm in (None, "none", "extractive") else {"llm": self.llm}
+        return Config.preset(self.preset, **self.pipeline, **model)
+
+    @property
+    def selection(self) -> Selection:
+        """Which documents and questions are used."""
+        return Selection(self.file_type, self.where, self.limit, self.sample_seed)
+
+    @property
+    def target_name(self) -> str:
+        """The system under test; an address is enough to name one."""
+        return "http" if self.target_url and self.target == "builtin" else self.target
+
+    def target_options(self, **parts: Any) -> TargetOptions:
+        """Return what the target is told."""
+        return TargetOptions(
+            config=self.config,
+            answers=self.llm != "none",
+            threads=self.threads,
+            engine=self.engine,
+            jobs=self.jobs,
+            timeout=self.timeout,
+            retries=self.retries,
+            skip_ingestion=self.skip_ingestion,
+            force_ingestion=self.force_ingestion,
+            count_pages=bool(self.file_type),
+            url=self.target_url,
+            request=self.target_request,
+            parameters=self.target_parameters,
+            answer_path=self.target_response_answer_jmespath,
+            context_path=self.target_response_context_jmespath,
+            headers=self.target_header,
+            stream=self.target_stream,
+            **parts,
+        )
+
+    def asked(self) -> dict[str, Any]:
+        """Return what decides the replies, for config.json; secrets are left out."""
+        told = self.model_dump(
+            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_url"}
+        )
+        address = re.sub(r"//[^/@]*@", "//", self.target_url.partition("?")[0])
+        hidden = {"target_parameters": _hide(self.target_parameters), "target_request": _hide(self.target_request)}
+        told |= {**hidden, "target": self.target_name, "target_url": address}
+        if self.target_name == "builtin":
+            return {**told, "config": self.config.model_dump()}
+        return {name: value for name, value in told.items() if name not in ("preset", "llm")}
+
+
+def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
+    """Return settings; keys of the pipeline may stand among them; raise one error that names each bad one."""
+    told: dict[str, Any] = {}
+    pipeline = dict(given.get("pipeline") or {})
+    for key, value in given.items():
+        name = RENAMED.get(key, key)
+        if name in Config.model_fields and name not in Settings.model_fields:
+            pipeline[name] = _none(name, value)
+        else:
+            told[name] = value
+    try:
+        settings = Settings.model_validate({**told, "pipeline": pipeline})
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ToolkitError(f"{where}: {faults}") from error
+    return settings
+
+
+def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return a JSON or TOML file's settings under our names, and what was passed over."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except OSError as error:
+        raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+        raise ToolkitError(f"{path}: not {kind}: {error}") from error
+    if not isinstance(content, dict):
+        raise ToolkitError(f"{path}: must be an object of settings")
+    notes = []
+    truth = content.pop("testdata_path", None)
+    if truth is not None and "dataset_paths" not in content:
+        if Path(str(truth)).is_dir():
+            content["dataset_paths"] = [str(truth)]
+        else:
+            notes.append(
+                f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
+            )
+    return {RENAMED.get(key, key): value for key, value in content.items()}, notes
+
+
+def _none(name: str, value: Any) -> Any:
+    """Return None for `none` where a setting of the pipeline can be left unset."""
+    unset = Config.model_fields[name].default is None
+    return None if unset and isinstance(value, str) and value.lower() == "none" else value
+
+
+def _pairs(value: Any, example: str) -> Any:
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        return value
+    found: dict[str, list[str]] = {}
+    for pair in value:
+        name, sign, wanted = str(pair).partition("=")
+        if not sign or not name.strip():
+            raise ValueError(f"{pair!r} is not NAME=VALUE, such as {example}")
+        found.setdefault(name.strip(), []).append(wanted.strip())
+    return found
+
+
+def _read_template(value: str) -> Any:
+    text = value
+    if not value.lstrip().startswith(("{", "[")):
+        try:
+            text = Path(value).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a file with it") from error
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from error
+
+
+def _hide(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: "***" if _SECRET.search(str(k)) and isinstance(v, str) else _hide(v) for k, v in value.items()}
+    return [_hide(one) for one in value] if isinstance(value, list) else value
+
+
+def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return the names of what differs between two runs' config.json in what decides the replies."""
+    keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
+    return [key for key in keys if one.get(key) != other.get(key)]

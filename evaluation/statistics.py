@@ -1,0 +1,269 @@
+"""Means that say how sure they are: n, errors, and a 95% interval from a bootstrap over documents.
+
+Rows of one document are not independent: a long contract that is hard to read is hard for all its questions. So
+documents are drawn, with all their rows, and never rows. A dataset's mean is the mean over its rows, or, where it has
+groups, of the groups' means; a run's mean is that of its datasets' means. Documents are drawn within each group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.cases import Case, Values
+
+RESAMPLES = 1000
+BLOCK = 100
+"""Resamples drawn at once: enough to be quick, few enough to be small."""
+SEED = 20240819
+"""Any number: the same for all, so that the same values always have the same interval."""
+
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean; None, and without an interval, where there is nothing to take it of."""
+
+    mean: float | None
+    n: int
+    errors: int = 0
+    ci95: Interval | None = None
+    """None where fewer than two documents tell nothing of a third."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `summary.json` has it."""
+        ci95 = [None, None] if self.ci95 is None else list(self.ci95)
+        return {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much the second run's mean is higher, over the cases that both have a value for."""
+
+    first: float | None
+    second: float | None
+    n: int
+    ci95: Interval | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """The second mean less the first."""
+        return None if self.first is None or self.second is None else self.second - self.first
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the interval leaves out 0; never where there is none."""
+        return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dataset's values: under each metric's name one a case, in the order of `ids`."""
+
+    name: str
+    ids: Sequence[int | str]
+    documents: Sequence[str]
+    """What each case is about: cases of the same document are drawn together."""
+    values: Mapping[str, Values]
+    failed: Sequence[bool] = ()
+    """Which cases have an error for a reply; empty when none."""
+    labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    groups: str | None = None
+    """The label by which the mean is taken first, as `bundle.json` says."""
+
+    @classmethod
+    def of(
+        cls, cases: Sequence[Case], values: Mapping[str, Values], *, name: str = "", groups: str | None = None
+    ) -> Table:
+        """Return the table of some cases and what was measured on them."""
+        return cls(
+            name=name,
+            ids=[case.id for case in cases],
+            documents=[document_of(case) for case in cases],
+            values=values,
+            failed=[bool(case.reply.error) for case in cases],
+            labels=[case.labels for case in cases],
+            groups=groups,
+        )
+
+    @property
+    def errors(self) -> int:
+        """How many cases have an error for a reply."""
+        return sum(self.failed)
+
+    def only(self, rows: Sequence[int]) -> Table:
+        """Return the table of some rows."""
+        return Table(
+            name=self.name,
+            ids=[self.ids[row] for row in rows],
+            documents=[self.documents[row] for row in rows],
+            values={name: [values[row] for row in rows] for name, values in self.values.items()},
+            failed=[self.failed[row] for row in rows] if self.failed else (),
+            labels=[self.labels[row] for row in rows] if self.labels else (),
+            groups=self.groups,
+        )
+
+
+def document_of(case: Case) -> str:
+    """Return the document that a case is about; one of its own where none is known."""
+    named = [case.filename, *(gold.filename for gold in case.gold)]
+    return next((name for name in named if name), f"\0{case.id}")
+
+
+# ---------------------------------------------------------------- means
+
+
+def summarise(table: Table) -> dict[str, Estimate]:
+    """Return each metric's mean over a dataset."""
+    return summarise_run([table])
+
+
+def summarise_run(tables: Sequence[Table]) -> dict[str, Estimate]:
+    """Return each metric's mean over a run: the mean of its datasets' means."""
+    names = dict.fromkeys(name for table in tables for name in table.values)
+    return {name: _estimate([table for table in tables if name in table.values], name) for name in names}
+
+
+def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
+    """Return each metric's mean for every value of a label; cases without it are under the empty name."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, labels in enumerate(table.labels):
+        value = labels.get(label)
+        rows["" if value is None else str(value)].append(row)
+    return {value: summarise(table.only(rows[value])) for value in sorted(rows)}
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values there are, None where there is none."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def macro(values: Values, keys: Sequence[str]) -> float | None:
+    """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
+    groups: dict[str, Values] = defaultdict(list)
+    for value, key in zip(values, keys, strict=True):
+        groups[key].append(value)
+    return mean(map(mean, groups.values()))
+
+
+def pooled(parts: Values, wholes: Values) -> float | None:
+    """Return the sum of the parts over the sum of the wholes: every passage, not every question, counts alike."""
+    pairs = [(p, w) for p, w in zip(parts, wholes, strict=True) if p is not None and w is not None]
+    whole = math.fsum(w for _, w in pairs)
+    return math.fsum(p for p, _ in pairs) / whole if whole else None
+
+
+def _estimate(tables: Sequence[Table], name: str) -> Estimate:
+    strata = _strata([(table, table.values[name]) for table in tables])
+    n = sum(value is not None for table in tables for value in table.values[name])
+    errors = sum(table.errors for table in tables)
+    return Estimate(_mean(strata), n, errors, _interval(strata))
+
+
+# ---------------------------------------------------------------- two runs
+
+
+def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
+    """Return how the second run differs from the first, paired by dataset and id, for the metrics both have."""
+    others = {table.name: table for table in second}
+    pairs = [_pair(table, others[table.name]) for table in first if table.name in others]
+    names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
+    return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
+
+
+def _pair(first: Table, second: Table) -> tuple[Table, Table]:
+    """Return both tables with the rows they share, in the first one's order."""
+    place = {id: row for row, id in enumerate(second.ids)}
+    rows = [row for row, id in enumerate(first.ids) if id in place]
+    return first.only(rows), second.only([place[first.ids[row]] for row in rows])
+
+
+def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
+    rows = [(table, list(zip(table.values[name], other.values[name], strict=True))) for table, other in pairs]
+    before, after, change = (
+        _strata([(table, [pick(*pair) for pair in values]) for table, values in rows]) for pick in (_one, _other, _less)
+    )
+    return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
+
+
+def _one(first: float | None, second: float | None) -> float | None:
+    return None if second is None else first
+
+
+def _other(first: float | None, second: float | None) -> float | None:
+    return None if first is None else second
+
+
+def _less(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else second - first
+
+
+# ---------------------------------------------------------------- the bootstrap
+
+
+@dataclass(frozen=True)
+class _Stratum:
+    """Values that are averaged together, the document of each, and what their mean counts for."""
+
+    values: list[float]
+    documents: list[str]
+    weight: float
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(self.values) / len(self.values)
+
+
+def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
+    """Return the groups of each dataset that have values; each dataset counts alike, and so does each of its groups."""
+    datasets = [groups for table, values in columns if (groups := _grouped(table, values))]
+    return [
+        _Stratum([value for value, _ in rows], [document for _, document in rows], 1 / len(datasets) / len(groups))
+        for groups in datasets
+        for rows in groups
+    ]
+
+
+def _grouped(table: Table, values: Values) -> list[list[tuple[float, str]]]:
+    groups: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for row, value in enumerate(values):
+        if value is not None:
+            key = str(table.labels[row].get(table.groups)) if table.groups else ""
+            groups[key].append((value, table.documents[row]))
+    return [groups[key] for key in sorted(groups)]
+
+
+def _mean(strata: Sequence[_Stratum]) -> float | None:
+    return math.fsum(stratum.weight * stratum.mean for stratum in strata) if strata else None
+
+
+def _interval(strata: Sequence[_Stratum]) -> Interval | None:
+    """Return the middle 95% of the means that drawing documents anew gives, the same each time it is asked."""
+    if not strata or any(len(set(stratum.documents)) < 2 for stratum in strata):
+        return None
+    drawn = [stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)]
+    low, high = np.percentile(np.sum(drawn, axis=0), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _draw(stratum: _Stratum, number: int) -> Floats:
+    """Return the mean of each resample: as many documents as there are, drawn with replacement, with all their rows."""
+    # in the order of their names, so that the order of the rows does not matter
+    place = {name: index for index, name in enumerate(sorted(set(stratum.documents)))}
+    owner = [place[name] for name in stratum.documents]
+    sums, counts = np.bincount(owner, stratum.values), np.bincount(owner)
+    chance = np.random.default_rng((SEED, number))
+    means = []
+    for _ in range(0, RESAMPLES, BLOCK):
+        drawn = chance.integers(len(place), size=(BLOCK, len(place)))
+        means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
+    return np.concatenate(means)

@@ -1,0 +1,275 @@
+"""This project's own pipeline: one index a dataset, kept between runs while settings and documents stay the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, starmap
+from pathlib import Path
+from typing import NamedTuple
+
+from engine import open_engine
+from engine.tokens import counter_for
+from evaluation.cases import Case, Passage, Reply
+from evaluation.datasets import Dataset
+from evaluation.targets import Asked, Ingestion, TargetOptions
+from law.citations import find_citations
+from rag.answerers import Answerer, open_answerer
+from rag.assemble import assemble
+from rag.config import Config
+from rag.index import open_index
+from rag.index_files import FORMAT, MANIFEST
+from rag.pipeline import Pipeline
+from rag.retrieval.state import Retrieved
+from rag.seams import Answer, Context, Hit, Source
+from schemas.errors import BundleError, ToolkitError
+from schemas.plugins import load_plugin
+from storage.bundle import sha256_of
+
+_SEARCHED = 256
+"""Questions searched at once."""
+_ANSWERED = 16
+"""Questions answered at once: what a stopped run may have to ask again."""
+_TOLD = "ingestion.json"
+
+
+def open(argument: str | None, options: TargetOptions) -> Builtin:
+    """Return the target; what it is made of comes from the config."""
+    if argument:
+        raise ToolkitError(f"--target builtin takes no argument, not {argument!r}; use --preset and the other settings")
+    _check(options)
+    return Builtin(options)
+
+
+def _check(options: TargetOptions) -> None:
+    """Raise one error that names every part there is not."""
+    config = options.config
+    wanted = {"splitter": config.splitter, "store": config.store}
+    wanted |= {} if options.embedder else {"embedder": config.embedder}
+    wanted |= {} if options.llm or config.llm == "none" else {"llm": config.llm}
+    problems = []
+    if options.skip_ingestion and options.force_ingestion:
+        problems.append("--skip-ingestion and --force-ingestion contradict each other")
+    for kind, name in wanted.items():
+        try:
+            load_plugin(f"rag.{kind}s", name)
+        except ToolkitError as error:
+            problems.append(str(error))
+    if problems:
+        raise ToolkitError("\n".join(problems))
+
+
+class Builtin:
+    """The pipeline that a config describes."""
+
+    name = "builtin"
+    exact = True
+
+    def __init__(self, options: TargetOptions) -> None:
+        self._options = options
+        self._pipeline = Pipeline(
+            options.config,
+            cache=options.cache,
+            engine=options.engine,
+            jobs=options.jobs,
+            embedder=options.embedder,
+            llm=options.llm,
+        )
+        self._index: Path | None = None
+
+    # ---------------------------------------------------------------- the index
+
+    def ingest(self, dataset: Dataset) -> Ingestion:
+        """Open the index of these documents and settings, built first where there is none."""
+        folder = self.index_folder(dataset)
+        if self._options.force_ingestion or not (folder / MANIFEST).is_file():
+            if self._options.skip_ingestion:
+                raise BundleError(
+                    f"{folder}: no index of {dataset.name} with these settings; leave out --skip-ingestion"
+                )
+            return self._build(dataset, folder)
+        self._pipeline.open(folder)
+        return _told(folder, dataset)
+
+    def index_folder(self, dataset: Dataset) -> Path:
+        """Return where the index is kept: its name changes with every setting and document that decides it."""
+        config = self._options.config
+        parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
+        parts += [f"{name}\0{sha256_of(path)}" for name, path in sorted(dataset.files.items())]
+        digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        name = re.sub(r"[^\w.-]", "_", dataset.name)
+        return self._options.cache / "indexes" / f"{name}-{digest}"
+
+    def _build(self, dataset: Dataset, folder: Path) -> Ingestion:
+        paths = [path for _, path in sorted(dataset.files.items())]
+        report = self._pipeline.index(paths, folder, force=True)
+        speed = report.pages / report.seconds if report.seconds and report.pages else None
+        set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
+        done = Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
+        (folder / _TOLD).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
+        return done
+
+    # ---------------------------------------------------------------- questions
+
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
+        """Yield the replies in order; questions are searched in batches, and answered as they come."""
+        self._pipeline.open(self.index_folder(dataset))
+        found = self._search([case.question for case in cases])
+        if not self._options.answers:
+            replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in found)
+        elif self._pipeline.llm is None:
+            replies = self._extract(found, questions=len(cases))
+        else:
+            replies = self._generate(found)
+        yield from starmap(Asked, enumerate(replies))
+
+    def _search(self, questions: Sequence[str]) -> Iterator[_Found]:
+        for start in range(0, len(questions), _SEARCHED):
+            began = time.monotonic()
+            found = self._pipeline.search(questions[start : start + _SEARCHED])
+            each = (time.monotonic() - began) / len(found)
+            yield from (_Found(retrieved, each) for retrieved in found)
+
+    def _extract(self, found: Iterable[_Found], *, questions: int) -> Iterator[Reply]:
+        """Yield replies in the documents' own words: a map over questions, which workers share."""
+        options = self._options
+        open_answerer(options.config)  # one that needs a model says so here, once
+        few = options.engine == "local" and questions <= _SEARCHED  # done before the workers had started
+        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None)
+        sent: deque[list[_Found]] = deque()
+
+        def batches() -> Iterator[Selected]:
+            for batch in _batches(found, _ANSWERED):
+                sent.append(batch)
+                yield Selected(tuple((r.question, r.selected, self._pipeline.summaries(r)) for r, _ in batch))
+
+        for outcome in engine.map(Extraction(options.config), batches()):
+            batch = sent.popleft()
+            if outcome.error is not None:
+                yield from (replace(_reply(r, seconds=seconds), error=str(outcome.error)) for r, seconds in batch)
+                continue
+            for (retrieved, searched), (context, answer, seconds) in zip(batch, outcome.unwrap(), strict=True):
+                yield _answered(retrieved, context, answer, searched + seconds)
+
+    def _generate(self, found: Iterable[_Found]) -> Iterator[Reply]:
+        """Yield replies by a language model, asked from here alone: it has one budget, and its own requests at once."""
+        answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
+        for batch in _batches(found, _ANSWERED):
+            answers = self._answer(answerer, [one.retrieved for one in batch])
+            for (retrieved, searched), (context, answer, seconds) in zip(batch, answers, strict=True):
+                yield _answered(retrieved, context, answer, searched + seconds)
+
+    def _answer(self, answerer: Answerer, batch: Sequence[Retrieved]) -> list[tuple[Context, Answer, float]]:
+        began = time.monotonic()
+        contexts = [self._pipeline.context(retrieved) for retrieved in batch]
+        answers = answerer.answer_all([(r.question, context) for r, context in zip(batch, contexts, strict=True)])
+        each = (time.monotonic() - began) / len(batch)
+        return [
+            (context, answer, answer.usage.get("seconds", each))
+            for context, answer in zip(contexts, answers, strict=True)
+        ]
+
+
+class _Found(NamedTuple):
+    """What was found for a question, and its share of the time."""
+
+    retrieved: Retrieved
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A few questions, each with its passages and the summaries of their documents: no index is needed for the rest."""
+
+    questions: tuple[tuple[str, tuple[Hit, ...], Mapping[str, str]], ...]
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return f"{len(self.questions)} questions from {self.questions[0][0][:80]!r}"
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The work of one worker on a few questions: picklable, so that any engine can run it."""
+
+    config: Config
+
+    def __call__(self, selected: Selected) -> list[tuple[Context, Answer, float]]:
+        """Return for each question its context, its answer and the seconds it took."""
+        answerer = open_answerer(self.config)
+        tokens = counter_for(None)
+        done = []
+        for question, hits, summaries in selected.questions:
+            began = time.monotonic()
+            context = assemble(question, hits, summaries=summaries, budget=self.config.budget, tokens=tokens)
+            answer = answerer.answer(question, context)
+            done.append((context, answer, time.monotonic() - began))
+        return done
+
+
+def _batches(found: Iterable[_Found], size: int) -> Iterator[list[_Found]]:
+    waiting = iter(found)
+    while batch := list(islice(waiting, size)):
+        yield batch
+
+
+def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
+    passages = tuple(
+        Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
+        for hit in retrieved.ranked
+    )
+    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds)
+
+
+def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
+    found = _reply(retrieved, seconds=seconds)
+    if answer.error:
+        return replace(found, error=answer.error, usage=dict(answer.usage))
+    ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
+    return replace(found, answer=renumber(answer.text, ranks), usage=dict(answer.usage))
+
+
+def _rank(source: Source, ranked: Sequence[Hit]) -> int:
+    """Return the rank (from 1) of the passage that a source is, or was cut from."""
+    span = source.hit.chunk.span
+    for rank, hit in enumerate(ranked, 1):
+        own = hit.chunk.span
+        if hit.chunk.document == source.document and own.start <= span.start and span.end <= own.end:
+            return rank
+    return source.number
+
+
+def renumber(text: str, ranks: dict[int, int]) -> str:
+    """Return an answer whose citations are ranks: a source's own number skips passages that say the same."""
+    if all(number == rank for number, rank in ranks.items()):
+        return text
+    for citation in reversed(find_citations(text)):
+        written = text[citation.span.start : citation.span.end]
+        new = re.sub(r"\d+", lambda match: str(ranks.get(int(match[0]), int(match[0]))), written)
+        text = text[: citation.span.start] + new + text[citation.span.end :]
+    return text
+
+
+def _told(folder: Path, dataset: Dataset) -> Ingestion:
+    """Return what was told when the index was built, or what the index itself tells."""
+    try:
+        told = json.loads((folder / _TOLD).read_text(encoding="utf-8"))
+        return Ingestion(**{**told, "set_aside": tuple(told["set_aside"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        index = open_index(folder)
+        missing = tuple(f"{name}: not in the index" for name in sorted(dataset.files) if name not in index)
+        pages = sum(entry.pages or 0 for entry in index.documents)
+        return Ingestion(len(dataset.files), pages, chunks=len(index), set_aside=missing)
+
+
+def _without_folders(reason: str, dataset: Dataset) -> str:
+    """Return why a document was set aside, with its name and not where it lies on this machine."""
+    for name, path in dataset.files.items():
+        if str(path) in reason:
+            return reason.replace(str(path), name)
+    return reason

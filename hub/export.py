@@ -1,0 +1,98 @@
+"""A bundle in other people's formats: `python -m hub.export datasets_out/cuad --to beir --out beir/cuad`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pkgutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from hub import exports
+from hub.exports._source import Export, Format
+from schemas import __version__
+from schemas.errors import ToolkitError
+from storage.bundle import open_bundle
+from storage.place import Kind, placed
+
+RECORD = "export.json"
+"""What an export leaves out and why; and how one is known, so that --force replaces nothing else."""
+
+KIND = Kind("an export", lambda folder: (folder / RECORD).is_file())
+
+
+def format_names() -> list[str]:
+    """Return the names that `--to` takes."""
+    names = (module.name for module in pkgutil.iter_modules(exports.__path__))
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
+    """Write a bundle in the format of that name; `out` appears whole or not at all."""
+    if name not in format_names():
+        raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
+    form = cast(Format, import_module(f"{exports.__name__}.{name}"))
+    source = Export(open_bundle(root), texts)
+    with placed(out, force=force, kind=KIND) as folder:
+        form.write(source, folder)
+        record = {
+            "format": name,
+            "bundle": source.name,
+            "tool": f"exhibit-rag {__version__}",
+            "left_out": source.left_out,
+            "noted": source.noted,
+        }
+        text = json.dumps(record, ensure_ascii=False, indent=1)
+        (folder / RECORD).write_text(text + "\n", encoding="utf-8", newline="\n")
+    return source
+
+
+def _listing(folder: Path) -> list[str]:
+    """Return what lies in a folder; of a folder in it, how many files."""
+    return [
+        f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
+        for path in sorted(folder.iterdir())
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hub.export",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="A bundle in other people's formats.",
+        epilog="examples:\n"
+        "  python -m hub.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
+        "  python -m evidence.text datasets_out/cuad --out texts/cuad\n"
+        "  python -m hub.export datasets_out/cuad --to legalbenchrag --texts texts/cuad --out out/cuad-lbr",
+    )
+    parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
+    parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the files go")
+    parser.add_argument(
+        "--texts",
+        type=Path,
+        metavar="FOLDER",
+        help="the documents' texts, from python -m evidence.text; needed for PDFs by every format that holds texts",
+    )
+    parser.add_argument("--force", action="store_true", help="replace an earlier export")
+    options = parser.parse_args(argv)
+    try:
+        done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; nothing was written", file=sys.stderr)
+        return 130
+    print(f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}")
+    for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
+        for reason, found in reasons.items():
+            print(f"  {label}: {reason}: {len(found)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""LegalBench-RAG's own format: tests with character spans, and the texts that the spans count in."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from hub.exports._source import Export, Words
+from schemas.errors import BundleError
+from schemas.models import Gold
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write one benchmark per group of the bundle; a passage in several pieces becomes several snippets."""
+    gold = export.gold()
+    paths = _paths(export)
+    words: Words = {}
+    for filename, text in export.documents(words):
+        target = folder / "corpus" / paths[filename]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="")
+        if "\r" in text:
+            export.note("has carriage returns: read it without changing newlines, or the spans shift", paths[filename])
+    benchmarks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for question in export.bundle.questions:
+        if question.is_impossible:
+            export.leave_out("impossible question", question.id)
+            continue
+        cuts = export.cuts(question, gold[question.id], words)
+        if not cuts:
+            export.leave_out("question without a located passage", question.id)
+            continue
+        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in cuts]
+        benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
+    (folder / "benchmarks").mkdir()
+    for name, tests in benchmarks.items():
+        data = json.dumps({"tests": tests}, ensure_ascii=False, indent=1)
+        (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
+
+
+def _group(export: Export, line: Gold) -> str:
+    """Return the benchmark that a row belongs to: its group where the bundle has some, else the bundle itself."""
+    info = export.bundle.info
+    label = line.labels.get(info.groups) if info and info.groups else None
+    return str(label or export.name).replace("/", "_")
+
+
+def _paths(export: Export) -> dict[str, str]:
+    """Return each document's path below corpus/: in the folder of the first benchmark that uses it."""
+    homes: dict[str, str] = {}
+    for line in export.bundle.gold:
+        if line.filename is not None:
+            homes.setdefault(line.filename, _group(export, line))
+    paths: dict[str, str] = {}
+    for filename in sorted(export.bundle.files):
+        name = filename if filename.lower().endswith(".txt") else f"{filename}.txt"
+        paths[filename] = f"{homes.get(filename, export.name)}/{name}"
+        if len(name.encode("utf-8", "surrogatepass")) > 255:
+            raise BundleError(f"{filename}: with .txt at its end longer than the 255 bytes a file name may have")
+    if len(set(paths.values())) < len(paths):
+        twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
+        raise BundleError(f"two documents would both be corpus/{twice}; rename one of them")
+    return paths

@@ -1,0 +1,60 @@
+"""SQuAD 2.0: each document one paragraph, its questions below it, answers with their offsets."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from hub.exports._source import Cut, Export, Words
+from schemas.bundle import Question
+from schemas.models import Gold
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write one paragraph per document; a question on several documents stands under each, its id numbered."""
+    gold = export.gold()
+    words: Words = {}
+    texts = {filename: len(text) for filename, text in export.documents(words)}
+    asked: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for question in export.bundle.questions:
+        for filename, entry in _entries(export, question, gold[question.id], words):
+            asked[filename].append(entry)
+    with (folder / "squad.json").open("w", encoding="utf-8", newline="\n") as out:
+        separator = '{"version": "v2.0", "data": [\n'
+        # read again, a text at a time: a corpus need not fit into memory
+        for filename, text in export.documents({}):
+            paragraphs = [{"context": text, "qas": asked[filename]}]
+            out.write(separator + json.dumps({"title": filename, "paragraphs": paragraphs}, ensure_ascii=False))
+            separator = ",\n"
+        out.write("\n]}\n" if texts else '{"version": "v2.0", "data": []}\n')
+
+
+def _entries(export: Export, question: Question, lines: list[Gold], words: Words) -> list[tuple[str, dict[str, Any]]]:
+    """Return a question under each document that it is about."""
+    cuts = [] if question.is_impossible else export.cuts(question, lines, words)
+    about = dict.fromkeys(cut.filename for cut in cuts)
+    if question.is_impossible:
+        about = dict.fromkeys(line.filename for line in lines if line.filename)
+        if not about:
+            export.leave_out("impossible question that names no document", question.id)
+    elif not about:
+        export.leave_out("question without a located passage", question.id)
+    if len(about) > 1:
+        export.note("question on several documents, given under each", question.id)
+    return [
+        (filename, _entry(question, number if len(about) > 1 else 0, [c for c in cuts if c.filename == filename]))
+        for number, filename in enumerate(about, 1)
+    ]
+
+
+def _entry(question: Question, number: int, cuts: list[Cut]) -> dict[str, Any]:
+    # SQuAD holds several answers as equally right ones; the pieces of an interrupted passage come the same way
+    answers = [{"text": cut.text, "answer_start": cut.start} for cut in dict.fromkeys(cuts)]
+    return {
+        "id": f"{question.id}-{number}" if number else str(question.id),
+        "question": question.question,
+        "answers": answers,
+        "is_impossible": question.is_impossible,
+    }

@@ -1,0 +1,1 @@
+"""How legal text is made: words, sentences, headings, titles, parties, dates, references to law."""

@@ -1,0 +1,199 @@
+"""Citations in an answer: found, put right, tied to their claims, and checked against the sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from evidence import Span
+from law.figures import figures, missing_figures
+from law.sentences import CITATION, sentences
+from law.words import content_words
+
+OVERLAP = 0.4
+"""Share of a claim's content words that its sources must have.
+
+Words are a net for citations that are plainly wrong, not a proof. Measured as the bare share of words on 1,357
+hypotheses of ContractNLI, which lawyers worded freely: 80% reach it against 500 characters around their evidence; of
+500 characters at random, 58% from another contract and 54% from the same one stay below. What it does to the answers
+of a language model was not measured.
+"""
+
+_CITATION = re.compile(CITATION)
+_SINGLE = re.compile(r"\[\d{1,3}\]")
+_RANGE = re.compile(r"(\d+)\s*[-–—]\s*(\d+)")
+_LONGEST_RANGE = 30
+_PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
+"""What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]"."""
+_BULLET = re.compile(r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+", re.IGNORECASE)
+_MARKUP = re.compile(r"\*\*|__|^#+\s*")
+_GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
+
+
+class Citation(NamedTuple):
+    """A citation as it stands in a text."""
+
+    numbers: tuple[int, ...]
+    span: Span
+    well_formed: bool
+    """True for `[1]`; `[1, 2]` and `[1-3]` can be read, but are not what was asked for."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of an answer without its citations, and the numbers it cites."""
+
+    text: str
+    citations: tuple[int, ...] = ()
+    malformed: tuple[str, ...] = ()
+
+
+class Verdict(NamedTuple):
+    """What a check of citations found."""
+
+    citations: tuple[int, ...]
+    """Sources that are cited, exist and share the words and figures of the claim; in ascending order."""
+    unsupported: tuple[str, ...]
+    """Claims with no citation, or whose citations name no source or one that does not bear them out."""
+
+
+def find_citations(text: str) -> list[Citation]:
+    """Return every citation of a text in order; years and paragraphs of a judgment are none."""
+    return [
+        Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
+        for match in _CITATION.finditer(text)
+        if not _PINPOINT.search(text, max(0, match.start() - 60), match.start())
+    ]
+
+
+def normalise(text: str) -> str:
+    """Return the text with every citation in the form `[1][2]`."""
+    parts = []
+    end = 0
+    for citation in find_citations(text):
+        parts += [text[end : citation.span.start], "".join(f"[{number}]" for number in citation.numbers)]
+        end = citation.span.end
+    return "".join([*parts, text[end:]])
+
+
+def _numbers(citation: str) -> tuple[int, ...]:
+    """Return the numbers that a citation names, ranges filled in, each once."""
+
+    def fill(match: re.Match[str]) -> str:
+        low, high = sorted((int(match[1]), int(match[2])))
+        # nobody cites thirty sources at once: of such a range only the ends are believed
+        return " ".join(map(str, range(low, high + 1) if high - low < _LONGEST_RANGE else (low, high)))
+
+    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
+
+
+def claims_of(text: str) -> list[Claim]:
+    """Return the claims of an answer: its sentences, less headings, lead-ins and a bare Yes or No."""
+    claims: list[Claim] = []
+    for span in sentences(text):
+        raw = text[span.start : span.end]
+        found = find_citations(raw)
+        words = _plain(raw, found)
+        numbers = tuple(dict.fromkeys(number for citation in found for number in citation.numbers))
+        malformed = tuple(raw[c.span.start : c.span.end] for c in found if not c.well_formed)
+        if not content_words(words) and not figures(words).numbers:
+            if claims and numbers:  # "… two years.\n\n[1]", and "Yes. [1]" after a claim
+                last = claims[-1]
+                merged = tuple(dict.fromkeys(last.citations + numbers))
+                claims[-1] = Claim(last.text, merged, last.malformed + malformed)
+            elif words.strip(".") and numbers:  # "Yes [1]." alone: there is nothing to compare, but it is cited
+                claims.append(Claim(words, numbers, malformed))
+            continue
+        if not numbers and (words.endswith(":") or raw.startswith("#")):
+            continue
+        claims.append(Claim(words, numbers, malformed))
+    return claims
+
+
+def _plain(raw: str, found: Sequence[Citation]) -> str:
+    """Return a sentence without its citations, bullet and markup."""
+    for citation in reversed(found):
+        raw = raw[: citation.span.start] + raw[citation.span.end :]
+    return _GAPS.sub("", _MARKUP.sub("", _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw)).strip()
+
+
+# ---------------------------------------------------------------- checking
+
+
+class Source(Protocol):
+    """A numbered passage that an answer may cite."""
+
+    @property
+    def number(self) -> int:
+        """What the answer calls it."""
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+
+    @property
+    def section(self) -> str:
+        """The headings above it."""
+
+    @property
+    def document(self) -> str:
+        """The file it comes from."""
+
+    @property
+    def page(self) -> int | None:
+        """The page it begins on, where the document has pages."""
+
+
+class _Evidence(NamedTuple):
+    words: frozenset[str]
+    labels: frozenset[str]
+    """Words of the document's name, which all its passages share: neither for a claim nor against it."""
+    text: str
+
+
+def verify(claims: Sequence[Claim], sources: Sequence[Source], *, given: str = "") -> Verdict:
+    """Return the citations that hold and the claims that do not.
+
+    A claim holds when its sources together have at least `OVERLAP` of its content words and all its numbers and dates.
+    What the question (`given`) says already is neither for it nor against it.
+    """
+    evidence = {source.number: _evidence(source) for source in sources}
+    told = frozenset(content_words(given))
+    valid: set[int] = set()
+    unsupported = []
+    for claim in claims:
+        holding = _holding(claim, evidence, told, given)
+        valid.update(holding)
+        if not holding:
+            unsupported.append(claim.text)
+    return Verdict(tuple(sorted(valid)), tuple(unsupported))
+
+
+def _holding(claim: Claim, evidence: dict[int, _Evidence], told: frozenset[str], given: str) -> list[int]:
+    """Return the citations of a claim that bear it out, none when they do not suffice together."""
+    cited = [number for number in claim.citations if number in evidence]
+    words = frozenset(content_words(claim.text))
+    neutral = told.union(*(evidence[number].labels for number in cited))
+    own = words - neutral if len(words - neutral) > 1 else words
+    # two sources may each hold a part of the claim
+    holding = [n for n in cited if _share(own, evidence[n].words) >= OVERLAP / len(cited)]
+    together = frozenset[str]().union(*(evidence[number].words for number in holding))
+    if not holding or _share(own, together) < OVERLAP:
+        return []
+    said = figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
+    return [] if missing_figures(figures(claim.text), said) else holding
+
+
+def _share(words: frozenset[str], among: frozenset[str]) -> float:
+    return len(words & among) / len(words) if words else 1.0
+
+
+def _evidence(source: Source) -> _Evidence:
+    """Return what a source says, with the labels that the answerer saw above it."""
+    page = "" if source.page is None else f"page {source.page}"
+    text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
+    words = content_words(f"{source.text}\n\n{source.section}")
+    return _Evidence(frozenset(words), frozenset(content_words(Path(source.document).stem)), text)

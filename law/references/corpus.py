@@ -1,0 +1,143 @@
+"""What a corpus has of the law: what it says itself, and what it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from law.references.guides import name_guides
+from law.references.parse import references
+from law.references.reference import Kind, Path, Reference, same_source
+
+_TITLE = re.compile(
+    r"^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
+    r"(?P<number>\d{1,2}[ \xa0]?(?:[A-Z]{1,3}\d?)?)(?![\w.])\s*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_OPENING = 1500
+"""A guide says what it is on its first pages."""
+_NUMBER = r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*(?:[ \xa0]?[A-Z]{1,2}(?![A-Za-z.]))?"
+_LABEL = re.compile(
+    rf"^\s*(?:(?:Rule|Para(?:graph)?\.?|Section|Chapter)\s+)?(?P<number>{_NUMBER})(?=[\s.(]|[A-Z][a-z]|$)"
+)
+_ANNEXED = re.compile(r"^\s*(?P<sort>Annex|Appendix)\s+(?P<number>[A-Z]{1,2}|\d{1,2})\b", re.IGNORECASE)
+# exports glue lists together: "about -(a) documents used in court proceedings; and(b) the obligations"
+_PARAGRAPH = re.compile(
+    r"(?:^|(?<=[-–—;:,.)])|(?<=\band)|(?<=\bor)|(?<=[\dA-Z]))\s*\((\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5})\)"
+)
+
+
+class _Place(NamedTuple):
+    kind: Kind
+    source: str
+    part: str
+    """The Part whose rules these are, which their numbers begin with; empty elsewhere."""
+
+
+class ReferenceCorpus:
+    """References that occur in some texts, in any form; a rule that is there has its Part there, too."""
+
+    def __init__(self, found: Iterable[Reference]) -> None:
+        self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
+        for reference in found:
+            shortest = len(reference.path) if reference.kind == "case" else 0
+            for end in range(shortest, len(reference.path) + 1):
+                self._sources[reference.kind, reference.path[:end]].add(reference.source)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> ReferenceCorpus:
+        """Read each text once: its own rules, paragraphs and annexes, and all that it refers to."""
+        return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
+
+    def contains(self, reference: Reference) -> bool:
+        """Return whether a reference occurs, in full; only for a name cut short may the source be another's."""
+        sources = self._sources.get((reference.kind, reference.path), set())
+        if reference.source in sources:
+            return True
+        return any(same_source(reference.kind, reference.source, source) for source in sources)
+
+    def __len__(self) -> int:
+        """How many different places occur."""
+        return sum(map(len, self._sources.values()))
+
+
+def own_places(text: str) -> Iterator[Reference]:
+    """Yield what a text is itself: the rules of a Part, the paragraphs of a practice direction or a guide."""
+    place = _guide(text[:_OPENING])
+    is_guide = place is not None
+    base: Path = ()
+    inside: list[str] = []
+    for line in text.split("\n"):
+        titled = None if is_guide else _titled(line)
+        if titled:
+            place, base, inside = titled, (), []
+        if place is None:
+            continue
+        if titled:
+            yield Reference(place.kind, place.source, (place.part,) if place.part else ())
+            continue
+        base, inside, rest = _labelled(line, place, base, inside)
+        if not base:
+            continue
+        yield Reference(place.kind, place.source, base)
+        for label in _PARAGRAPH.findall(rest):
+            inside = _nested(inside, label.replace(" ", ""))
+            yield Reference(place.kind, place.source, (*base, *inside))
+
+
+def _guide(opening: str) -> _Place | None:
+    """Return the guide that a text is; a practice direction may name one, but has its own title first."""
+    guides = name_guides(opening)
+    if not guides or any(_titled(line) for line in opening[: guides[0].start].split("\n")):
+        return None
+    return _Place("guide", guides[0].name, "")
+
+
+def _titled(line: str) -> _Place | None:
+    """Return the Part or practice direction that a line is the title of; "Part 36 applies where …" is none."""
+    match = _TITLE.match(line) if len(line) < 200 else None
+    if match is None:
+        return None
+    rest = match["rest"]
+    if rest and not re.match(r"[-–—:]|[A-Z][A-Z]", rest) and not line.lstrip().startswith("Document:"):
+        return None
+    number = re.sub(r"\s", "", match["number"]).upper()
+    if match["sort"].lower().endswith("part"):
+        return _Place("rule", "CPR", number)
+    return _Place("direction", number, "")
+
+
+def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
+    """Return the number that a line begins with, or the last one, and the rest of the line."""
+    annexed = _ANNEXED.match(line) if place.kind != "rule" else None
+    if annexed:
+        return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
+    match = _LABEL.match(line)
+    parts = _parts(match["number"]) if match else ()
+    if match is None or (place.part and (parts[0] != place.part or (len(parts) < 2 and place.part != "11"))):
+        return base, inside, line
+    return parts, [], line[match.end() :]
+
+
+def _parts(number: str) -> Path:
+    plain = re.sub(r"\s", "", number)
+    return tuple(part for part in re.sub(r"^([A-Z])\.?", r"\1.", plain).split(".") if part)
+
+
+def _nested(inside: list[str], label: str) -> list[str]:
+    """Return where a paragraph stands after the last one: numbers hold letters, letters hold Roman numerals."""
+    ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
+    rank = _rank(label, inside)
+    kept = [part for part, own in zip(inside, ranks, strict=True) if own < rank]
+    return [*kept, label]
+
+
+def _rank(label: str, before: list[str]) -> int:
+    if label[0].isdigit():
+        return 0
+    letters = [part for part in before if part.isalpha()]
+    follows_h = bool(letters) and letters[-1] == "h" and label == "i"
+    roman = re.fullmatch(r"[ivx]+[a-z]?", label) and letters and not follows_h
+    return 2 if roman else 1

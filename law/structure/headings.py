@@ -1,0 +1,283 @@
+"""The headings of legal texts: numbered, lettered, worded ("ARTICLE IV"), shouted, and titles over a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from evidence import Document
+from law.structure.labels import Label, drop_stray, read_label
+from law.structure.lines import Line, is_entry, read_lines
+from law.structure.titles import FORMS, NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading, where it stands, and how high."""
+
+    start: int
+    end: int
+    """Where its words end and what it heads begins."""
+    label: str
+    title: str
+    style: str
+    """Headings of one style are counted together: `decimal 2` for 1.1, `(a)`, `article` …"""
+    value: tuple[int, ...]
+    """What it counts to, (4,) for IV and (2, 1) for 2.01."""
+    rank: float
+    """How high it stands where nothing else tells: 1 a schedule, 4 an article, 6 `1.`, 9 and more a clause."""
+    kind: str
+    sure: bool = True
+    """False for a number that is a heading only where it continues a count."""
+
+    @property
+    def text(self) -> str:
+        """The heading as one line."""
+        return f"{self.label} {self.title}".strip()
+
+
+def find_headings(document: Document) -> list[Heading]:
+    """Return the headings in order; entries of a table of contents and page furniture are none."""
+    lines = read_lines(document)
+    labels = [read_label(line) for line in lines]
+    drop_stray(labels)
+    found: list[Heading] = []
+    index = quiet = 0
+    while index < len(lines):
+        heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
+        if heading:
+            found.append(heading)
+            if heading.kind == "signature":
+                quiet = heading.start + _SIGNATURES
+        index += taken
+    return _mark_opening(_without_lists(_without_repeats(_without_empty(found, document.text))))
+
+
+_SIGNATURES = 3000
+"""Names and offices are shouted below a signature line: for so many characters no shout is a heading."""
+
+# ---------------------------------------------------------------- one heading
+
+_RECITALS = re.compile(
+    r"(?:(?:preliminary )?recitals?|w\s*i\s*t\s*n\s*e\s*s\s*s\s*e\s*t\s*h.{0,12}|background|preamble|premises)\W*"
+    r"(?:of .{0,40})?",
+    re.IGNORECASE,
+)
+_WHEREAS = re.compile(r"(?:WHEREAS\b|Whereas[,:\s])")
+_NOW = re.compile(r"(?:NOW,?\s+THEREFORE|Now,?\s+[Tt]herefore|IN\s+CONSIDERATION\s+OF)\b")
+_SIGNED = re.compile(
+    r"(?:IN WITNESS (?:WHEREOF|OF|HEREOF)|In [Ww]itness [Ww]hereof|ACCEPTED AND AGREED|AGREED AND ACCEPTED|"
+    r"(?:EXECUTED|SIGNED)\b.{0,30}\b(?:DEED|by)\b|SIGNATURE PAGES?\W*$|SIGNATURES\W*$)"
+)
+_DEFINITIONS = re.compile(
+    r"(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*",
+    re.IGNORECASE,
+)
+
+
+def _heading(
+    lines: Sequence[Line], labels: Sequence[Label | None], index: int, *, calm: bool
+) -> tuple[Heading | None, int]:
+    """Return the heading at a line, if there is one, and how many lines it takes."""
+    line, label = lines[index], labels[index]
+    if label is not None:
+        return _labelled(lines, labels, index, label)
+    if not line.fresh or is_entry(line.text):
+        return None, 1
+    fixed = _fixed(line)
+    if fixed or calm:
+        return fixed, 1
+    shouted, taken = _shouted(lines, labels, index)
+    if shouted or line.text.isupper():
+        return shouted, taken
+    return _titled(lines, labels, index)
+
+
+def _labelled(lines: Sequence[Line], labels: Sequence[Label | None], index: int, label: Label) -> tuple[Heading, int]:
+    line, taken = lines[index], 1
+    end = line.end - len(label.rest)
+    title, length = run_in(label.rest)
+    if title:
+        end += length
+    elif (
+        label.rest and label.rank < 9 and is_title(label.rest) and len(label.rest) <= 90 and _ends(lines, labels, index)
+    ):
+        title, end = label.rest, line.end
+        if (
+            title.split()[-1] in SMALL
+            and index + 1 < len(lines)
+            and labels[index + 1] is None
+            and len(lines[index + 1].text) < 60
+        ):
+            title, end, taken = f"{title} {lines[index + 1].text}", lines[index + 1].end, 2
+    elif not label.rest and index + 1 < len(lines) and labels[index + 1] is None and label.rank < 9:
+        after = lines[index + 1]
+        title, length = run_in(after.text)
+        if not title and is_title(after.text) and _ends(lines, labels, index + 1):
+            title, length = after.text, len(after.text)
+        if title:
+            end, taken = after.start + length, 2
+    kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
+    return (
+        Heading(
+            line.start,
+            max(end, line.start + 1),
+            label.text,
+            title.strip(" .:-–—"),
+            label.style,
+            label.value,
+            label.rank,
+            kind,
+            label.sure,
+        ),
+        taken,
+    )
+
+
+def _ends(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> bool:
+    """Return whether a line's end is the end of a paragraph, not the margin."""
+    return index + 1 == len(lines) or lines[index + 1].fresh or labels[index + 1] is not None
+
+
+def _fixed(line: Line) -> Heading | None:
+    """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
+    for pattern, kind, whole in (
+        (_RECITALS, "recitals", True),
+        (_WHEREAS, "recitals", False),
+        (_NOW, "agreement", False),
+        (_SIGNED, "signature", False),
+    ):
+        match = pattern.fullmatch(line.text) if whole else pattern.match(line.text)
+        if match:
+            title = " ".join(match.group().split()).strip(" :,.")
+            end = line.start + match.end()
+            return Heading(line.start, end, "", title, kind, (), 2.5 if kind == "signature" else 6, kind)
+    return None
+
+
+_MOST_SHOUTED = 3
+"""Four shouted lines are a disclaimer."""
+
+
+def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
+    end = index
+    while (
+        end < len(lines) and labels[end] is None and lines[end].text.isupper() and (end == index or not lines[end].gap)
+    ):
+        end += 1
+    if end - index > _MOST_SHOUTED:
+        return None, end - index
+    if end == index or not all(is_shout(line.text) for line in lines[index:end]):
+        return None, 1
+    title = " ".join(line.text for line in lines[index:end])
+    return None if is_prose(title) else _over(lines, labels, index, end, title, "shout"), end - index
+
+
+def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
+    """Return a title on its own line: over a number in any words, over a paragraph in title case only."""
+    line = lines[index]
+    after = lines[index + 1] if index + 1 < len(lines) else None
+    if (
+        after is None
+        or not is_title(line.text)
+        or line.text[-1] in ":?"
+        or NO_HEADING.fullmatch(line.text)
+        or FORMS.search(line.text)
+    ):
+        return None, 1
+    label = labels[index + 1]
+    if label is not None and label.style == "decimal" and not label.rest and (line.gap or line.before[-1:] in ".;:"):
+        # a rule of court: its title, and its number alone on the next line
+        heading = Heading(
+            line.start, after.end, label.text, line.text, label.style, label.value, label.rank, label.kind
+        )
+        return heading, 2
+    if label is not None:
+        over = label.style in COUNTED and (line.gap or line.before[-1:] in ".;:" or line.before == "")
+        return (_over(lines, labels, index, index + 1, line.text, "title"), 1) if over else (None, 1)
+    stands = is_title_case(line.text) and len(line.text) <= 60 and (line.gap or line.before[-1:] in ".;:")
+    if not stands or len(after.text) < 60 or not (after.text[0].isupper() or after.text[0] in '“"('):
+        return None, 1
+    return _over(lines, labels, index, index + 1, line.text, "title"), 1
+
+
+def _over(
+    lines: Sequence[Line], labels: Sequence[Label | None], first: int, end: int, title: str, style: str
+) -> Heading:
+    """Return a heading without a number: it stands just above the number that it is put over."""
+    label = labels[end] if end < len(labels) else None
+    rank = label.rank - 0.5 if label is not None and label.style in COUNTED else 6
+    kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
+    return Heading(lines[first].start, lines[end - 1].end, "", title.strip(" .:-–—"), style, (), rank, kind)
+
+
+# ---------------------------------------------------------------- all headings together
+
+COUNTED = frozenset({"1.", "A.", "decimal"})
+BARE = frozenset({"shout", "title"})
+_OPENING = 3000
+_DOCUMENT = re.compile(r"\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b", re.IGNORECASE)
+
+
+def _without_empty(found: Sequence[Heading], text: str) -> list[Heading]:
+    """Leave out titles that head nothing but the next title: cover pages are made of them."""
+    kept = []
+    for heading, after in zip_longest(found, found[1:]):
+        empty = after is not None and not text[heading.end : after.start].strip()
+        if not (empty and heading.style in BARE and after is not None and after.style in BARE):
+            kept.append(heading)
+    return kept
+
+
+def _without_repeats(found: Sequence[Heading]) -> list[Heading]:
+    """Leave out headings that come again later and hold nothing here: a table of contents without pages."""
+    last = {_key(heading): at for at, heading in enumerate(found)}
+    again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(found)]
+    kept = []
+    for at, heading in enumerate(found):
+        near = at + 1 < len(found) and found[at + 1].start - heading.start < 200
+        listed = again[at] and near and (again[at + 1] or (at > 0 and again[at - 1]))
+        if not listed:
+            kept.append(heading)
+    return kept
+
+
+def _without_lists(found: Sequence[Heading]) -> list[Heading]:
+    """Leave out what stands before the agreement proper but its name: lists of exhibits and of defined terms."""
+    body = next((at for at, heading in enumerate(found) if _begins(heading)), 0)
+    while body and found[body - 1].kind == "recitals":
+        body -= 1
+    first = next((at for at, heading in enumerate(found[:body]) if heading.style in BARE), body)
+    return [
+        heading
+        for at, heading in enumerate(found)
+        if at >= body or at == first or not (heading.kind in {"schedule", "recitals"} or heading.style in BARE)
+    ]
+
+
+def _begins(heading: Heading) -> bool:
+    """Return whether the agreement proper has begun: its first article, its words of agreement, its first number."""
+    return heading.kind == "agreement" or (
+        heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
+    )
+
+
+def _key(heading: Heading) -> str:
+    return re.sub(r"\W+", "", heading.text).casefold()
+
+
+def _mark_opening(found: Sequence[Heading]) -> list[Heading]:
+    """Say which headings are the document's own name: those before all others; and drop a filing's exhibit number."""
+    headings = list(found)
+    while headings and headings[0].kind == "schedule" and headings[0].start < 500 and len(headings[0].value) > 1:
+        del headings[0]
+    first = headings[0] if headings else None
+    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names(first)):
+        headings[0] = replace(first, kind="title")
+    return headings
+
+
+def _names(heading: Heading) -> bool:
+    return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None

@@ -1,0 +1,26 @@
+"""A document as a tree of sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evidence import Span
+
+
+@dataclass(frozen=True)
+class Section:
+    """A stretch of a document under a heading; the leaves of the tree tile the text."""
+
+    span: Span
+    heading: str = ""
+    kind: str = "section"
+    """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
+    level: int = 0
+    children: tuple[Section, ...] = ()
+
+    def walk(self) -> Iterator[Section]:
+        """Yield this section and all below it, in reading order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()

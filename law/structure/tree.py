@@ -1,0 +1,178 @@
+"""A document as a tree of sections: articles, sections, clauses, recitals, schedules; the leaves tile the text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from evidence import Document, Span
+from law.structure.headings import BARE, COUNTED, Heading, find_headings
+from law.structure.labels import roman
+from law.structure.section import Section
+
+_DEEPEST = 9
+_LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
+"""Styles of lists: which of them stands above which is for each document to say."""
+_CLOSED = frozenset({"title", "agreement", "signature"})
+"""Parts under which no numbered section stands."""
+_GAP = 3
+"""So many numbers may be missing from a count: text files lose some."""
+
+
+def read_structure(document: Document) -> Section:
+    """Return the tree of sections; the root is the whole text, and the leaves tile it."""
+    root = _Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
+    stack = [root]
+    headings = find_headings(document)
+    for at, heading in enumerate(headings):
+        ahead = headings[at + 1] if at + 1 < len(headings) else None
+        node = _place(stack, _as_roman(stack, heading, ahead))
+        if node is not None:
+            stack[-1].children.append(node)
+            stack.append(node)
+    return _section(root, 0, len(document.text), document.text)
+
+
+def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
+    """Return the headings above a span, outermost first: of each level the section that holds most of it."""
+    headings, section = [], root
+    while section.children:
+        child = _holder(section.children, span)
+        if child is None:
+            break
+        if child.heading:
+            headings.append(cut(child.heading, 60))
+        section = child
+    if len(" > ".join(headings)) > limit and len(headings) > 2:
+        headings = [headings[0], "…", headings[-1]]
+    return cut(" > ".join(headings), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text cut at a word so that it, with the mark of the cut, keeps to a limit."""
+    if len(text) <= limit:
+        return text
+    whole = text[:limit]
+    at = whole.rfind(" ", 0, limit)
+    return whole[: at if at > limit // 2 else limit - 1].rstrip(" ,;:-–—>") + "…"
+
+
+def _holder(children: Sequence[Section], span: Span) -> Section | None:
+    """Return the child that holds more than half of a span."""
+    middle = (span.start + max(span.end - 1, span.start)) // 2
+    at = bisect_right(children, middle, key=lambda child: child.span.start) - 1
+    if at < 0:
+        return None
+    child = children[at]
+    overlap = min(span.end, child.span.end) - max(span.start, child.span.start)
+    return child if 2 * overlap > span.end - span.start or span.start == span.end else None
+
+
+# ---------------------------------------------------------------- nesting
+
+
+@dataclass
+class _Node:
+    heading: Heading
+    rank: float
+    level: int
+    children: list[_Node] = field(default_factory=list)
+
+
+def _place(stack: list[_Node], heading: Heading) -> _Node | None:
+    """Close what a heading ends, and return its node; None when it turns out to be no heading."""
+    if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
+        return None  # each WHEREAS after the first goes on with them
+    if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
+        return None
+    if heading.style in _LISTS:
+        return _place_in_list(stack, heading)
+    if heading.style == "decimal" and not _goes_on(stack, heading):
+        return None
+    return _place_by_rank(stack, heading, heading.rank)
+
+
+def _place_in_list(stack: list[_Node], heading: Heading) -> _Node | None:
+    for at in range(len(stack) - 1, 0, -1):
+        node = stack[at]
+        if node.heading.style == heading.style and 0 < heading.value[0] - node.heading.value[0] <= (
+            1 if at < len(stack) - 1 and not heading.sure else _GAP
+        ):
+            del stack[at:]
+            return _Node(heading, node.rank, node.level)
+    if heading.value[0] != 1:
+        if not heading.sure:
+            return None
+        return _place_by_rank(stack, heading, heading.rank)
+    while len(stack) > 1 and not _may_hold(stack[-1].heading, heading):
+        stack.pop()
+    top = stack[-1]
+    if top.level >= _DEEPEST:
+        top = stack[-2]
+        stack.pop()
+    return _Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
+
+
+def _place_by_rank(stack: list[_Node], heading: Heading, rank: float) -> _Node:
+    while len(stack) > 1 and (
+        stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _DEEPEST
+    ):
+        stack.pop()
+    return _Node(heading, rank, stack[-1].level + 1)
+
+
+def _may_hold(top: Heading, heading: Heading) -> bool:
+    if top.kind in _CLOSED:
+        return False
+    if top.style in BARE and heading.style in COUNTED:
+        return top.rank < heading.rank  # put right over it
+    return not (top.kind == "recitals" and heading.style == "1.")
+
+
+def _goes_on(stack: list[_Node], heading: Heading) -> bool:
+    """Return whether a number such as 4.2 continues the count, or begins one; a stray 3.5 does neither."""
+    last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
+    if last is None:
+        major = next(
+            (node.heading.value for node in reversed(stack) if node.heading.style in {"1.", "article", "part"}), None
+        )
+        return heading.sure or major is None or major[0] == heading.value[0]
+    if heading.value[0] == 1 and heading.value[1:2] <= (1,):
+        return True
+    return heading.value > last and heading.value[0] - last[0] <= (_GAP if heading.sure else 1)
+
+
+def _as_roman(stack: Sequence[_Node], heading: Heading, ahead: Heading | None) -> Heading:
+    """Return a lettered heading counted in Roman numbers where its neighbours are."""
+    style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
+    number = re.sub(r"[^a-z]", "", heading.label.lower())
+    value = roman(number)
+    if style is None or not value:
+        return heading
+    counted = replace(heading, style=style, value=(value,))
+    for node in reversed(stack):
+        if node.heading.style == style and node.heading.value[0] + 1 == value:
+            return counted
+        if node.heading.style == heading.style and node.heading.value[0] + 1 == heading.value[0]:
+            follows = ahead is not None and ahead.style == heading.style and re.sub(r"[^a-z]", "", ahead.label.lower())
+            return counted if value == 1 and follows == "ii" else heading
+    return counted if value == 1 or len(number) > 1 else heading
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def _section(node: _Node, start: int, end: int, text: str) -> Section:
+    """Return a node as a section from `start`; what stands before its first child is a leaf of its own."""
+    starts = [child.heading.start for child in node.children]
+    children: list[Section] = []
+    if starts:
+        if text[max(node.heading.end, start) : starts[0]].strip():
+            children.append(Section(Span(start, starts[0]), "", "opening", node.level + 1))
+        else:
+            starts[0] = start  # a heading alone is no leaf: it goes with what it heads
+        bounds = [*starts, end]
+        children += [_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
+    return Section(Span(start, end), node.heading.text, node.heading.kind, node.level, tuple(children))

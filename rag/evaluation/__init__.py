@@ -1,1 +1,0 @@
-"""An evaluation: datasets to cases, questions asked, answers measured, results written."""

@@ -1,0 +1,95 @@
+"""Bundles where they are: in a folder, or at a URL with the small files in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, read_gold, read_info, read_questions
+from schemas.errors import BundleError
+from schemas.models import BundleInfo, Gold
+from schemas.validate import sha256_of as digest_of
+from storage.locations import Location, Remote, fetched, origin_of
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A folder with `corpus/` and `train.json`, and whatever else of a bundle is there."""
+
+    root: Path
+    questions: tuple[Question, ...]
+    files: dict[str, Location]
+    gold: tuple[Gold, ...] = ()
+    info: BundleInfo | None = None
+    labels: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Where it is, as its user knows it: a path, or the URL that its corpus is at."""
+        return str(origin_of(self.root) or self.root)
+
+
+def open_bundle(root: Path) -> Bundle:
+    """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
+    problems: list[str] = []
+    questions: tuple[Question, ...] = ()
+    files: dict[str, Location] = {}
+    if not root.is_dir():
+        raise BundleError(f"{root}: no such folder")
+    try:
+        questions = read_questions(root / TRAIN)
+    except BundleError as error:
+        problems.append(str(error))
+    try:
+        files = corpus_files(root)
+    except BundleError as error:
+        problems.append(str(error))
+    gold: tuple[Gold, ...] = ()
+    info = None
+    try:
+        gold = tuple(read_gold(root / GOLD)) if (root / GOLD).is_file() else ()
+        info = read_info(root / INFO) if (root / INFO).is_file() else None
+    except BundleError as error:
+        problems.append(str(error))
+    if problems:
+        raise BundleError("\n".join(problems))
+    labels = {line.id: dict(line.labels) for line in reversed(gold)}
+    return Bundle(root, questions, files, gold, info, labels)
+
+
+def corpus_files(root: Path) -> dict[str, Location]:
+    """Return basename -> path of every file under `corpus/`; two files with one basename are an error."""
+    origin = origin_of(root)
+    corpus = root / CORPUS if origin is None else origin / CORPUS
+    files: dict[str, Location] = {}
+    twice = []
+    for path in _local_files(root / CORPUS) if origin is None else _remote_files(root, origin):
+        if path.name in files:
+            twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
+        files.setdefault(path.name, path)
+    if twice:
+        raise BundleError("\n".join(twice))
+    return files
+
+
+def _local_files(corpus: Path) -> Iterator[Location]:
+    if not corpus.is_dir():
+        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
+    yield from sorted(p for p in corpus.rglob("*") if p.is_file())
+
+
+def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
+    """Yield the documents of a bundle whose small files alone are here, with what each must hash to."""
+    for name, entry in sorted(read_info(root / INFO).files.items()):
+        if name.startswith(f"{CORPUS}/"):
+            yield Remote((origin / name).url, entry.sha256, entry.bytes)
+
+
+def sha256_of(path: Location) -> str:
+    """Return the file's sha256 in hexadecimal; a remote file's is the recorded one, which every read is checked by."""
+    if isinstance(path, Remote) and path.sha256 is not None:
+        return path.sha256
+    with fetched(path) as here:
+        return digest_of(here)

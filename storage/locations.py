@@ -1,0 +1,262 @@
+"""Files here or elsewhere: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`).
+
+with fetched(file) as path:  # a remote file is on this machine, checked, for as long as it is read
+    read(path)
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from threading import RLock
+from typing import Any, NamedTuple
+
+from schemas.bundle import ORIGIN
+from schemas.errors import DocumentError
+from storage._filesystems import StorageError, explained, filesystem
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
+_MARKS = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
+"""What stores call the value that changes with an object's content, the best first."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file or a folder at a URL; small enough to be sent to any worker, which opens it itself."""
+
+    url: str
+    sha256: str | None = None
+    bytes: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the URL."""
+        return self.url.rstrip("/").rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The name's ending, as a path has it."""
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def scheme(self) -> str:
+        """What stands before `://`."""
+        return self.url.partition("://")[0].lower()
+
+    @property
+    def key(self) -> str:
+        """What stands behind `://`, as the store's client takes it."""
+        return self.url.partition("://")[2].rstrip("/")
+
+    def __truediv__(self, name: str) -> Remote:
+        """Return a file in this folder."""
+        return Remote(f"{self.url.rstrip('/')}/{name}")
+
+    def __str__(self) -> str:
+        """Return the URL, never with a password."""
+        return _PASSWORD.sub("", self.url)
+
+
+Location = Path | Remote
+
+
+class Listed(NamedTuple):
+    """What a store tells of a file without sending it."""
+
+    bytes: int
+    mark: str
+    """Changes with the content; empty where a store has no such thing."""
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL rather than a path."""
+    return _SCHEME.match(text) is not None
+
+
+def parse_location(text: str) -> Location:
+    """Return where a path or a URL leads; `file://` is a path like any other."""
+    if not is_url(text):
+        return Path(text)
+    scheme, _, rest = text.partition("://")
+    return Path(rest) if scheme.lower() in {"file", "local"} else Remote(text)
+
+
+def origin_of(folder: Path) -> Remote | None:
+    """Return where the corpus of a folder of the cache is; None for a folder that holds its own."""
+    try:
+        return Remote(json.loads((folder / ORIGIN).read_text(encoding="utf-8"))["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+# ---------------------------------------------------------------- what is there
+
+
+def opened(remote: Remote) -> Any:
+    """Return the store's client for a URL; raise when its package is missing or the URL holds a password."""
+    if _PASSWORD.search(remote.url):
+        raise StorageError(f"{remote}: a password in a URL ends up in logs; give it in the environment instead")
+    return filesystem(remote.scheme)
+
+
+def list_files(folder: Remote) -> dict[str, Listed]:
+    """Return every file below a folder by its name in it, in order; nothing where there is no such folder."""
+    client = opened(folder)
+    with explained(str(folder)):
+        client.invalidate_cache()
+        try:
+            found = client.find(folder.key, detail=True)
+        except FileNotFoundError:
+            return {}
+    base = client._strip_protocol(folder.key).rstrip("/") + "/"
+    named = {path.removeprefix(base): told for path, told in found.items() if path.startswith(base)}
+    # a console makes "folders" as empty objects whose names end in a slash
+    return {name: _listed(told) for name, told in sorted(named.items()) if name and not name.endswith("/")}
+
+
+def list_file(file: Remote) -> Listed | None:
+    """Return what a store tells of a file; None where there is none."""
+    client = opened(file)
+    with explained(str(file)):
+        client.invalidate_cache()
+        try:
+            told = client.info(file.key)
+        except FileNotFoundError:
+            return None
+    return _listed(told) if told.get("type") == "file" else None
+
+
+def _listed(told: dict[str, Any]) -> Listed:
+    mark = next((told[name] for name in _MARKS if told.get(name)), "")
+    # some clients tell the same moment as a date here and as a number there
+    return Listed(int(told.get("size") or 0), str(mark.timestamp() if isinstance(mark, datetime) else mark))
+
+
+def expand(pattern: Remote) -> list[Remote]:
+    """Return the folders that a URL with `*` in it matches, in order; a URL without is itself."""
+    if not glob.has_magic(pattern.key):
+        return [pattern]
+    client = opened(pattern)
+    with explained(str(pattern)):
+        client.invalidate_cache()
+        found = client.glob(pattern.key, detail=True)
+    folders = sorted(path.strip("/") for path, told in found.items() if told.get("type") == "directory")
+    return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
+
+
+# ---------------------------------------------------------------- a file at hand
+
+
+def fetch(file: Remote, path: Path) -> str:
+    """Write a remote file to a path and return its sha256; raise when it is missing or not what was recorded."""
+    client = opened(file)
+    with explained(str(file)):
+        try:
+            client.get_file(file.key, str(path))
+        except FileNotFoundError:
+            raise DocumentError(f"{file}: no such file, or no such bucket") from None
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    if file.sha256 not in (None, digest):
+        raise DocumentError(f"{file}: the content is not what bundle.json records (sha256 differs)")
+    return digest
+
+
+def read_start(file: Location, size: int) -> bytes:
+    """Return a file's first bytes; of a remote file no more are sent."""
+    if isinstance(file, Path):
+        with file.open("rb") as content:
+            return content.read(size)
+    client = opened(file)
+    with explained(str(file)):
+        start: bytes = client.cat_file(file.key, start=0, end=size) if file.bytes != 0 else b""
+    return start
+
+
+@contextmanager
+def fetched(file: Location) -> Iterator[Path]:
+    """Yield a path that has the file's content; a remote file is fetched, and removed when nobody reads it any more."""
+    if isinstance(file, Path):
+        yield file
+        return
+    path = _SHELF.take(file)
+    try:
+        yield path
+    except DocumentError as error:
+        # the reader knows the file by a path that is about to vanish; the cause decides whether it is tried again
+        raise DocumentError(str(error).replace(str(path), str(file))) from error.__cause__
+    finally:
+        _SHELF.give_back(file)
+
+
+@contextmanager
+def keeping(*, files: int = 8) -> Iterator[None]:
+    """Keep the last few remote files at hand within the block: a page is drawn in several steps."""
+    _SHELF.keep(files)
+    try:
+        yield
+    finally:
+        _SHELF.keep(0)
+
+
+class _Held:
+    """A remote file that is on this machine, and how many are reading it."""
+
+    def __init__(self, file: Remote) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="exhibit-"))
+        self.path = self.folder / file.name  # readers go by the ending, and a document is called by its name
+        self.readers = 0
+
+
+class _Shelf:
+    """The remote files that this process has at hand."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._held: dict[Remote, _Held] = {}
+        self._kept = 0
+
+    def take(self, file: Remote) -> Path:
+        """Return a file's path, fetched where it is not at hand."""
+        with self._lock:
+            held = self._held.pop(file, None)
+            if held is None:
+                held = _Held(file)
+                try:
+                    fetch(file, held.path)
+                except BaseException:
+                    shutil.rmtree(held.folder, ignore_errors=True)
+                    raise
+            held.readers += 1
+            self._held[file] = held  # the last in order is the one used last
+            return held.path
+
+    def give_back(self, file: Remote) -> None:
+        """Let go of a file."""
+        with self._lock:
+            self._held[file].readers -= 1
+            self._trim()
+
+    def keep(self, files: int) -> None:
+        """Keep so many files that nobody reads."""
+        with self._lock:
+            self._kept = files
+            self._trim()
+
+    def _trim(self) -> None:
+        unread = [file for file, held in self._held.items() if not held.readers]
+        for file in unread[: max(len(unread) - self._kept, 0)]:
+            shutil.rmtree(self._held.pop(file).folder, ignore_errors=True)
+
+
+_SHELF = _Shelf()

@@ -1,0 +1,214 @@
+"""A bundle into an object store, which has no rename: what makes it whole is that bundle.json goes there last.
+
+with opened_out(parse_location("s3://bucket/bundles/cuad"), force=False) as out:
+    write(out.folder)        # files may be sent before the end: out.send("corpus/a.pdf")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from schemas.bundle import INFO, PARTIAL
+from schemas.errors import BundleError
+from schemas.models import FileEntry
+from storage._filesystems import StorageError, explained
+from storage.bundle import sha256_of
+from storage.cache import cache_folder
+from storage.locations import Listed, Location, Remote, list_file, list_files, opened
+from storage.place import check_free, locked, placed
+
+_AT_ONCE = 8
+
+
+class Sent(NamedTuple):
+    """A file that a store has, and what the store calls its content."""
+
+    sha256: str
+    bytes: int
+    mark: str
+
+
+class Progress(Protocol):
+    """Shows how far a loop is, as `engine.track` does."""
+
+    def __call__(self, items: Iterable[Any], *, total: int | None, label: str, unit: str) -> Iterator[Any]:
+        """Yield the items."""
+
+
+def send(path: Path, to: Remote, known: Sent | None = None) -> Sent:
+    """Upload a file, unless the store is known to have it already."""
+    digest, size = sha256_of(path), path.stat().st_size
+    if known is not None and (known.sha256, known.bytes) == (digest, size):
+        return known
+    with explained(str(to)):
+        opened(to).put_file(str(path), to.key)
+    listed = list_file(to)
+    if listed is None or listed.bytes != size:
+        raise StorageError(f"{to}: did not arrive whole; run the same command again")
+    return Sent(digest, size, listed.mark)
+
+
+class Out:
+    """Where a bundle is written: a folder of this machine, which for a URL is emptied into the store."""
+
+    def __init__(self, folder: Path, remote: Remote | None = None) -> None:
+        self.folder, self.remote = folder, remote
+        self.sent: dict[str, Sent] = {}
+        """What is in the store and no longer here, by its name in the bundle."""
+        self.known: dict[str, Sent] = {}
+        """What a run that was stopped has sent, and the store still has."""
+
+    @property
+    def entries(self) -> dict[str, FileEntry]:
+        """What was sent, as bundle.json records it."""
+        return {name: FileEntry(sha256=sent.sha256, bytes=sent.bytes) for name, sent in self.sent.items()}
+
+    def file(self, name: str) -> Location:
+        """Return where a file of the bundle is now."""
+        sent = self.sent.get(name)
+        if sent is None or self.remote is None:
+            return self.folder / name
+        return Remote((self.remote / name).url, sent.sha256, sent.bytes)
+
+    def send(self, path: Path) -> None:
+        """Send a finished file of the folder and remove it here; nothing is done where the bundle stays here."""
+        if self.remote is not None:
+            name = path.relative_to(self.folder).as_posix()
+            self.record(name, send(path, self.remote / name, self.known.get(name)))
+            path.unlink()
+
+    def record(self, name: str, sent: Sent) -> None:
+        """Remember what a worker has sent, also for a run that goes on with this one."""
+        self.sent[name] = sent
+        with self._journal.open("a", encoding="utf-8") as out:
+            out.write(json.dumps([name, *sent]) + "\n")
+
+    def recall(self, there: dict[str, Listed]) -> None:
+        """Learn what a run that was stopped has sent; what was changed in the store since then is sent again."""
+        lines = self._journal.read_text(encoding="utf-8").split("\n") if self._journal.is_file() else []
+        for line in lines:
+            try:
+                name, *values = json.loads(line)
+                sent = Sent(*values)
+            except (ValueError, TypeError):
+                continue  # cut off by the kill
+            if name in there and (sent.bytes, sent.mark) == there[name] and sent.mark:
+                self.known[name] = sent
+
+    @property
+    def _journal(self) -> Path:
+        return self.folder.with_name("sent.jsonl")
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+def check_out(out: Location, *, force: bool) -> None:
+    """Refuse to overwrite, and refuse even with --force what is no bundle."""
+    if isinstance(out, Path):
+        check_free(out, force=force)
+        return
+    if out.scheme == "hf":
+        raise BundleError(f"{out}: a bundle goes to the Hub with python -m hub.publish")
+    _check_there(out, list_files(out), force=force)
+
+
+def _check_there(out: Remote, there: dict[str, Listed], *, force: bool) -> None:
+    if INFO in there and not force:
+        raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
+    if there and INFO not in there and PARTIAL not in there:
+        raise BundleError(f"{out}: holds something else than a bundle and will not be replaced; choose another --out")
+
+
+@contextmanager
+def opened_out(out: Location, *, force: bool, progress: Progress | None = None) -> Iterator[Out]:
+    """Yield where to write a bundle; when the block ends without error it is at `out`, whole."""
+    if isinstance(out, Path):
+        with placed(out, force=force) as folder:
+            yield Out(folder)
+        return
+    digest = hashlib.sha256(out.url.rstrip("/").encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    work = cache_folder() / "outgoing" / digest
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work, busy=f"{out}: another run is writing it now; wait for it to end"):
+        folder = work / "bundle"
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+        folder.mkdir()
+        try:
+            target = Out(folder, out)
+            token = _begin(target, force=force)
+            yield target
+            _finish(target, token, progress or _unseen)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _unseen(items: Iterable[Any], *, total: int | None, label: str, unit: str) -> Iterator[Any]:  # noqa: ARG001
+    yield from items
+
+
+def _begin(out: Out, *, force: bool) -> bytes:
+    """Take the place: from here on there is no bundle, only one that is being written."""
+    remote = _remote(out)
+    there = list_files(remote)
+    _check_there(remote, there, force=force)
+    out.recall(there)
+    token = secrets.token_hex(16).encode()
+    client = opened(remote)
+    with explained(str(remote)):
+        client.pipe_file((remote / PARTIAL).key, token)
+        if INFO in there:
+            client.rm_file((remote / INFO).key)
+    return token
+
+
+def _finish(out: Out, token: bytes, progress: Progress) -> None:
+    """Send what is still here, remove what an earlier bundle left, look whether all is there; bundle.json is last."""
+    remote = _remote(out)
+    left = sorted(path for path in out.folder.rglob("*") if path.is_file() and path != out.folder / INFO)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # one by one out of the pool, so that the journal has a single writer
+        work = pool.map(lambda path: _sent(out, path), left)
+        for name, sent in progress(work, total=len(left), label="upload", unit="file"):
+            out.record(name, sent)
+    client = opened(remote)
+    stale = [name for name in list_files(remote) if name not in out.sent and name != PARTIAL]
+    with explained(str(remote)):
+        for name in progress(stale, total=len(stale), label="remove", unit="file"):
+            client.rm_file((remote / name).key)
+    _check_arrived(out, token)
+    send(out.folder / INFO, remote / INFO)
+    with explained(str(remote)):
+        client.rm_file((remote / PARTIAL).key)
+
+
+def _sent(out: Out, path: Path) -> tuple[str, Sent]:
+    name = path.relative_to(out.folder).as_posix()
+    return name, send(path, _remote(out) / name, out.known.get(name))
+
+
+def _check_arrived(out: Out, token: bytes) -> None:
+    """Raise where somebody else wrote to the same place meanwhile."""
+    remote = _remote(out)
+    there = list_files(remote)
+    with explained(str(remote)):
+        alone = PARTIAL in there and opened(remote).cat_file((remote / PARTIAL).key) == token
+    changed = [name for name, sent in out.sent.items() if there.get(name) != (sent.bytes, sent.mark)]
+    if changed or not alone:
+        what = f": {changed[0]} is not what was sent" if changed else ""
+        raise StorageError(f"{remote}: another run writes to the same place{what}; run again when it has ended")
+
+
+def _remote(out: Out) -> Remote:
+    if out.remote is None:
+        raise TypeError("a bundle that stays on this machine has no store")
+    return out.remote

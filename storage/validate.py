@@ -1,0 +1,77 @@
+"""Validates bundles wherever they are: `python -m schemas.validate datasets_out/* s3://bucket/cuad`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from schemas.errors import BundleError, ToolkitError
+from schemas.models import FileEntry
+from schemas.validate import Problem, validate
+from storage.bundle import open_bundle, sha256_of
+from storage.locations import Location, Remote, list_files, parse_location
+from storage.mirror import mirrored
+
+
+def validate_at(root: Location) -> list[Problem]:
+    """Return every broken promise of a bundle in a folder or at a URL, empty when sound."""
+    if isinstance(root, Remote):
+        return validate(mirrored(root), elsewhere=_elsewhere(root))
+    return validate(root)
+
+
+def _elsewhere(root: Remote) -> dict[str, FileEntry]:
+    """Return what a store has of a bundle, each file fetched, hashed and removed again."""
+    found = list_files(root)
+    return {
+        name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
+        for name, listed in found.items()
+        if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
+    }
+
+
+def _minimal(root: Location) -> list[Problem]:
+    """Return what keeps the evaluator from reading a folder: far less is asked than of a bundle."""
+    try:
+        open_bundle(mirrored(root))
+    except BundleError as error:
+        return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
+    return []
+
+
+def _halves(line: str) -> tuple[str, str, str]:
+    return line.partition(": ")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Validate each folder; exit 1 when any promise is broken."""
+    parser = argparse.ArgumentParser(
+        prog="python -m schemas.validate",
+        description="Checks bundles against their contract and prints every broken promise.",
+        epilog="example: python -m schemas.validate datasets_out/*",
+    )
+    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    parser.add_argument(
+        "--minimal",
+        action="store_true",
+        help="only what evaluate_rag.py needs: corpus/ and a train.json in any accepted shape",
+    )
+    arguments = parser.parse_args(argv)
+    broken = 0
+    for root in arguments.bundles:
+        try:
+            problems = _minimal(root) if arguments.minimal else validate_at(root)
+        except ToolkitError as error:
+            print(f"error: {error}", file=sys.stderr)
+            broken += 1
+            continue
+        for problem in problems:
+            print(f"{root}: {problem}")
+        print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")
+        broken += len(problems)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

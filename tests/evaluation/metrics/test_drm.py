@@ -1,0 +1,41 @@
+"""Document-level retrieval mismatch, by hand."""
+
+from __future__ import annotations
+
+from evaluation.metrics import Options, drm
+from evaluation.statistics import macro, pooled
+from tests.evaluation.metrics.build import at, case, gold, quote
+
+OPTIONS = Options(ks=(1, 2, 4))
+LEASE = gold((0, 9))
+
+
+def ranking(files):
+    return [at(0, 9, f"{file}.pdf") for file in files.split()]
+
+
+ROWS = [
+    case([LEASE], ranking("lease nda nda lease")),
+    case([LEASE], ranking("nda lease")),
+    case([LEASE, quote("rent", "nda.pdf")], ranking("lease nda will will")),
+    case([quote("", "lease.pdf")], [at(0, 9), "words from nowhere"]),
+    case([LEASE], []),
+    case([quote("rent", None)], ranking("lease")),
+    case([LEASE], ranking("lease"), error="no reply"),
+]
+
+
+def test_by_hand():
+    assert drm.measure(ROWS, OPTIONS) == {
+        "drm@1": [0, 1, 0, 0, None, None, None],
+        "drm@2": [0.5, 0.5, 0, 0.5, None, None, None],
+        "drm@4": [0.5, 0.5, 0.5, 0.5, None, None, None],
+    }
+
+
+def test_pooled_counts_passages_and_macro_documents():
+    assert drm.pooled(ROWS, OPTIONS) == {"drm@1": 1 / 4, "drm@2": 3 / 8, "drm@4": 6 / 12}
+    assert drm.pooled([], OPTIONS)["drm@1"] is None
+    counted = drm.mismatches(ROWS, OPTIONS)["drm@2"]
+    assert pooled([m and m.wrong for m in counted], [m and m.passages for m in counted]) == 3 / 8
+    assert macro(drm.measure(ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25

@@ -1,0 +1,85 @@
+"""Exact match, span F1 and answer F1, by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.metrics import Options, answer_f1, exact_match, span_f1
+from evaluation.metrics._words import multiset_f1, set_f1
+from tests.evaluation.metrics.build import case, quote
+
+
+@pytest.mark.parametrize(
+    ("passages", "golds", "mended", "seed"),
+    [
+        (["The rent is £900."], ["The rent is £900."], 1, 1),
+        (["  the RENT is £900.\n"], ["The rent is £900."], 1, 1),
+        (["The rent is £900"], ["The  rent is “£900”."], 1, 0),
+        (["The rent is £900."], ["The fee", "The rent is £900."], 1, 1),
+        (["x", "The rent is £900."], ["The rent is £900."], 0, 0),
+        (["The rent is £900 a month."], ["The rent is £900."], 0, 0),
+        (["***"], ["---"], 0, 0),
+        ([], ["The rent is £900."], 0, 0),
+        (["The rent is £900."], [""], None, None),
+    ],
+)
+def test_exact_match_of_the_top_passage(passages, golds, mended, seed):
+    row = case(map(quote, golds), passages)
+    assert exact_match.measure([row], Options())["exact_match"] == [mended]
+    assert exact_match.measure([row], Options(parity="seed"))["exact_match"] == [seed]
+
+
+@pytest.mark.parametrize(
+    ("passages", "golds", "expected"),
+    [
+        (["The rent is £900."], ["the rent is £900"], 1),
+        # sets: {the, rent, is, 900} and {rent, 900, rent…}: 2 of 4 and 2 of 2
+        (["The rent is £900."], ["rent 900 rent rent"], 2 * 2 / (4 + 2)),
+        (["non-exclusive licence"], ["exclusive licence"], 2 * 2 / (3 + 2)),
+        (["The rent"], ["The fee", "The rent is due", "x"], 2 * 2 / (2 + 4)),
+        (["x", "The rent"], ["The rent"], 0),
+        (["***"], ["The rent"], 0),
+        ([], ["The rent"], 0),
+        (["The rent"], [], None),
+    ],
+)
+def test_span_f1_of_the_top_passage(passages, golds, expected):
+    row = case(map(quote, golds), passages)
+    assert span_f1.measure([row], Options())["span_f1"] == [expected if expected is None else pytest.approx(expected)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields", "f1", "same"),
+    [
+        ("Yes.", {"truth": "Yes"}, 1, 1),
+        ("£900 a month [1].", {"truth": "£900 a month"}, 1, 1),
+        ("£900 a month [Lease#page=Rent].", {"truth": "£900 a month [2]"}, 1, 1),
+        # multisets: rent twice in one, once in the other
+        ("rent rent due", {"truth": "rent due"}, 2 * 2 / (3 + 2), 0),
+        # the best of the truth and the golds
+        ("The rent is £900", {"truth": "Yes", "golds": [quote("The rent is £900.")]}, 1, 1),
+        ("The rent is £900", {"truth": "900"}, 2 * 1 / (4 + 1), 0),
+        ("", {"truth": "Yes"}, 0, 0),
+        (None, {"truth": "Yes"}, None, None),
+        ("Yes", {"truth": ""}, None, None),
+        ("Not found", {"truth": "Not found", "is_impossible": True}, None, None),
+        ("Yes", {"truth": "Yes", "error": "no reply"}, None, None),
+    ],
+)
+def test_answers(answer, fields, f1, same):
+    row = case(answer=answer, **fields)
+    assert answer_f1.measure([row], Options()) == {"answer_f1": [f1 if f1 is None else pytest.approx(f1)]}
+    assert exact_match.measure([row], Options())["answer_exact_match"] == [same]
+
+
+words = st.lists(st.sampled_from("rent fee term party".split())).map(" ".join)
+
+
+@given(words, words)
+@pytest.mark.parametrize("f1", [set_f1, multiset_f1])
+def test_f1_lies_between_0_and_1_either_way_round(f1, one, other):
+    assert 0 <= f1(one, other) <= 1
+    assert f1(one, other) == f1(other, one)
+    assert f1(one, one) == (1.0 if one else 0.0)

@@ -1,0 +1,113 @@
+"""Bundles to cases: which questions, which files, where the gold stands, and every problem at once."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluation.datasets import Selection, load_datasets
+from schemas.errors import BundleError
+from tests.rag.bundles import row, write_bundle
+
+
+def one(folder, **selection):
+    [dataset], warnings = load_datasets([folder], Selection(**selection))
+    return dataset, warnings
+
+
+def test_rows_become_cases_with_their_gold_and_labels(tmp_path):
+    dataset, warnings = one(write_bundle(tmp_path / "leases"))
+    assert (dataset.name, len(dataset.cases), warnings) == ("leases", 9, [])
+    law = dataset.cases[3]
+    [gold] = law.gold
+    [[span]] = gold.places
+    text = (tmp_path / "leases" / "corpus" / "birch.txt").read_text()
+    assert text[span.start : span.end] == gold.text == "This Agreement is governed by the law of Ohio."
+    assert law.labels == {"clause": "law", "party": "b"} and dataset.found[3, 0].how == "exact"
+    impossible = dataset.cases[2]
+    assert impossible.is_impossible and impossible.filename == "alder.txt" and dataset.found[2, 0].how is None
+
+
+def test_without_gold_jsonl_the_quotes_are_located(tmp_path):
+    with_lines, _ = one(write_bundle(tmp_path / "a"))
+    without, _ = one(write_bundle(tmp_path / "b", gold=False))
+    assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]
+    assert without.found[0, 0].how == "exact"
+
+
+def test_gold_without_a_file_name_is_located_by_its_words(tmp_path):
+    rows = [row("q1", "Which law?", "Chile", "This Agreement is governed by the law of Chile."),
+            row("q2", "Who?", "nobody", "Words that stand in no document at all, wherever one looks.")]  # fmt: skip
+    dataset, _ = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
+    found, absent = dataset.cases
+    assert found.gold[0].filename == "cedar.txt" and found.gold[0].places and dataset.found["q1", 0].how == "exact"
+    assert absent.gold[0].filename is None and not absent.gold[0].places and dataset.found["q2", 0].how == "absent"
+
+
+def test_where_needs_one_value_of_each_label(tmp_path):
+    folder = write_bundle(tmp_path / "leases")
+    asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
+    assert [case.id for case in asked] == [0, 1, 6, 7]
+    with pytest.raises(BundleError, match="there are clause: law, none, term; court: no such label"):
+        load_datasets([folder], Selection(where={"clause": ("rent",), "court": ("TCC",)}))
+
+
+def test_a_dataset_without_the_label_is_left_out_and_named(tmp_path):
+    write_bundle(tmp_path / "a")
+    write_bundle(tmp_path / "b", gold=False)
+    datasets, warnings = load_datasets([tmp_path / "*"], Selection(where={"clause": ("law",)}))
+    assert [dataset.name for dataset in datasets] == ["a"] and "no question is asked" in warnings[0]
+
+
+def test_limit_takes_the_first_or_draws(tmp_path):
+    folder = write_bundle(tmp_path / "leases")
+    ids = lambda **selection: [case.id for case in one(folder, **selection)[0].cases]  # noqa: E731
+    assert ids(limit=3) == [0, 1, 2] and ids(limit=99) == list(range(9))
+    drawn = ids(limit=4, sample_seed=7)
+    assert drawn == ids(limit=4, sample_seed=7) == sorted(drawn) and len(set(drawn)) == 4
+    assert any(ids(limit=4, sample_seed=seed) != drawn for seed in range(5))
+
+
+def test_file_type_leaves_files_out_and_warns_of_their_gold(tmp_path):
+    folder = write_bundle(tmp_path / "leases")
+    (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
+    dataset, warnings = one(folder, file_types=("html",))
+    assert list(dataset.files) == ["alder.html"]
+    assert "the gold of 6 of 9 questions is in 2 files that are left out by their type" in warnings[0]
+    assert "3 of 9 questions is in 1 files that are not in corpus/: alder.txt" in warnings[1]
+    assert list(one(folder)[0].files) == ["alder.html", "birch.txt", "cedar.txt"]
+
+
+def test_every_problem_at_once(tmp_path):
+    write_bundle(tmp_path / "good")
+    (tmp_path / "empty").mkdir()
+    bad = write_bundle(tmp_path / "bad")
+    (bad / "train.json").write_text(json.dumps([{"question": "", "answer": "x"}]))
+    (tmp_path / "other").mkdir()
+    write_bundle(tmp_path / "other" / "good")
+    paths = [tmp_path / "good", tmp_path / "empty", bad, tmp_path / "other" / "good", tmp_path / "none*"]
+    with pytest.raises(BundleError) as caught:
+        load_datasets(paths, Selection(file_types=("pdf",)))
+    told = str(caught.value)
+    for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
+                 "a dataset named 'good' is given already", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
+        assert part in told
+
+
+def test_what_a_shell_makes_of_a_star_is_passed_over(tmp_path):
+    write_bundle(tmp_path / "leases")
+    (tmp_path / "README.md").write_text("bundles")
+    (tmp_path / "next.partial").mkdir()
+    datasets, warnings = load_datasets(sorted(tmp_path.iterdir()), Selection())
+    assert [dataset.name for dataset in datasets] == ["leases"] and len(warnings) == 2
+    twice, _ = load_datasets([tmp_path / "leases", tmp_path / "lea*"], Selection())
+    assert len(twice) == 1
+
+
+def test_a_bundle_of_our_own_converters(convert, samples):
+    dataset, _ = one(convert("cuad", "--source", samples / "cuad"), file_types=("pdf",))
+    golds = [(case, index) for case in dataset.cases for index, gold in enumerate(case.gold) if gold.text]
+    assert len(golds) > 100
+    for case, index in golds:
+        assert case.gold[index].places and dataset.found[case.id, index].pages

@@ -1,0 +1,277 @@
+"""Documents are chosen by what names them; a query that names none leaves all alike."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from law.structure.profile import Profile
+from rag.lexicon import postings
+from rag.lexicon.documents import FILE, Documents
+from rag.lexicon.naming import acronyms, file_words, proper_counts, words
+from rag.lexicon.postings import Postings
+from rag.questions.question import understand
+
+NDA = "Non-Disclosure Agreement"
+POLICY = "Privacy Policy\nThis Privacy Policy tells how we handle personal information. "
+SECRET = f"{NDA}\nThis Agreement protects Confidential Information. You must keep it safe. "
+OAK_PINE = ("Oak, Inc.", "Pine Ltd.")
+RIVAL = "Supply Agreement\nby Oak, Inc. and Elm Ltd. Fenway is a rival. "
+CORPUS = [
+    (
+        "Lodger.txt",
+        Profile("Lodger Privacy Policy", "privacy policy"),
+        POLICY + "We at Lodger keep it. Ask Lodger. " * 9,
+    ),
+    (
+        "Keep.txt",
+        Profile("Keep Privacy Policy", "privacy policy"),
+        POLICY + "When you use Keep you share it with Keep. ",
+    ),
+    ("Tock.txt", Profile("Tock Privacy Policy", "privacy policy"), POLICY + "Keep your password safe. We keep lists. "),
+    ("nda_form_fenway.txt", Profile(NDA, "nda"), SECRET + "The visitor agrees that Fenway owns it. Ask Fenway. "),
+    ("x17.pdf", Profile(NDA, "nda", ("First Alder Health Authority",)), SECRET + "It may disclose. "),
+    ("AG-form.txt", Profile(NDA, "nda"), SECRET + "The discloser is AG Projects of Utrecht. "),
+    ("supply1.txt", Profile("Supply Agreement", "contract", ("Oak, Inc.", "Elm Ltd.")), RIVAL),
+    ("HOLIDAYCARSINC_EX-10.txt", Profile("Endorsement Agreement", "contract"), "Endorsement Agreement\nThey endorse. "),
+    ("Moët%20NDA.txt", Profile(NDA, "nda"), SECRET + "between MOËT Maison and the visitor. "),
+    (
+        "a3.txt",
+        Profile("Amendment No. 3", "contract", OAK_PINE),
+        "Amendment No. 3\nOak, Inc. and Pine Ltd. See Clause 2. ",
+    ),
+    (
+        "a2.txt",
+        Profile("Amendment No. 2", "contract", OAK_PINE),
+        "Amendment No. 2\nOak, Inc. and Pine Ltd. See Clause 3. ",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def documents() -> Documents:
+    return build(range(len(CORPUS)))
+
+
+def build(numbers) -> Documents:
+    found = Documents()
+    for number in numbers:
+        filename, profile, text = CORPUS[number]
+        found.add(number, filename=filename, profile=profile, text=text)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "filename"),
+    [
+        ('Consider "Lodger"\'s privacy policy; is it sold?', "Lodger.txt"),
+        ("does lodger's privacy policy mention cookies", "Lodger.txt"),
+        ("Does Lodger sell my data?", "Lodger.txt"),
+        ("What does Keep's privacy policy say?", "Keep.txt"),
+        ("In Fenway's NDA, does it survive?", "nda_form_fenway.txt"),
+        ("In FAHA's NDA, does it survive?", "x17.pdf"),
+        ("Does AGProjects' Non-Disclosure Agreement survive?", "AG-form.txt"),
+        ("does agprojects's nondisclosure agreement survive", "AG-form.txt"),
+        ("Who pays under the Supply Agreement between Oak, Inc. and Elm Ltd.?", "supply1.txt"),
+        ("Under Moet's NDA, who may know?", "Moët%20NDA.txt"),
+        ("What is the date of Amendment No. 3 to the Agreement between Oak, Inc. and Pine Ltd.?", "a3.txt"),
+        ("What is the date of Amendment No. 2 to the Agreement between Oak, Inc. and Pine Ltd.?", "a2.txt"),
+    ],
+)
+@pytest.mark.parametrize("filenames", [True, False])
+def test_a_document_is_known_by_its_names_wherever_they_stand(documents, question, filename, filenames):
+    choice = documents.score(understand(question), filenames=filenames)
+    assert CORPUS[choice.best(most=1)[0]][0] == filename
+    assert choice.sure > 2 / len(CORPUS)
+
+
+def test_a_name_that_only_the_file_has_is_found_there_alone(documents):
+    query = understand("Consider Holiday Cars' Endorsement Agreement; who pays?")
+    assert CORPUS[documents.score(query).best(most=1)[0]][0] == "HOLIDAYCARSINC_EX-10.txt"
+    tock = understand("Consider Tock's privacy policy; who pays?")
+    assert CORPUS[documents.score(tock).best(most=1)[0]][0] == "Tock.txt"
+    weights = np.exp(documents.score(tock, filenames=False).log_weights)
+    assert weights[2] == pytest.approx(weights[0]) and weights[2] < 0.5  # the title was read off the file's name
+
+
+def test_a_query_that_names_nothing_leaves_all_alike(documents):
+    choice = documents.score(understand("who can see it?"))
+    assert choice.log_weights == pytest.approx(np.full(len(CORPUS), -math.log(len(CORPUS))))
+    assert choice.sure == pytest.approx(1 / len(CORPUS))
+    assert len(choice.best(mass=0.999)) == len(CORPUS)
+
+
+def test_defined_terms_are_no_names(documents):
+    choice = documents.score(understand("Must the visitor return Confidential Information?"), filenames=False)
+    assert choice.sure == pytest.approx(1 / len(CORPUS))
+
+
+def test_a_kind_alone_keeps_all_documents_of_that_kind_in_play(documents):
+    choice = documents.score(understand("Under the NDA, who may know?"), filenames=False)
+    kinds = {CORPUS[number][1].kind for number in choice.best(most=4)}
+    assert kinds == {"nda"} and choice.sure < 0.5
+
+
+def test_words_that_all_documents_have_say_nothing(documents):
+    choice = documents.score(understand("Consider the Agreement; who pays?"), filenames=False)
+    assert choice.evidence["names"].max() < 1 and choice.sure < 0.25
+
+
+def test_the_trace_says_which_signal_gave_what(documents):
+    trace = documents.score(understand("Consider Fenway's Non-Disclosure Agreement; who pays?")).trace()
+    best = next(iter(trace["documents"]))
+    assert CORPUS[best][0] == "nda_form_fenway.txt"
+    assert trace["documents"][best]["names"] > 1 and trace["documents"][best]["weight"] == trace["sure"]
+    policies = documents.score(understand("Consider Fenway's Non-Disclosure Agreement; who pays?")).trace(most=99)
+    assert policies["documents"][0]["kind"] < 0
+
+
+def test_another_signal_can_be_added_and_is_traced(documents):
+    passages = np.zeros(len(CORPUS))
+    passages[4] = 3.0
+    choice = documents.score(understand("who can see it?")).adding("passages", passages)
+    assert choice.best(most=1) == [4] and np.exp(choice.log_weights).sum() == pytest.approx(1.0)
+    assert choice.trace(most=1)["documents"][4]["passages"] == 3.0
+
+
+QUESTIONS = st.one_of(
+    st.text(max_size=80), st.sampled_from(["Does Lodger pay?", "Consider Fenway's NDA; who?", "In the agreement, who?"])
+)
+
+
+@given(QUESTIONS, st.booleans())
+def test_weights_are_a_distribution_for_any_question(documents, question, filenames):
+    choice = documents.score(understand(question), filenames=filenames)
+    assert np.exp(choice.log_weights).sum() == pytest.approx(1.0)
+    assert list(choice.numbers) == list(range(len(CORPUS)))
+    assert 1 / len(CORPUS) <= choice.sure + 1e-9
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(len(CORPUS))), st.integers(1, len(CORPUS) - 1))
+def test_a_document_added_and_removed_leaves_no_mark(tmp_path_factory, order, kept):
+    folder = tmp_path_factory.mktemp("words")
+    build(sorted(order[:kept])).save(folder)
+    plain = (folder / FILE).read_bytes()
+    changed = build(order)
+    for number in order[kept:]:
+        changed.remove(number)
+    changed.save(folder)
+    assert (folder / FILE).read_bytes() == plain
+    assert len(changed) == kept
+
+
+def test_what_is_saved_is_what_is_opened(documents, tmp_path):
+    documents.save(tmp_path)
+    opened = Documents.open(tmp_path)
+    for question in ("Consider Fenway's NDA; who pays?", "Does Lodger sell it?", "who?"):
+        assert opened.score(understand(question)).log_weights == pytest.approx(
+            documents.score(understand(question)).log_weights
+        )
+    assert len(opened) == len(CORPUS) and opened.nbytes == documents.nbytes
+
+
+def test_no_documents_is_no_choice():
+    choice = Documents().score(understand("Consider Fenway's NDA; who pays?"))
+    assert (len(choice.numbers), choice.sure, choice.best()) == (0, 0.0, [])
+
+
+def test_numbers_may_have_gaps():
+    found = build([2, 7, 9])
+    choice = found.score(understand("Consider Tock's privacy policy; who pays?"))
+    assert list(choice.numbers) == [2, 7, 9] and choice.best(most=1) == [2]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 99999))), max_size=6
+    )
+)
+def test_postings_find_what_was_added(rows):
+    table, wanted = Postings(), dict(rows)
+    for number, counts in wanted.items():
+        table.add(number, counts)
+    for term in {term for counts in wanted.values() for term in counts}:
+        numbers, counts = table.find(term)
+        assert list(numbers) == sorted(number for number, held in wanted.items() if term in held)
+        assert list(counts) == [min(wanted[number][term], 65535) for number in numbers.tolist()]
+    assert len(table) == sum(map(len, wanted.values()))
+
+
+def test_words_of_names_are_folded():
+    assert [word.term for word in words("MOËT’s R-Tech & Papa John's Nondisclosure")] == [
+        "moet", "r", "tech", "papa", "john", "non", "disclosure",
+    ]  # fmt: skip
+    assert next(words("AGProjects")).parts == ("ag", "projects")
+    assert acronyms("First Nations Health Authority") == {"fnha", "fnh"}
+    assert file_words("cuad/Grind%20SA_NDA||Second.pdf") == ("grindsandasecond", ("grind", "sa", "nda", "second"))
+
+
+def test_a_word_is_proper_when_no_sentence_begins_with_it():
+    counts = proper_counts("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
+    assert counts == {"keep": 2, "itock": 1}
+
+
+def test_postings_put_aside_on_disk_are_the_same_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "_WAITING", 3)
+    whole, apart = Postings(), Postings(tmp_path)
+    for number in (4, 1, 9, 2):
+        for table in (whole, apart):
+            table.add(number, {"mill": number, f"name{number}": 1, "harrow": 70000})
+    merged = {name: column.read() for name, column in apart.columns().items()}  # on disk, as it will be written
+    assert {name: array.tolist() for name, array in merged.items()} == {
+        name: array.tolist() for name, array in whole.columns().items()
+    }
+    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 4, 9]
+    for table in (whole, apart):
+        table.remove(4)
+        table.add(5, {"mill": 1})
+    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 5, 9]
+
+
+GUIDES = {
+    "p47": ("Practice Direction 47 – Detailed Assessment", "practice direction"),
+    "p44": ("Practice Direction 44 – Costs", "practice direction"),
+    "r47": ("Part 47 – Detailed Assessment", "rules"),
+    "kings": ("The Kings Bench Guide", "court guide"),
+    "ships": ("The Admiralty Court Guide", "court guide"),
+    "lease": ("Lease", "contract"),
+}
+
+
+def guides() -> Documents:
+    """Rules whose texts all speak of each other: only a title tells them apart."""
+    found = Documents()
+    everything = " See Practice Direction 47, Part 44, the Kings Bench Division, the Admiralty Court and its Guide." * 4
+    for number, (name, (title, kind)) in enumerate(GUIDES.items()):
+        found.add(number, filename=f"{name}.pdf", profile=Profile(title, kind), text=f"{title}\n{everything}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("What does Practice Direction 47 cover?", "p47"),
+        ("What does Practice Direction 44 say of bills?", "p44"),
+        ("What is the scope of detailed assessment under CPR Part 47?", "r47"),
+        ("What is a litigant in person according to the Kings Bench Division Guide?", "kings"),
+        ("How does one arrest a ship under the Admiralty Court Guide?", "ships"),
+    ],
+)
+def test_a_title_that_is_said_in_full_is_meant(question, meant):
+    choice = guides().score(understand(question))
+    assert choice.best(0.01) == [list(GUIDES).index(meant)]
+    assert choice.evidence["title"][list(GUIDES).index(meant)] == choice.evidence["title"].max() > 0
+
+
+def test_half_a_title_says_nothing_and_a_title_of_many_says_little():
+    choice = guides().score(understand("What does the Guide say of costs?"))
+    assert choice.evidence["title"].max() < 0.8
+    many = Documents()
+    for number in range(6):
+        many.add(number, filename=f"{number}.txt", profile=Profile(NDA, "nda"), text=f"{NDA}\nIt is secret.")
+    assert many.score(understand(f"Consider the {NDA}; who pays?")).evidence["title"].max() < 0.2

@@ -1,0 +1,419 @@
+"""Whole runs: what is written, the same twice, killed and gone on with, and a server that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.llms import Completion
+from evaluation.cases import Case, GoldPassage, Passage, Reply
+from evaluation.evaluate import evaluate
+from evaluation.journal import Journal
+from evaluation.records import read_run
+from evaluation.settings import parse_settings, read_config_file
+from evaluation.statistics import summarise_run
+from evaluation.verdicts import VERDICTS, judge
+from rag.embedders.hashing import Hashing
+from schemas.errors import BundleError, ToolkitError
+from tests.evaluation.metrics.build import at, case, gold
+from tests.evaluation.rag_server import SECRET, chat, serving
+from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def bundle(tmp_path) -> Path:
+    return write_bundle(tmp_path / "data" / "leases")
+
+
+@pytest.fixture
+def run(tmp_path, bundle):
+    """Run with a small embedder; flags as keywords."""
+
+    def start(name="run", *, notes=None, judge=None, **told):
+        settings = parse_settings(
+            {
+                "dataset_paths": [str(bundle)],
+                "output_dir": tmp_path / "results",
+                "run_name": name,
+                "size": 120,
+                "report_cases": 0,
+                "threads": 1,
+                **told,
+            }
+        )
+        parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
+        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append)
+
+    return start
+
+
+@pytest.fixture
+def server():
+    with serving() as running:
+        yield running
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def test_the_results_folder(run, tmp_path):
+    done = run()
+    assert done.folder == tmp_path / "results" / "run" and done.report.is_file()
+    names = {path.name for path in (done.folder / "leases").iterdir()}
+    assert names == {"summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl"}
+    summary = json.loads((done.folder / "summary.json").read_text())
+    assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95"} and summary["char_recall@8"]["n"] == 6
+    of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
+    assert of_dataset["drm@1"]["mean"] == summary["drm@1"]["mean"] and "pooled" in of_dataset["drm@1"]
+    assert "groundedness" not in summary and "abstention_accuracy" in summary
+    ingestion = json.loads((done.folder / "leases" / "ingestion.json").read_text())
+    assert set(ingestion) == {"files", "pages", "pages_per_second", "chunks", "seconds", "set_aside"}
+    kinds = json.loads((done.folder / "leases" / "breakdown.json").read_text())
+    assert set(kinds["clause"]) == {"law", "term", "none"} and kinds["clause"]["law"]["document_hit@1"]["n"] == 3
+
+
+def test_one_object_a_question(run):
+    rows = rows_of(run().folder / "leases" / "eval_results.jsonl")
+    assert [row["id"] for row in rows] == list(range(9))
+    first = rows[0]
+    assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
+                           "verdict"]  # fmt: skip
+    assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
+    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
+                                    "usage"]  # fmt: skip
+    passages = first["reply"]["passages"]
+    assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
+    assert all(row["verdict"] in VERDICTS for row in rows)
+
+
+def test_a_run_read_back_has_the_same_means(run):
+    done = run()
+    assert summarise_run(read_run(done.folder)) == done.summary
+
+
+def test_two_runs_are_the_same_apart_from_times(run):
+    one, other = contents(run("one").folder), contents(run("two").folder)
+    assert one == other and len(one) == 6
+
+
+def test_retrieval_alone_and_other_settings(run):
+    done = run(llm="none", depth="4", preset="naive", top_k=2)
+    assert "answer_f1" not in done.summary and "char_recall@4" in done.summary and "char_recall@8" not in done.summary
+    config = json.loads((done.folder / "config.json").read_text())
+    assert (config["config"]["depth"], config["config"]["k"], config["preset"]) == (4, 2, "naive")
+    assert rows_of(done.folder / "leases" / "eval_results.jsonl")[0]["reply"]["answer"] is None
+
+
+def test_metrics_that_were_asked_for(run):
+    notes: list[str] = []
+    done = run(metrics="drm@1,document_hit,gpt_relevance,case_law_citation_accuracy", notes=notes)
+    expected = {"drm@1", "case_law_citation_accuracy", *(f"document_hit@{k}" for k in (1, 2, 4, 8, 16, 32, 64))}
+    assert set(done.summary) == expected
+    assert done.summary["case_law_citation_accuracy"].mean is None
+    assert any("relevance: left out" in note for note in notes)
+
+
+class Judge:
+    """Gives everything the same mark."""
+
+    name = "judge-1"
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        return [Completion('{"reason": "so", "score": 4}') for _ in prompts]
+
+
+def test_a_judge_gives_marks_and_is_named(run):
+    done = run(metrics="relevance", judge=Judge())
+    assert done.summary["relevance"].mean == 4
+    measured = json.loads((done.folder / "config.json").read_text())["measured"]
+    assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")
+
+
+def test_every_problem_is_told_before_any_work(run, tmp_path):
+    with pytest.raises(ToolkitError) as caught:
+        run(dataset_paths=[str(tmp_path / "none*"), str(tmp_path)], metrics="bleu", embedder="crystal", splitter="axe")
+    for part in ("none*: matches nothing", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
+        assert part in str(caught.value)
+    with pytest.raises(ToolkitError, match="no char_recall@64"):
+        run(metrics="char_recall@64", depth=8)
+    assert not (tmp_path / "results").exists() and not (tmp_path / "cache").exists()
+
+
+def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
+    run()
+    with pytest.raises(BundleError, match="exists already; go on with it with --resume"):
+        run()
+    with pytest.raises(BundleError, match=r"started with other settings \(limit, datasets\)"):
+        run(resume=True, limit=2)
+    (tmp_path / "results" / "mine").mkdir()
+    (tmp_path / "results" / "mine" / "thesis.tex").touch()
+    with pytest.raises(BundleError, match="something else than a run"):
+        run("mine", resume=True)
+
+
+# ---------------------------------------------------------------- stopped and gone on with
+
+
+def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path):
+    server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
+    told = {"target_url": server.url, "metrics": "answer_f1,char_recall@8,citations_matched"}
+    whole = run("whole", **told)
+    asked = list(server.questions)
+    journal = (whole.folder / "leases" / "journal.jsonl").read_bytes()
+    ends = [at for at, byte in enumerate(journal) if byte == 10]
+    # after each question, and in the middle of writing its line
+    for cut in sorted({0, *(end + 1 for end in ends), *(end - 7 for end in ends)}):
+        folder = tmp_path / "results" / "cut"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "leases").mkdir(parents=True)
+        shutil.copy(whole.folder / "config.json", folder)
+        (folder / "leases" / "journal.jsonl").write_bytes(journal[:cut])
+        server.bodies.clear()
+        run("cut", **told, resume=True)
+        kept = journal[:cut].count(b"\n")
+        assert sorted(server.questions) == sorted(asked[kept:])
+        assert contents(folder) == contents(whole.folder)
+
+
+def test_a_resumed_pipeline_gives_the_same_numbers(run, tmp_path):
+    whole = run("whole")
+    folder = tmp_path / "results" / "cut"
+    (folder / "leases").mkdir(parents=True)
+    shutil.copy(whole.folder / "config.json", folder)
+    lines = (whole.folder / "leases" / "journal.jsonl").read_bytes().split(b"\n")
+    assert b'"text"' not in lines[0]  # passages are kept by their place
+    (folder / "leases" / "journal.jsonl").write_bytes(b"\n".join(lines[:4]) + b"\n" + lines[4][:50])
+    run("cut", resume=True)
+    assert contents(folder) == contents(whole.folder)
+
+
+def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
+    run("done")
+    run("stopped")
+    (tmp_path / "results" / "stopped" / "summary.json").unlink()
+    assert run(None, resume=True).folder.name == "stopped"
+    with pytest.raises(BundleError, match="no stopped run with these settings"):
+        run(None, resume=True)
+
+
+def test_a_finished_run_can_be_measured_anew_without_asking(run, server):
+    run("again", target_url=server.url, metrics="answer_length")
+    server.bodies.clear()
+    done = run("again", target_url=server.url, resume=True, metrics="answer_f1")
+    assert server.bodies == [] and set(done.summary) == {"answer_f1"}
+
+
+def test_a_dataset_that_changed_is_not_gone_on_with(run, bundle, tmp_path):
+    run("old")
+    rows = json.loads((bundle / "train.json").read_text())
+    rows[0]["question"] = "Another question?"
+    (bundle / "train.json").write_text(json.dumps(rows))
+    with pytest.raises(BundleError, match=r"other settings \(datasets\)"):
+        run("old", resume=True)
+
+
+def test_a_damaged_journal_is_refused(tmp_path):
+    (tmp_path / "j").write_bytes(b'{"id": 1, "quest\n{}\n')
+    with pytest.raises(BundleError, match="damaged"):
+        Journal(tmp_path / "j", None, texts=True).read([])
+    (tmp_path / "j").write_bytes(b'{"id": 1, "question": "Old?", "reply": {}}\n')
+    with pytest.raises(BundleError, match="start a new run"):
+        Journal(tmp_path / "j", None, texts=True).read([Case(1, "New?", "")])
+
+
+def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
+    server.reply = lambda question: time.sleep(0.05) or chat("fine", [])
+    command = [sys.executable, "evaluate_rag.py", "--dataset-paths", str(bundle), "--target-url", server.url,
+               "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
+               "0", "--metrics", "answer_length"]  # fmt: skip
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(server.bodies) < 4 and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = rows_of(tmp_path / "results" / "r" / "leases" / "journal.jsonl")
+    assert 2 <= len(done) < 9
+    server.bodies.clear()
+    again = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0, again.stderr
+    assert len(server.bodies) == 9 - len(done)
+    assert len(rows_of(tmp_path / "results" / "r" / "leases" / "eval_results.jsonl")) == 9
+
+
+# ---------------------------------------------------------------- a server that fails
+
+
+def test_failures_are_counted_and_in_no_mean(run, server):
+    faults = {
+        "Which law governs the agreement of Alder Ltd?": 500,
+        "What is the term of the agreement of Birch Inc.?": b"<",
+    }
+    hangs = "Consider Cedar SA; who won the cup final of 1998?"
+
+    def reply(question):
+        right = next(law for party, law in PARTIES.values() if party in question)
+        return "hang" if question == hangs else faults.get(question) or chat(f"The law of {right}.", [])
+
+    server.reply = reply
+    done = run(target_url=server.url, timeout=0.5, threads=3)
+    assert done.summary["answer_length"].n == 6 and done.summary["answer_length"].errors == 3
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    failed = [row for row in rows if row["verdict"] == "failed"]
+    assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
+    assert all(value is None for row in failed for value in row["scores"].values())
+    legacy = run("legacy", target_url=server.url, timeout=0.5, threads=3, legacy_minus_one=True)
+    rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
+    assert (
+        set(rows[0]["scores"].values()) == {-1.0} and legacy.summary["answer_length"] == done.summary["answer_length"]
+    )
+    assert summarise_run(read_run(legacy.folder))["answer_length"] == done.summary["answer_length"]
+
+
+def test_a_server_that_only_fails(run, server):
+    server.reply = lambda question: 503
+    done = run(target_url=server.url, metrics="answer_f1,latency", retries=0)
+    assert len(server.questions) == 9
+    assert done.summary["answer_f1"].mean is None and done.summary["answer_f1"].errors == 9
+
+
+def test_a_servers_passages_are_placed_and_scored(run, server):
+    server.reply = lambda question: chat("x [1]", ["governed by the law of Norway", "nowhere to be found, this"])
+    done = run(target_url=server.url)
+    row = rows_of(done.folder / "leases" / "eval_results.jsonl")[0]
+    found, lost = row["reply"]["passages"]
+    assert found["filename"] == "alder.txt" and found["span"] and lost["filename"] is None
+    assert row["scores"]["document_hit@1"] == 1 and row["scores"]["char_precision@1"] == 1
+    assert row["reply"]["citations"] == [1]
+
+
+def test_no_secret_is_written(run, server, monkeypatch, tmp_path):
+    monkeypatch.setenv("THEIR_TOKEN", SECRET)
+    url = server.url.replace("//", "//user:planted-4f9a1c77b2e64d50@") + "?code=planted-4f9a1c77b2e64d50"
+    server.reply = lambda question: {"error": SECRET}
+    parameters = {"api_key": SECRET, "top": 3}
+    done = run(target_url=url, target_header=["Authorization=THEIR_TOKEN"], target_parameters=parameters)
+    assert server.headers[0]["Authorization"]
+    written = b"".join(path.read_bytes() for path in done.folder.rglob("*") if path.is_file())
+    assert b"planted-4f9a1c77b2e64d50" not in written and b"THEIR_TOKEN" in written
+
+
+def test_a_runs_results_are_predictions_too(run):
+    first = run("first")
+    path = first.folder / "leases" / "eval_results.jsonl"
+    second = run("second", target=f"predictions:{path}")
+    same = [name for name in first.summary if name.startswith(("char_", "drm", "document", "answer_f1", "recall"))]
+    assert len(same) > 20 and all(first.summary[name] == second.summary[name] for name in same)
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_other_tools_config_keys_are_understood(tmp_path, bundle):
+    told = {
+        "testdata_path": "ground_truth_cpr.jsonl",
+        "results_dir": "results/legal-domain",
+        "requested_metrics": ["gpt_groundedness", "latency"],
+        "target_url": "http://localhost:50505/ask",
+        "target_parameters": {"overrides": {"top": 5}},
+        "target_response_answer_jmespath": "message.content",
+        "target_response_context_jmespath": "context.data_points.text",
+    }
+    (tmp_path / "c.json").write_text(json.dumps(told))
+    read, notes = read_config_file(tmp_path / "c.json")
+    settings = parse_settings(read)
+    assert settings.target_name == "http" and settings.metrics == ("groundedness", "latency")
+    assert str(settings.output_dir) == "results/legal-domain" and "is no bundle" in notes[0]
+    (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
+    settings = parse_settings(read_config_file(tmp_path / "c.toml")[0])
+    assert settings.dataset_paths == (str(bundle),) and settings.config.k == 3 and settings.where == {"party": ("a",)}
+
+
+@pytest.mark.parametrize("name", ["legal", "cpr", "practice_directions", "court_guides"])
+def test_the_ready_configs_are_sound(name):
+    read, notes = read_config_file(ROOT / "configs" / f"{name}.json")
+    settings = parse_settings(read)
+    assert notes == [] and "statute_citation_accuracy" in settings.metrics
+    assert bool(settings.where) == (name != "legal")
+
+
+@pytest.mark.parametrize(
+    ("told", "match"),
+    [
+        ({"colour": 1, "limit": 0}, "limit: .*colour: Extra|colour: Extra.*limit"),
+        ({"where": ["clause"]}, "not NAME=VALUE"),
+        ({"run_name": "../x"}, "run_name"),
+        ({"target_request": "{"}, "not JSON"),
+        ({"target_request": "/no/such/file"}, "cannot be read"),
+        ({"threshold": "high"}, "threshold"),
+    ],
+)
+def test_bad_settings_are_named(told, match):
+    with pytest.raises(ToolkitError, match=match):
+        assert parse_settings(told).config is None
+
+
+def test_a_setting_can_be_unset():
+    assert parse_settings({"preset": "sac-multilayer"}).config.threshold == 0.25
+    assert parse_settings({"preset": "sac-multilayer", "threshold": "none"}).config.threshold is None
+    assert parse_settings({"llm": "none"}).target_options().answers is False
+    assert parse_settings({}).target_options().answers is True
+
+
+# ---------------------------------------------------------------- verdicts
+
+HIT, NEAR, OFF = at(0, 50), at(500, 600), at(0, 50, "other.pdf")
+
+
+RENT = (gold((10, 30), text="the rent is due"),)
+
+
+def verdict(passages, answer="Yes [1].", selected=None, golds=RENT, **fields):
+    reply = Reply(answer=answer, passages=tuple(passages), selected=selected, error=fields.pop("error", ""))
+    return judge(Case(0, "?", "", gold=tuple(golds), reply=reply, **fields))
+
+
+REFUSED = "Not found in provided documents."
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ("answered", {"passages": [HIT]}),
+        ("answered", {"passages": [HIT], "answer": None}),
+        ("failed", {"passages": [HIT], "error": "HTTP 500"}),
+        ("wrong document", {"passages": [OFF]}),
+        ("wrong document", {"passages": [], "answer": None}),
+        ("wrong document", {"passages": [OFF], "answer": REFUSED}),
+        ("right document, wrong passage", {"passages": [OFF, NEAR]}),
+        ("retrieved but not used", {"passages": [NEAR, HIT], "selected": 1}),
+        ("retrieved but not used", {"passages": [NEAR, HIT], "answer": "Yes [1]."}),
+        ("right document, wrong passage", {"passages": [NEAR] * 10 + [HIT]}),
+        ("refused though answerable", {"passages": [HIT], "answer": REFUSED}),
+        ("answered though impossible", {"passages": [HIT], "is_impossible": True}),
+        ("answered", {"passages": [HIT], "is_impossible": True, "answer": REFUSED}),
+        ("gold not located", {"passages": [HIT], "golds": [gold(text="words that are nowhere")]}),
+        ("answered", {"passages": [NEAR], "golds": [gold()]}),
+        ("wrong document", {"passages": [OFF], "golds": [gold()]}),
+        ("answered", {"passages": [Passage("so the rent is due on Monday")]}),
+        ("answered", {"passages": [], "golds": []}),
+        ("refused though answerable", {"passages": [], "answer": REFUSED}),
+    ],
+)
+def test_verdicts(expected, told):
+    assert verdict(**told) == expected
+
+
+def test_a_case_of_the_metrics_tests_is_judged_alike():
+    assert (
+        judge(case([GoldPassage("lease.pdf", "rent")], ["the rent is due"], answer="Rent [1].")) == "gold not located"
+    )

@@ -1,0 +1,229 @@
+"""Means with n, errors and intervals; groups, labels, runs and pairs."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.cases import Case, GoldPassage, Reply
+from evaluation.statistics import (
+    Difference,
+    Estimate,
+    Table,
+    compare,
+    document_of,
+    macro,
+    mean,
+    pooled,
+    summarise,
+    summarise_by,
+    summarise_run,
+)
+
+
+def table(values, documents=None, *, name="cuad", **fields):
+    """A dataset of one metric, each row a document of its own unless they are named."""
+    return Table(
+        name=name,
+        ids=fields.pop("ids", list(range(len(values)))),
+        documents=documents or [str(row) for row in range(len(values))],
+        values={"recall@10": values},
+        **fields,
+    )
+
+
+def estimate(*tables):
+    return summarise_run(tables)["recall@10"]
+
+
+def test_a_mean_leaves_out_what_does_not_apply_and_counts_errors():
+    found = estimate(table([1.0, 0.0, None, None, 0.5], failed=[False, False, True, False, False]))
+    assert (found.mean, found.n, found.errors) == (0.5, 3, 1)
+    low, high = found.ci95
+    assert 0 <= low < 0.5 < high <= 1
+
+
+def test_a_summary_is_written_as_the_results_have_it():
+    found = estimate(table([1.0, 1.0, 1.0])).as_json()
+    assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0]}
+    assert Estimate(None, 0, 2).as_json() == {"mean": None, "n": 0, "errors": 2, "ci95": [None, None]}
+
+
+def test_nothing_to_average_is_none_and_not_zero():
+    assert estimate(table([None, None], failed=[True, True])) == Estimate(None, 0, 2, None)
+    assert mean([]) is None and mean([None]) is None
+
+
+def test_one_document_has_no_interval():
+    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None)
+
+
+def test_rows_of_one_document_are_drawn_together():
+    """Forty rows that say ten things are as uncertain as ten, and much more so than forty."""
+    values = [float(number % 2) for number in range(10)]
+    ten = estimate(table(values))
+    forty = estimate(table(values * 4, [str(row) for row in range(10)] * 4))
+    apart = estimate(table(values * 4))
+    assert forty.ci95 == pytest.approx(ten.ci95)
+    assert apart.ci95[1] - apart.ci95[0] < 0.6 * (ten.ci95[1] - ten.ci95[0])
+
+
+def test_an_interval_is_what_theory_says():
+    """400 coins, half of them heads: 0.5 ± 1.96 × 0.5 / 20."""
+    low, high = estimate(table([0.0, 1.0] * 200)).ci95
+    assert (low, high) == (pytest.approx(0.451, abs=0.01), pytest.approx(0.549, abs=0.01))
+
+
+def test_documents_of_different_sizes_weigh_by_their_rows():
+    found = estimate(table([1.0, 1.0, 1.0, 0.0], ["a", "a", "a", "b"]))
+    # the resamples are aa, ab, ba, bb
+    assert found.mean == 0.75 and found.ci95 == (0.0, 1.0)
+
+
+def test_an_interval_holds_the_truth_about_as_often_as_it_says():
+    chance = random.Random(3)
+    held = 0
+    for _ in range(100):
+        documents, values = [], []
+        for document in range(40):
+            hard = chance.random()
+            for _ in range(5):
+                documents.append(str(document))
+                values.append(float(chance.random() < hard))
+        low, high = estimate(table(values, documents)).ci95
+        held += low <= 0.5 <= high
+    assert 88 <= held <= 100
+
+
+groups = st.sampled_from(["nda", "lease", "merger"])
+rows = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from("abcdef"), groups), max_size=20)
+
+
+@given(rows, st.randoms())
+def test_the_order_of_rows_does_not_matter_and_a_mean_lies_within(rows, chance):
+    def found(rows):
+        labels = [{"benchmark": group} for _, _, group in rows]
+        return estimate(table([v for v, _, _ in rows], [d for _, d, _ in rows], labels=labels, groups="benchmark"))
+
+    once, again = found(rows), found(chance.sample(rows, len(rows)))
+    assert once.mean == pytest.approx(again.mean) and once.n == again.n
+    assert once.ci95 == (None if once.ci95 is None else pytest.approx(again.ci95))
+    assert once.mean is None or -1e-9 <= once.mean <= 1 + 1e-9
+    assert once.ci95 is None or -1e-9 <= once.ci95[0] <= once.ci95[1] <= 1 + 1e-9
+
+
+# ---------------------------------------------------------------- groups, labels, runs
+
+LABELS = [{"benchmark": "maud"}] * 4 + [{"benchmark": "cuad"}] * 2
+
+
+def test_where_there_are_groups_the_mean_is_that_of_their_means():
+    values = [1.0, 1.0, 1.0, 0.0, 0.0, None]
+    assert estimate(table(values, labels=LABELS)).mean == 0.6
+    assert estimate(table(values, labels=LABELS, groups="benchmark")).mean == (0.75 + 0.0) / 2
+
+
+def test_documents_are_drawn_within_their_group():
+    """Groups that differ but are constant in themselves leave nothing to chance."""
+    found = estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS, groups="benchmark"))
+    assert found.ci95 == (0.5, 0.5)
+    assert estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS)).ci95 != (0.5, 0.5)
+
+
+def test_a_run_is_the_mean_of_its_datasets():
+    cuad = table([1.0, 0.0, 1.0, 1.0], failed=[False] * 4)
+    maud = table([0.25, 0.25, None], name="maud", failed=[False, False, True])
+    found = estimate(cuad, maud)
+    assert (found.mean, found.n, found.errors) == (0.5, 6, 1)
+    assert found.ci95[0] < 0.5 < found.ci95[1]
+    # a dataset that the metric does not apply to has no part in it
+    assert estimate(cuad, table([None, None], name="nli")).mean == 0.75
+
+
+def test_a_breakdown_by_label():
+    labels = [{"court": "TCC"}, {"court": "Patents"}, {"court": "TCC"}, {"part": 36}, {"court": 7}]
+    found = summarise_by(table([1.0, 0.0, 0.0, 0.25, None], labels=labels, failed=[False] * 4 + [True]), "court")
+    assert {value: (e["recall@10"].mean, e["recall@10"].n, e["recall@10"].errors) for value, e in found.items()} == {
+        "": (0.25, 1, 0),
+        "7": (None, 0, 1),
+        "Patents": (0.0, 1, 0),
+        "TCC": (0.5, 2, 0),
+    }
+
+
+def test_a_table_of_cases():
+    cases = [
+        Case(1, "?", "", filename="a.pdf", labels={"clause": "Term"}),
+        Case(2, "?", "", (GoldPassage("b.pdf", "rent"),), reply=Reply(error="no reply")),
+        Case(3, "?", "", (GoldPassage(None, "rent"),)),
+        Case(4, "?", ""),
+    ]
+    found = Table.of(cases, {"latency": [0.5, None, 1.5, None]}, name="cuad", groups=None)
+    assert found.documents[:2] == ["a.pdf", "b.pdf"] and len(set(found.documents)) == 4
+    assert (found.ids, found.errors, found.labels[0]) == ([1, 2, 3, 4], 1, {"clause": "Term"})
+    assert summarise(found)["latency"].mean == 1.0
+    assert document_of(cases[0]) == "a.pdf"
+
+
+def test_pooled_and_macro():
+    assert pooled([1, 0, None, 3], [2, 2, 9, 4]) == 4 / 8
+    assert pooled([None], [None]) is None and pooled([0], [0]) is None
+    assert macro([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
+
+
+# ---------------------------------------------------------------- two runs
+
+
+def difference(first, second):
+    return compare([first], [second])["recall@10"]
+
+
+def test_runs_are_paired_by_id():
+    first = table([1.0, 0.0, 0.5, None], ids=[1, 2, 3, 4])
+    second = table([1.0, 1.0, None, 0.0, 0.5], ids=[3, 2, 1, 4, 9])
+    found = difference(first, second)
+    assert (found.first, found.second, found.mean, found.n) == (0.25, 1.0, 0.75, 2)
+
+
+def test_a_small_steady_gain_is_seen_where_intervals_overlap():
+    chance = random.Random(1)
+    before = [chance.random() for _ in range(60)]
+    after = [value + 0.02 + chance.uniform(-0.02, 0.02) for value in before]
+    one, other = estimate(table(before)), estimate(table(after))
+    assert one.ci95[1] > other.ci95[0]
+    found = difference(table(before), table(after))
+    assert found.beyond_chance and found.ci95[0] > 0
+    assert difference(table(after), table(before)).ci95 == pytest.approx((-found.ci95[1], -found.ci95[0]), abs=2e-3)
+
+
+def test_noise_is_not_a_change():
+    chance = random.Random(2)
+    before, after = ([chance.random() for _ in range(60)] for _ in range(2))
+    assert not difference(table(before), table(after)).beyond_chance
+    assert difference(table(before), table(before)) == Difference(mean(before), mean(before), 60, (0.0, 0.0))
+    assert not difference(table(before), table(before)).beyond_chance
+
+
+def test_one_document_proves_nothing():
+    found = difference(table([0.0] * 5, ["a"] * 5), table([1.0] * 5, ["a"] * 5))
+    assert (found.mean, found.ci95, found.beyond_chance) == (1.0, None, False)
+
+
+def test_only_what_both_runs_have_is_compared():
+    first = [table([0.0, 0.0]), table([0.5, 0.5], name="maud")]
+    second = [table([1.0, 1.0], name="maud"), table([1.0, 1.0], name="nli")]
+    found = compare(first, second)["recall@10"]
+    assert (found.first, found.second, found.n) == (0.5, 1.0, 2)
+    assert compare([table([0.0])], [table([0.0], name="nli")]) == {}
+    assert compare([table([0.0], ids=[1])], [table([0.0], ids=[2])])["recall@10"] == Difference(None, None, 0)
+
+
+def test_the_difference_of_a_run_is_that_of_its_means():
+    first = [table([0.0, 0.5]), table([0.5, 0.5, 0.5, 0.5], name="maud")]
+    second = [table([0.5, 0.5]), table([0.5, 0.5, 1.0, 1.0], name="maud")]
+    found = compare(first, second)["recall@10"]
+    assert (found.first, found.second, found.mean) == (0.375, 0.625, 0.25)

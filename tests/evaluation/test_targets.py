@@ -1,0 +1,342 @@
+"""The systems under test: our pipeline, a server with every fault, and a file of replies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluation.cases import Passage
+from evaluation.datasets import Selection, load_datasets
+from evaluation.documents import Documents
+from evaluation.targets import TargetOptions, open_target
+from evaluation.targets.builtin import renumber
+from evaluation.targets.http import CHAT
+from evidence import Span
+from rag.config import Config
+from rag.embedders.hashing import Hashing
+from schemas.errors import BundleError, ToolkitError
+from tests.evaluation.rag_server import SECRET, chat, serving
+from tests.rag.bundles import contract, write_bundle
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    return dataset
+
+
+@pytest.fixture
+def server():
+    with serving() as running:
+        yield running
+
+
+def ask(target, dataset, cases=None):
+    cases = dataset.cases if cases is None else cases
+    replies = dict(target.ask(dataset, cases))
+    assert sorted(replies) == list(range(len(cases)))
+    return [replies[position] for position in range(len(cases))]
+
+
+# ---------------------------------------------------------------- built in
+
+
+@pytest.fixture
+def builtin(tmp_path):
+    def make(**options):
+        config = Config.preset("rcts", size=120, **options.pop("config", {}))
+        options = {"cache": tmp_path / "cache", "threads": 1, "embedder": Hashing(256), **options}
+        return open_target("builtin", TargetOptions(config=config, **options))
+
+    return make
+
+
+def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
+    target = builtin()
+    ingestion = target.ingest(dataset)
+    assert (ingestion.files, ingestion.set_aside) == (3, ()) and ingestion.chunks > 6
+    reply = ask(target, dataset)[3]
+    number = int(reply.answer[reply.answer.rindex("[") + 1 : -1])
+    assert reply.answer[:30] in reply.passages[number - 1].text and reply.seconds > 0
+    assert 1 <= reply.selected <= 6 < len(reply.passages)
+    text = dataset.documents.get(reply.passages[0].filename).text
+    span = reply.passages[0].span
+    assert reply.passages[0].text == text[span.start : span.end]
+
+
+def test_retrieval_alone(builtin, dataset):
+    target = builtin(answers=False)
+    target.ingest(dataset)
+    replies = ask(target, dataset)
+    assert all(reply.answer is None and reply.passages and not reply.error for reply in replies)
+
+
+def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_path):
+    first = builtin()
+    told = first.ingest(dataset)
+    folder = first.index_folder(dataset)
+    before = (folder / "manifest.json").stat().st_mtime_ns
+    assert builtin().ingest(dataset) == told
+    assert (folder / "manifest.json").stat().st_mtime_ns == before
+    builtin(force_ingestion=True).ingest(dataset)
+    assert (folder / "manifest.json").stat().st_mtime_ns > before
+    assert builtin(config={"augment": "summary"}).index_folder(dataset) != folder
+    assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
+    dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
+    assert builtin().index_folder(dataset) != folder
+    with pytest.raises(BundleError, match="leave out --skip-ingestion"):
+        builtin(skip_ingestion=True).ingest(dataset)
+
+
+def test_an_index_whose_story_is_lost_tells_it_itself(builtin, dataset):
+    target = builtin()
+    told = target.ingest(dataset)
+    (target.index_folder(dataset) / "ingestion.json").unlink()
+    again = builtin(skip_ingestion=True).ingest(dataset)
+    assert (again.files, again.chunks, again.set_aside) == (told.files, told.chunks, ())
+
+
+def test_a_document_that_cannot_be_read_is_set_aside_by_name_alone(builtin, dataset, tmp_path):
+    dataset.files["birch.txt"].write_text("  ")
+    [reason] = builtin().ingest(dataset).set_aside
+    assert reason.startswith("birch.txt: no text in it") and str(tmp_path) not in reason
+
+
+def test_citations_become_ranks():
+    assert renumber("So it is [1][2]. And so [3], as clause 2 says.", {1: 1, 2: 3, 3: 4}) == (
+        "So it is [1][3]. And so [4], as clause 2 says."
+    )
+    assert renumber("So [1].", {1: 1}) == "So [1]."
+
+
+def test_parts_that_are_not_there_are_named_together():
+    config = Config(splitter="axe", embedder="crystal", store="attic")
+    with pytest.raises(ToolkitError) as caught:
+        open_target("builtin", TargetOptions(config=config, skip_ingestion=True, force_ingestion=True))
+    for part in ("no splitter 'axe'", "no embedder 'crystal'", "no store 'attic'", "contradict"):
+        assert part in str(caught.value)
+
+
+def test_there_is_no_such_target():
+    with pytest.raises(ToolkitError, match="no target 'oracle'; there are builtin, http, predictions"):
+        open_target("oracle", TargetOptions())
+
+
+# ---------------------------------------------------------------- a server
+
+
+@pytest.fixture
+def http(server, monkeypatch):
+    def make(**options):
+        return open_target("http", TargetOptions(**{"url": server.url, "timeout": 5.0, "threads": 3, **options}))
+
+    return make
+
+
+def test_a_chat_server_is_asked_and_read(http, server, dataset):
+    server.reply = lambda question: chat("Norway [1].", ["alder.txt#page=1: governed by the law of Norway", "bare"])
+    replies = ask(http(parameters={"overrides": {"top": 5}}), dataset)
+    assert sorted(server.questions) == sorted(case.question for case in dataset.cases)
+    assert server.bodies[0]["stream"] is False and server.bodies[0]["context"] == {"overrides": {"top": 5}}
+    assert replies[0].answer == "Norway [1]." and replies[0].seconds > 0
+    assert replies[0].passages == (Passage("governed by the law of Norway", "alder.txt", page=1), Passage("bare"))
+
+
+def test_a_request_template_and_paths(http, server, dataset):
+    hits = [{"source": "x/birch.txt", "body": "b"}]
+    server.reply = lambda body: {"out": [{"text": f"re: {body['q']}"}], "hits": hits}
+    template = {"q": "{question}", "deep": [{"n": 3, "p": "{parameters}"}]}
+    target = http(request=template, parameters={"a": 1}, answer_path="out[0].text", context_path="hits")
+    [reply] = ask(target, dataset, dataset.cases[:1])
+    assert server.bodies == [{"q": dataset.cases[0].question, "deep": [{"n": 3, "p": {"a": 1}}]}]
+    assert reply.answer == f"re: {dataset.cases[0].question}" and reply.passages[0].filename == "birch.txt"
+
+
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/event-stream"])
+def test_a_stream_is_joined(http, server, dataset, kind):
+    events = [
+        {"delta": {"role": "assistant"}, "context": {"data_points": {"text": ["cedar.txt: the law of Chile"]}}},
+        {"delta": {"content": "Chi"}},
+        {"delta": {"content": "le [1]"}},
+        {"context": None},
+    ]
+    front = "data: " if kind == "text/event-stream" else ""
+    lines = [f"{front}{json.dumps(event)}\n\n" for event in events] + ["data: [DONE]\n\n" if front else ""]
+    server.content_type = kind
+    server.reply = lambda question: "".join(lines).encode()
+    [reply] = ask(http(stream=True), dataset, dataset.cases[:1])
+    assert (reply.answer, reply.passages[0].filename) == ("Chile [1]", "cedar.txt")
+    assert server.bodies[0]["stream"] is True and CHAT["stream"] is False
+
+
+def test_retrieval_servers_have_no_answer(http, server, dataset):
+    server.reply = lambda question: {"passages": [{"text": "x", "score": 0.5}]}
+    [reply] = ask(http(answer_path=""), dataset, dataset.cases[:1])
+    assert reply.answer is None and not reply.error and reply.passages[0].score == 0.5
+
+
+FAULTS = {
+    "a status": (500, "HTTP 500 Internal Server Error"),
+    "a redirect": (302, "HTTP 302 Found"),
+    "not json": (b"<html>", "the reply is not JSON"),
+    "nothing": (b"", "the reply is empty"),
+    "an array": ([1, 2], "no answer at message.content"),
+    "a number": (b"7", "no answer at message.content"),
+    "no answer": ({"message": {}}, "no answer at message.content"),
+    "blank": (chat("  ", []), "no answer at message.content"),
+    "an answer that is no text": (chat({"a": 1}, []), "no answer at message.content"),  # type: ignore[arg-type]
+    "passages that are none": (chat("x", 7), "passages are int, not a list"),
+    "a passage that is none": (chat("x", [7]), "a passage is int"),
+    "an error": ({"error": f"no such key {SECRET}"}, "the server reports an error"),
+    "bottomless": (b"[" * 100_000, "the reply is not JSON"),
+    "cut off": ("cut", "no reply (RemoteProtocolError)"),
+    "silence": ("hang", "no reply within 0.3 s"),
+    "drops": ("drip", "the reply did not end within 0.3 s"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_is_a_failed_question_and_no_more(http, server, dataset, fault):
+    wrong, told = FAULTS[fault]
+    bad = dataset.cases[1].question
+    server.reply = lambda question: wrong if question == bad else chat("fine", [])
+    replies = ask(http(timeout=0.3 if wrong in ("hang", "drip") else 5.0), dataset, dataset.cases[:3])
+    assert replies[1].error.startswith(told) and replies[1].answer is None
+    assert [reply.answer for reply in (replies[0], replies[2])] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_asked_again_and_the_wait_is_not_latency(http, server, dataset, status):
+    question = dataset.cases[0].question
+    server.reply = lambda asked: status if server.questions.count(question) < 3 else chat("at last", [])
+    server.retry_after = "0.4"
+    [reply] = ask(http(retries=2, backoff=60.0), dataset, dataset.cases[:1])
+    assert reply.answer == "at last" and server.questions == [question] * 3
+    assert reply.seconds < 0.4
+
+
+def test_a_server_that_stays_busy_is_a_failed_question(http, server, dataset):
+    server.reply = lambda asked: 429
+    [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
+    assert reply.error == "HTTP 429 Too Many Requests (asked 3 times)" and len(server.bodies) == 3
+    server.retry_after = "3600"
+    [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
+    assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4
+
+
+def test_a_server_that_is_busy_for_everybody_is_not_waited_for_each_time(http, server, dataset):
+    server.reply = lambda asked: 503
+    target = http(retries=1, backoff=0.01, threads=1)
+    assert all(reply.error.startswith("HTTP 503") for reply in ask(target, dataset, dataset.cases[:6]))
+    assert len(server.questions) == 3 * 2 + 3
+    server.reply = lambda asked: chat("back", [])
+    assert [reply.answer for reply in ask(target, dataset, dataset.cases[:1])] == ["back"]
+
+
+def test_nobody_there(http, dataset):
+    [reply] = ask(http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77"), dataset, dataset.cases[:1])
+    assert reply.error == "no reply (ConnectError)"
+
+
+def test_headers_come_from_the_environment(http, server, dataset, monkeypatch):
+    monkeypatch.setenv("THEIR_TOKEN", SECRET)
+    ask(http(headers={"Authorization": "THEIR_TOKEN"}), dataset, dataset.cases[:1])
+    assert server.headers[0]["Authorization"] == SECRET
+    with pytest.raises(ToolkitError, match="the environment has no NO_SUCH"):
+        http(headers={"X": "NO_SUCH"})
+    monkeypatch.setenv("THEIR_TOKEN", f"{SECRET}\n")
+    with pytest.raises(ToolkitError, match="THEIR_TOKEN cannot be sent") as caught:
+        http(headers={"X": "THEIR_TOKEN"})
+    assert SECRET not in str(caught.value)
+
+
+def test_what_cannot_work_is_said_at_once(http):
+    for url in ("", "ftp://x", "localhost:1/ask", "http://[::1"):
+        with pytest.raises(ToolkitError, match="is not an address"):
+            http(url=url)
+    with pytest.raises(ToolkitError, match="answer-jmespath 'a\\[': not JMESPath"):
+        http(answer_path="a[")
+    assert http(url="http://me:pass@host/ask?code=1").name == "http:http://host/ask"
+
+
+# ---------------------------------------------------------------- a file
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_predictions_are_found_by_dataset_id_and_question(dataset, tmp_path, lines):
+    first, second, third, fourth = dataset.cases[:4]
+    rows = [
+        {"id": first.id, "answer": "by id", "passages": [{"filename": "alder.txt", "text": "t", "span": [0, 4]}]},
+        {"query": f" {second.question} ", "retrieved_passages": ["by question"]},
+        {"dataset": "leases", "id": third.id, "answer": "by dataset"},
+        {"dataset": "other", "id": fourth.id, "answer": "of another"},
+        {"id": 999, "question": first.question, "answer": "later and less sure"},
+    ]
+    text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+    (tmp_path / "p.json").write_text(text)
+    one, two, three, four = ask(open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions()), dataset)[:4]
+    assert one.answer == "by id" and one.passages[0].span == Span(0, 4)
+    assert two.passages == (Passage("by question"),) and two.answer is None
+    assert three.answer == "by dataset" and four.error == "no prediction in p.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "neither JSON nor JSONL"), ("[1]", "list of objects"), ('[{"answer": "x"}]', "row 0 has neither")],
+)
+def test_a_bad_file_of_predictions_is_refused(tmp_path, text, told):
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(ToolkitError, match=told):
+        open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions())
+    with pytest.raises(ToolkitError, match="needs a file"):
+        open_target("predictions", TargetOptions())
+
+
+# ---------------------------------------------------------------- passages and their places
+
+
+@pytest.fixture
+def documents(dataset) -> Documents:
+    return dataset.documents
+
+
+def test_a_passage_without_a_span_is_located_in_its_document(documents):
+    text = contract("Birch Inc.", "Ohio")
+    words = "The  term of this\nAgreement is five years"
+    placed = documents.place(Passage(words, "birch"))
+    assert placed.filename == "birch.txt"
+    assert " ".join(text[placed.span.start : placed.span.end].split()) == " ".join(words.split())
+
+
+@pytest.mark.parametrize("name", [None, "doc-0017"])
+def test_one_without_a_document_is_located_by_its_words(documents, name):
+    placed = documents.place(Passage("governed by the law of “Ohio”".replace("“", "").replace("”", ""), name))
+    assert placed.filename == "birch.txt" and placed.span is not None
+    nowhere = documents.place(Passage("words that stand nowhere", name))
+    assert nowhere.filename == name and nowhere.span is None
+
+
+def test_a_misprint_does_not_hide_a_passage_without_a_document(documents):
+    words = "Birch Inc. shall give ninety days' notice of terminaton in writing."
+    placed = documents.place(Passage(words))
+    assert placed.filename == "birch.txt" and placed.span is not None
+
+
+def test_a_span_is_believed_only_where_the_words_stand(documents):
+    text = contract("Cedar SA", "Chile")
+    start = text.index("The term")
+    words = text[start : start + 20]
+    right, wrong, beyond = Span(start, start + 20), Span(0, 20), Span(start, 10**6)
+    for told in (right, wrong, beyond):
+        assert documents.place(Passage(words, "cedar.txt", told)).span == right
+    assert documents.place(Passage("", "cedar.txt", right)).text == words
+
+
+def test_names_are_read_as_systems_write_them(tmp_path):
+    for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
+        (tmp_path / name).touch()
+    documents = Documents({path.name: path for path in tmp_path.iterdir()})
+    for name in ("Part 36.pdf", "part 36", "corpus/Part 36.pdf", "Part 36#page=Offers to Settle", "Part 36.pdf#page=3"):
+        assert documents.named(name) == "Part 36.pdf"
+    assert documents.named("lease") is None and documents.named("lease.txt") == "lease.txt"

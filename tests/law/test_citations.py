@@ -1,0 +1,276 @@
+"""Citations: found in any form, tied to their claims, and held against what the sources say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence import Span
+from law.citations import Claim, claims_of, find_citations, normalise, verify
+from law.figures import figures, missing_figures
+from law.refusal import is_refusal
+from law.sentences import sentences
+from law.words import content_words, stem
+from rag.seams import Chunk, Hit, Source
+from schemas import IMPOSSIBLE_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "well_formed"),
+    [
+        ("It ends [1].", [(1,)], [True]),
+        ("It ends [1][2].", [(1,), (2,)], [True, True]),
+        ("It ends [1, 2].", [(1, 2)], [False]),
+        ("It ends [1-3] or [4–5].", [(1, 2, 3), (4, 5)], [False, False]),
+        ("It ends [3-1].", [(1, 2, 3)], [False]),
+        ("It ends [1; 2 and 3].", [(1, 2, 3)], [False]),
+        ("It ends [ 2 ].", [(2,)], [False]),
+        ("It ends [1, 1].", [(1,)], [False]),
+        ("It ends [1-400].", [(1, 400)], [False]),
+        ("See [2024] EWCA Civ 123 at [45], followed in [1998] 1 WLR 896 [2].", [(2,)], [True]),
+        ("The fee is [***] for Rules 3, 4 and 5, or [amount].", [], []),
+        ("", [], []),
+    ],
+)
+def test_citations_are_found(text, numbers, well_formed):
+    found = find_citations(text)
+    assert [citation.numbers for citation in found] == numbers
+    assert [citation.well_formed for citation in found] == well_formed
+
+
+def test_malformed_citations_are_put_right():
+    assert normalise("A [1, 2]. B [2-4]. C [5].") == "A [1][2]. B [2][3][4]. C [5]."
+
+
+@given(st.text(alphabet="ab [],-123.\n", max_size=60))
+def test_putting_right_is_done_once(text):
+    once = normalise(text)
+    assert normalise(once) == once
+    assert all(citation.well_formed for citation in find_citations(once))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The term is two years. The fee is fixed.", ["The term is two years.", "The fee is fixed."]),
+        ("Acme Inc. signed it. Bolt Ltd. did not.", ["Acme Inc. signed it.", "Bolt Ltd. did not."]),
+        ("It binds Acme Inc. The fee is fixed.", ["It binds Acme Inc.", "The fee is fixed."]),
+        ("Under s. 33 of the Act it fails. See No. 5.", ["Under s. 33 of the Act it fails.", "See No. 5."]),
+        ("No. The licence is not exclusive.", ["No.", "The licence is not exclusive."]),
+        ("Mr. Hale v. Dr. Stone was settled.", ["Mr. Hale v. Dr. Stone was settled."]),
+        ("The rate is 3.5 per cent. It rises.", ["The rate is 3.5 per cent.", "It rises."]),
+        ("Goods made in the U.S. Army base are out.", ["Goods made in the U.S. Army base are out."]),
+        ("It is due on Jan. 5. Payment is by wire.", ["It is due on Jan. 5.", "Payment is by wire."]),
+        ("3. Term. The term is a year.", ["3. Term.", "The term is a year."]),
+        (
+            "Goods, e.g. Widgets, are sold.\nThey wrap\nover lines.",
+            ["Goods, e.g. Widgets, are sold.", "They wrap\nover lines."],
+        ),
+        ("Either party may:\n- end it\n- renew it", ["Either party may:", "- end it", "- renew it"]),
+        ("Duties:\n(a) pay\n(b) deliver", ["Duties:", "(a) pay", "(b) deliver"]),
+        ("TERM\n\nTwo years", ["TERM", "Two years"]),
+        ("It ends. [1] The fee is fixed. [2]", ["It ends. [1]", "The fee is fixed. [2]"]),
+        ("It ends.[1] The fee is fixed.[2]", ["It ends.[1]", "The fee is fixed.[2]"]),
+        ("It ends in May. [2] says June.", ["It ends in May.", "[2] says June."]),
+        ("It binds Acme Inc. [1] The fee is fixed [2].", ["It binds Acme Inc. [1]", "The fee is fixed [2]."]),
+        ("It binds Acme Inc. [1] and its heirs.", ["It binds Acme Inc. [1] and its heirs."]),
+        ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
+        (" \n ", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text, expected):
+    assert [text[span.start : span.end] for span in sentences(text)] == expected
+
+
+@given(st.text(alphabet="aA .!?\n[1]()-’No,;", max_size=80))
+def test_sentences_cover_all_but_white_space_in_order(text):
+    end = 0
+    for span in sentences(text):
+        assert span.start >= end and not text[end : span.start].strip()
+        assert text[span.start : span.end] == text[span.start : span.end].strip() != ""
+        end = span.end
+    assert not text[end:].strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("The term [1] is two years.", [("The term is two years.", (1,))]),
+        ("The term is two years [1].", [("The term is two years.", (1,))]),
+        ("The term is two years. [1]", [("The term is two years.", (1,))]),
+        ("The term is two years.[1][3]", [("The term is two years.", (1, 3))]),
+        ("Yes. The licence is exclusive [2].", [("The licence is exclusive.", (2,))]),
+        ("Yes [2].", [("Yes.", (2,))]),
+        ("Yes.", []),
+        (
+            "Acme Inc. pays 5% [1]. Under s. 33 it stops [2].",
+            [("Acme Inc. pays 5%.", (1,)), ("Under s. 33 it stops.", (2,))],
+        ),
+        ("The duties are:\n- to pay rent [1]\n- to **insure** [2]", [("to pay rent", (1,)), ("to insure", (2,))]),
+        (
+            "1. Rent is due monthly [1]\n2. Deposit is due at once [1, 2]",
+            [("Rent is due monthly", (1,)), ("Deposit is due at once", (1, 2))],
+        ),
+        ("# Term\n\nThe term is two years.\n\n[1]", [("The term is two years.", (1,))]),
+        ("The term is two years. The fee is fixed [1].", [("The term is two years.", ()), ("The fee is fixed.", (1,))]),
+    ],
+)
+def test_claims_carry_their_citations(answer, expected):
+    assert [(claim.text, claim.citations) for claim in claims_of(answer)] == expected
+
+
+def test_malformed_citations_are_reported_with_their_claim():
+    assert claims_of("It ends in May [1, 2].")[0].malformed == ("[1, 2]",)
+
+
+# ---------------------------------------------------------------- checking
+
+
+def source(
+    number: int, text: str, *, document: str = "lease.pdf", section: str = "", page: int | None = None
+) -> Source:
+    return Source(number, Hit(Chunk(document, Span(0, len(text)), section, page), 0.5, text))
+
+
+SOURCES = (
+    source(1, "The initial term of this Lease shall commence on March 14, 2019 and continue for two (2) years."),
+    source(2, "Tenant shall pay a late charge of five percent (5%) of any instalment overdue by more than ten days."),
+    source(
+        3, "Landlord may terminate this Lease upon thirty days' written notice.", section="9 > 9.2 Termination", page=7
+    ),
+    source(4, "The aggregate liability of either party shall not exceed $10,000,000."),
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "cited", "holds"),
+    [
+        ("The initial term begins on 14 March 2019 and lasts 2 years.", (1,), True),
+        ("The initial term continues for two years.", (1,), True),
+        ("The initial term continues for three years.", (1,), False),
+        ("The initial term commences on 15 March 2019.", (1,), False),
+        ("The term commences in March 2019.", (1,), True),
+        ("The initial term commences on 3/14/2019.", (1,), True),
+        ("A late charge of 5% applies to overdue instalments.", (2,), True),
+        ("A late charge of 6% applies to overdue instalments.", (2,), False),
+        ("Section 9.2 lets the landlord terminate on 30 days' notice (page 7).", (3,), True),
+        ("Liability is capped at $10 million in the aggregate for either party.", (4,), True),
+        ("Liability of either party is capped at $1 million in the aggregate.", (4,), False),
+        ("The initial term continues for two years.", (2,), False),
+        ("The initial term continues for two years.", (9,), False),
+        ("The initial term continues for two years.", (), False),
+        ("The initial term continues for two years.", (9, 1), True),
+        ("After the two year term, a late charge of 5% is due on overdue instalments.", (1, 2), True),
+        ("Arbitration takes place in Geneva before three arbitrators.", (1, 2, 3, 4), False),
+        ("Yes.", (1,), True),
+    ],
+)
+def test_a_claim_holds_by_its_words_and_figures(claim, cited, holds):
+    verdict = verify([Claim(claim, cited)], SOURCES)
+    assert verdict.unsupported == (() if holds else (claim,))
+    assert bool(verdict.citations) is holds
+    assert set(verdict.citations) <= set(cited) & {1, 2, 3, 4}
+
+
+def test_only_the_citations_that_bear_a_claim_out_are_valid():
+    verdict = verify([Claim("The initial term of the Lease commences on March 14, 2019.", (1, 2))], SOURCES)
+    assert verdict.citations == (1,) and not verdict.unsupported
+
+
+def test_two_sources_with_the_same_few_words_do_not_add_up():
+    few = (source(1, "Landlord paints the walls."), source(2, "Landlord sweeps the floor."))
+    assert verify([Claim("Landlord stores hazardous chemicals.", (1, 2))], few) == (
+        (),
+        ("Landlord stores hazardous chemicals.",),
+    )
+
+
+def test_what_the_question_says_is_neither_for_nor_against_a_claim():
+    claim = Claim("The Harrow and Bright Supply Agreement of 2017 continues for two years.", (1,))
+    assert verify([claim], SOURCES).unsupported
+    question = "Consider the Harrow and Bright Supply Agreement of 2017; how long does it last?"
+    assert not verify([claim], SOURCES, given=question).unsupported
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "agrees"),
+    [
+        ("30 days", "thirty (30) days", True),
+        ("thirty days", "30 days", True),
+        ("one party", "the parties", True),  # a pronoun
+        ("1 year", "one year", True),
+        ("twenty-five units", "25 units", True),
+        ("180 days", "one hundred eighty days", True),
+        ("clauses two and three", "clauses 2 and 3", True),
+        ("five", "clauses two and three", False),
+        ("£1,500", "1500 pounds", True),
+        ("2.5 million", "2,500,000", True),
+        ("5.00", "5", True),
+        ("section 5.10", "section 5.1", False),
+        ("1 May 2020", "the 1st day of May, 2020", True),
+        ("2020-05-01", "May 1, 2020", True),
+        ("01/02/2020", "2 January 2020", True),  # the American reading
+        ("01/02/2020", "3 January 2020", False),
+        ("in 2020", "May 1, 2020", True),
+        ("May 1, 2020", "May 2020", False),
+        ("the parties may 5 times", "five times", True),
+        ("no figures", "", True),
+    ],
+)
+def test_figures_agree_however_they_are_written(claim, evidence, agrees):
+    assert missing_figures(figures(claim), figures(evidence)) is not agrees
+
+
+@given(st.text(alphabet="0123456789 ,./-amyn", max_size=40))
+def test_a_text_agrees_with_itself(text):
+    assert not missing_figures(figures(text), figures(text))
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "terminate terminated terminates terminating termination",
+        "expire expires expired expiration expiry",
+        "renew renews renewal renewed",
+        "assign assigned assignment assigns",
+        "indemnify indemnification indemnity indemnified",
+        "disclose disclosure disclosing disclosed",
+        "agree agreed agreement agreements",
+        "exclusive exclusivity exclusively",
+        "date dates dated",
+        "party parties party's",
+    ],
+)
+def test_words_of_one_family_have_one_stem(family):
+    assert len({stem(word) for word in family.split()}) == 1
+
+
+def test_small_words_and_numbers_carry_no_content():
+    assert content_words("Shall the Parties, pursuant to 5.2 hereof, pay the Company’s fee?") == [
+        "part",
+        "pay",
+        "compan",
+        "fee",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (IMPOSSIBLE_ANSWER, True),
+        (IMPOSSIBLE_ANSWER + ".", True),
+        ('"not found in provided documents"', True),
+        ("**Not found in the provided documents.**", True),
+        ("The answer is not found in the provided sources.", True),
+        ("The information was not found in the documents provided. They concern rent only [1].", True),
+        ("Not found in provided documents [1].", True),
+        ("I am sorry. Not found in provided documents.", True),
+        ("The term is two years [1]. The fee was not found in the provided documents.", False),
+        ("Goods not found in the documents of title are excluded from the sale [1].", False),
+        ("The term is two years [1].", False),
+        ("", False),
+    ],
+)
+def test_refusals_are_recognised(text, refused):
+    assert is_refusal(text) is refused

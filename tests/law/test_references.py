@@ -1,0 +1,330 @@
+"""References to UK law are read, not counted: each form, each look-alike, and what a corpus has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from law.references import Kind, Reference, ReferenceCorpus, credit, references
+
+
+def found(text: str, *, context: str = "") -> list[str]:
+    """The references of a text in one form each."""
+    return [str(reference) for reference in references(text, context=context)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CPR 3.4(2)(a)", ["CPR 3.4(2)(a)"]),
+        ("under r.24.2 and r 24.2(3)", ["CPR 24.2", "CPR 24.2(3)"]),
+        ("Rule 3.4; rules 3.4 and 3.5", ["CPR 3.4", "CPR 3.4", "CPR 3.5"]),
+        ("rr 3.4-3.6", ["CPR 3.4", "CPR 3.5", "CPR 3.6"]),
+        ("CPR Part 36, Parts 36 and 44", ["CPR Part 36", "CPR Part 36", "CPR Part 44"]),
+        ("Parts 44 to 47", ["CPR Part 44", "CPR Part 45", "CPR Part 46", "CPR Part 47"]),
+        ("CPR22 and CPR 31", ["CPR Part 22", "CPR Part 31"]),
+        ("Part 63.1(3) and CPR Part 30.2(4)", ["CPR 63.1(3)", "CPR 30.2(4)"]),
+        ("CPR 44.3 (5) and rule 5.4C(4)", ["CPR 44.3(5)", "CPR 5.4C(4)"]),
+        ("Rules 25.2(2) and (4) and 25.8(2)", ["CPR 25.2(2)", "CPR 25.2(4)", "CPR 25.8(2)"]),
+        ("rule 31.5(3)-(5)", ["CPR 31.5(3)", "CPR 31.5(4)", "CPR 31.5(5)"]),
+        ("Part 3 of the Rules, Part 23 of the Civil Procedure Rules 1998", ["CPR Part 3", "CPR Part 23"]),
+        ("a part 36 offer", ["CPR Part 36"]),
+        ("rule 73.10 A(3) as exported; rule 3.4 A party may", ["CPR 73.10A(3)", "CPR 3.4"]),
+        ("rule 3.4 or 28 days", ["CPR 3.4"]),
+    ],
+)
+def test_rules(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The time is extended for 28 days.",
+        "Part 1 of the Act applies.",
+        "Part 1 of the Schedule; Part 2 of Schedule 3; Schedule 4, Part 1",
+        "on 3.4.2020 the sum of £3.40 was paid (page 36, 3.4% of £10,000,000)",
+        "Rule 10b-5 and Rule 144A under the Exchange Act",
+        "Rules 3, 4 and 5 of the club",
+        "Section 5.2 of the Agreement, Article 3 and Section 4",
+        "Document: Costs\nPart 1 of 3\n====",
+        "in part 28 days later",
+        "Section 36 of the relevant legislation",
+        "[1974] AC 133, [2] and (2020) 4 WLR 12",
+        "rule 12 of the Ardmoor Tribunal",
+        "COSTS PAYABLE UNDER PART 1 OF THE LEGAL AID SCHEME",
+    ],
+)
+def test_what_is_no_reference(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("PD 28", ["PD 28"]),
+        ("Practice Direction 53B para 2.1", ["PD 53B 2.1"]),
+        ("PD 57AD, PD 51ZG3 and PD51O", ["PD 57AD", "PD 51ZG3", "PD 51O"]),
+        ("paragraph 2.1 of Practice Direction 53B", ["PD 53B 2.1"]),
+        ("PD 28, paragraph 2.1 of Practice Direction 53B", ["PD 28", "PD 53B 2.1"]),
+        ("PD58 §1 and PD32 §1.4(1) and 1.6", ["PD 58 1", "PD 32 1.4.1", "PD 32 1.6"]),
+        ("PD63.5", ["PD 63 5"]),
+        ("PD 57, paragraphs 1 to 3", ["PD 57 1", "PD 57 2", "PD 57 3"]),
+        ("Practice Directions 31A and 31B", ["PD 31A", "PD 31B"]),
+        ("Practice Direction 5 A sets out", ["PD 5A"]),
+        ("Annex 3 to Practice Direction 32", ["PD 32 annex 3"]),
+        ("PD 3D applies. See paragraph 4 of the Practice Direction.", ["PD 3D", "PD 3D 4"]),
+        ("the table in PD52D (see paragraph 18.33 above)", ["PD 52D"]),
+        ("PD 28 applies to Part 28", ["PD 28", "CPR Part 28"]),
+    ],
+)
+def test_practice_directions(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "section 33 of the Limitation Act 1980",
+        "Section 33 of the Limitation Act 1980",
+        "s.33 Limitation Act 1980",
+        "s 33 of the Limitation Act 1980",
+        "Limitation Act 1980, s 33",
+        "Limitation Act 1980 s.33",
+        "the Limitation Act 1980 (section 33)",
+        "section 33 of the Limitation\nAct 19801",
+    ],
+)
+def test_every_way_to_cite_a_section(text: str) -> None:
+    assert found(text) == ["limitation act 1980 33"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ss 1-3 of the Limitation Act 1980", [f"limitation act 1980 {n}" for n in (1, 2, 3)]),
+        (
+            "sections 51(1) and 51(3) of the Senior Courts Act 1981",
+            ["senior courts act 1981 51.1", "senior courts act 1981 51.3"],
+        ),
+        ("section 215 or 217 of the Pensions Act 2004", ["pensions act 2004 215", "pensions act 2004 217"]),
+        ("section 33 and section 35 of the Limitation Act 1980", ["limitation act 1980 33", "limitation act 1980 35"]),
+        ("regulation 3 of the Whiplash Injury Regulations 2021", ["whiplash injury regulations 2021 3"]),
+        ("article 38 of the Nursing and Midwifery Order 2001", ["nursing and midwifery order 2001 38"]),
+        ("rule 50(1) of the Non-Contentious Probate Rules 1987", ["non-contentious probate rules 1987 50.1"]),
+        ("rule 7.3 of the Insolvency Rules", ["insolvency rules 7.3"]),
+        ("IR 2016 rule 12.39(12)", ["insolvency rules 12.39.12"]),
+        ("regulation 2(1) of the Public Contracts Regulations 2015", ["public contracts regulations 2015 2.1"]),
+        ("FPR 3.4, FPR Part 12", ["family procedure rules 3.4", "family procedure rules part 12"]),
+        ("paragraph 6 of Schedule 18 to the Housing Act 1985", ["housing act 1985 sch 18.6"]),
+        (
+            "Part 1 of the Legal Aid, Sentencing and Punishment of Offenders Act 2012",
+            ["legal aid sentencing and punishment of offenders act 2012 part 1"],
+        ),
+        (
+            "article 6 of the Access to Justice Act 1999 (Destination of Appeals) Order 2016",
+            ["access to justice act 1999 (destination of appeals) order 2016 6"],
+        ),
+        ("Under the Limitation Act 1980 time runs.", ["limitation act 1980"]),
+        ("the Arbitration Act 1996. Section 69 of the Act", ["arbitration act 1996", "arbitration act 1996 69"]),
+        ("sections 67 or 68 of the 1996 Act, and section 69 of the Act", [f"act 1996 {n}" for n in (67, 68, 69)]),
+        (
+            "'the 1996 Act' means the Arbitration Act 1996; section 9 of the 1996 Act",
+            ["arbitration act 1996", "arbitration act 1996 9"],
+        ),
+        ("the Bills of Sale Act 1878 (Search)\n\nParagraph 11 A", ["bills of sale act 1878"]),
+        ("Part 2 of the Housing Act 1985 and Part 36", ["housing act 1985 part 2", "CPR Part 36"]),
+    ],
+)
+def test_statutes(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Commercial Court Guide section O.5.1", ["commercial court O.5.1"]),
+        ("section 14.1 of the Patents Court Guide", ["patents court 14.1"]),
+        ("TCC Guide section 6.1.1. Section 6.1.2 says", [f"technology and construction court 6.1.{n}" for n in (1, 2)]),
+        ("King's Bench Division Guide section 26.1", ["kings bench 26.1"]),
+        ("the King’s Bench Guide 2025, paragraph 26.1", ["kings bench 26.1"]),
+        ("Annex E of the Patents Court Guide", ["patents court annex E"]),
+        ("Appendix 5 to the CCG", ["commercial court appendix 5"]),
+        ("Annex G", ["unnamed annex G"]),
+        (
+            "The Patents Court Guide. See section 3.2 of the Chancery Guide and Annex C to this Guide.",
+            ["chancery 3.2", "patents court annex C"],
+        ),
+        (
+            "Circuit Commercial Court Guide section D7.1, Sub Section D13 of the CCG does not apply. Section D7.2 says",
+            ["circuit commercial court D.7.1", "commercial court D.13", "circuit commercial court D.7.2"],
+        ),
+        ("According to the TCC Guide, a reply is not always necessary.", []),
+    ],
+)
+def test_court_guides(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[2024] EWCA Civ 123", ["[2024] EWCA Civ 123"]),
+        ("[2024] EWCA Crim 456 at [12]", ["[2024] EWCA Crim 456"]),
+        ("[2024] EWHC 789 (Ch)", ["[2024] EWHC 789 (Ch)"]),
+        ("[2019] UKSC 5, [2001] UKHL 1, [2024] UKPC 1", ["[2019] UKSC 5", "[2001] UKHL 1", "[2024] UKPC 1"]),
+        ("[2020] UKUT 12 (TCC); [2022] EWFC 9", ["[2020] UKUT 12 (TCC)", "[2022] EWFC 9"]),
+        ("[2012] \nEWHC 63 (Ch)", ["[2012] EWHC 63 (Ch)"]),
+        ("[2013] EWHC 933 (see above)", ["[2013] EWHC 933"]),
+    ],
+)
+def test_neutral_citations(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+def test_a_reply_may_mean_what_the_question_names_but_does_not_give_it() -> None:
+    asked = "When does section 32 of the Limitation Act 1980 postpone time, in the Chancery Guide?"
+    assert found("Under section 33 of the Act, and Appendix X.", context=asked) == [
+        "limitation act 1980 33",
+        "chancery appendix X",
+    ]
+
+
+def test_spans_are_places_in_the_text() -> None:
+    text = "See rule 3.4 and [2019] UKSC 5."
+    spans = [reference.span for reference in references(text, context="CPR 1.1?")]
+    assert [text[span.start : span.end] for span in spans] == ["rule 3.4", "[2019] UKSC 5"]
+
+
+# ---------------------------------------------------------------- how much one gives of another
+
+
+@pytest.mark.parametrize(
+    ("expected", "given", "worth"),
+    [
+        ("CPR 3.4(2)(a)", "rule 3.4(2)(a)", 1.0),
+        ("CPR 3.4", "CPR 3.4(2)", 1.0),  # goes further into it
+        ("CPR 3.4(2)", "Part 3", 0.5),
+        ("CPR 3.4(2)", "CPR 3.4(6)", 0.0),  # another paragraph is wrong, not vague
+        ("CPR 3.4", "CPR 3.40", 0.0),
+        ("Part 3", "Part 36", 0.0),
+        ("PD 53B para 2.1", "PD 53B", 0.5),
+        ("PD 53B", "PD 53A", 0.0),
+        ("Part 36", "PD 36", 0.0),
+        ("section 33 of the Limitation Act 1980", "the Limitation Act 1980", 0.5),
+        ("section 33 of the Limitation Act 1980", "section 33 of the Limitation Act 1939", 0.0),
+        ("section 67 of the 1996 Act", "section 67 of the Arbitration Act 1996", 1.0),
+        ("section 51 of the Senior Courts Act 1981", "s 51 SCA 1981", 1.0),
+        ("section 51 of the Senior Courts Act 1981", "section 51 of the County Courts Act 1984", 0.0),
+        ("TCC Guide section 6.1.1", "Technology and Construction Court Guide, section 6.1", 0.5),
+        ("Commercial Court Guide section B.1", "Circuit Commercial Court Guide section B.1", 0.0),
+        ("[2024] EWHC 789 (Ch)", "[2024] EWHC 789 (Admin)", 0.0),
+        ("[2024] EWHC 789 (Ch)", "[2024] EWHC 789", 0.0),
+    ],
+)
+def test_credit(expected: str, given: str, worth: float) -> None:
+    assert credit(references(expected)[0], references(given)[0]) == worth
+
+
+_PATHS = st.lists(st.integers(1, 40).map(str), min_size=1, max_size=4).map(tuple)
+_KINDS = st.sampled_from(["rule", "direction", "statute", "guide"])
+
+
+@given(_KINDS, _PATHS, _PATHS)
+def test_credit_is_full_only_one_way_unless_equal(kind: Kind, one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    here, there = Reference(kind, "x", one), Reference(kind, "x", other)
+    assert credit(here, here) == 1.0
+    assert {credit(here, there), credit(there, here)} <= {0.0, 0.5, 1.0}
+    assert (credit(here, there) == credit(there, here) == 1.0) == (one == other)
+    assert (credit(here, there) == 0.5) == (credit(there, here) == 1.0 and one != other)
+
+
+@given(st.integers(1, 89), st.integers(1, 60), st.lists(st.sampled_from(["1", "2", "a", "b", "ii"]), max_size=3))
+def test_a_rule_reads_back_as_it_is_written(part: int, rule: int, inside: list[str]) -> None:
+    reference = Reference("rule", "CPR", (str(part), str(rule), *inside))
+    assert references(f"The court may act under {reference}, for 28 days.") == [reference]
+
+
+@given(st.text(alphabet=st.sampled_from(list("Part rulePD 0123456789.,()[]-abcCPRsActof§\n")), max_size=80))
+def test_any_text_can_be_read(text: str) -> None:
+    for reference in references(text):
+        assert 0 <= reference.span.start < reference.span.end <= len(text)
+
+
+# ---------------------------------------------------------------- a corpus
+
+PART = """PART 4 - SERVICE OF DOCUMENTS
+
+Contents of this Part
+
+How a document is served
+
+4.1
+
+(1) A document may be served -
+
+(a) by post; or(b) at an address for electronic mail.
+
+(2) Rule 9.5 does not apply.
+
+4.2 A posted document is served on the third day.
+"""
+DIRECTION = "PRACTICE DIRECTION 4 A - SERVICE\n\nScope\n\n1.1 This applies to rule 4.1.\n\n1.2\n\n(1) Use form N1.\n"
+GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1 Agree one.\n\nAppendix B\nForms\n"
+
+
+@pytest.mark.parametrize(
+    ("reference", "there"),
+    [
+        ("Part 4", True),
+        ("rule 4.1", True),
+        ("CPR 4.1(1)(b)", True),
+        ("rule 4.1(2)", True),
+        ("rule 9.5", True),  # only referred to
+        ("Part 9", True),
+        ("rule 4.3", False),
+        ("rule 4.1(3)", False),
+        ("CPR 4.1(2)(a)", False),
+        ("PD 4A", True),
+        ("PD 4A para 1.2(1)", True),
+        ("PD 4A para 1.3", False),
+        ("PD 4B", False),
+        ("Harbour Court Guide section C.2.1", True),
+        ("Appendix B to the Harbour Court Guide", True),
+        ("Harbour Court Guide section C.3", False),
+        ("Annex B", False),
+        ("section 1 of the Limitation Act 1980", False),
+    ],
+)
+def test_a_corpus_has_what_it_is_and_what_it_refers_to(reference: str, there: bool) -> None:
+    corpus = ReferenceCorpus.of([PART, DIRECTION, GUIDE])
+    assert corpus.contains(references(reference)[0]) is there
+
+
+def test_a_corpus_knows_acts_by_their_short_names() -> None:
+    corpus = ReferenceCorpus.of(["An appeal under section 69 of the Arbitration Act 1996, see [2019] UKSC 5."])
+    assert corpus.contains(references("section 69 of the 1996 Act")[0])
+    assert corpus.contains(references("the Arbitration Act 1996")[0])
+    assert not corpus.contains(references("section 70 of the Arbitration Act 1996")[0])
+    assert corpus.contains(references("[2019] UKSC 5")[0])
+    assert not corpus.contains(references("[2019] UKSC 6")[0])
+
+
+def test_several_documents_in_one_text_are_told_apart() -> None:
+    corpus = ReferenceCorpus.of([f"{PART}\n\n{DIRECTION}"])
+    assert corpus.contains(references("PD 4A para 1.1")[0])
+    assert not corpus.contains(references("rule 1.1")[0])
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_most_real_truths_refer_to_something(data: Path) -> None:
+    rows = [json.loads(line) for line in (data / "cpr" / "ground_truth_cpr.jsonl").open(encoding="utf-8")]
+    counts = [len(set(references(row["truth"].partition("[")[0], context=row["question"]))) for row in rows]
+    assert len(counts) == 62
+    assert counts.count(0) == 9
+    assert sum(counts) == 94

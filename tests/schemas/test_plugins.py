@@ -1,0 +1,41 @@
+"""A plug-in is a file: named on the command line, found without a list."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin, plugin_names
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "toasters"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "two_slots.py").write_text("SLOTS = 2", encoding="utf-8")
+    (folder / "_wires.py").write_text("raise RuntimeError('machinery is not for users')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "toasters"
+    for name in [name for name in sys.modules if name.split(".")[0] == "toasters"]:
+        del sys.modules[name]
+
+
+def test_a_new_file_is_a_new_plugin(package):
+    module, argument = load_plugin(package, "two-slots:BAAI/bge-m3:latest")
+    assert module.SLOTS == 2 and argument == "BAAI/bge-m3:latest"
+    assert load_plugin(package, "two_slots")[1] is None
+    assert load_plugin(package, "two-slots:")[1] is None
+
+
+@pytest.mark.parametrize("name", ["four", "_wires", "", "two.slots", ".."])
+def test_an_unknown_name_lists_those_there_are(package, name):
+    with pytest.raises(ToolkitError, match="no toaster .*there are two-slots$"):
+        load_plugin(package, name)
+
+
+def test_machinery_is_not_listed():
+    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("rag.embedders"))
+    assert not any(name.startswith("_") for name in plugin_names("rag.embedders"))

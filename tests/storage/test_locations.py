@@ -1,0 +1,213 @@
+"""Files that are elsewhere: found, fetched one at a time, checked, and gone again; errors that say what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence import read_document
+from schemas.errors import DocumentError
+from storage import _filesystems, locations
+from storage._filesystems import StorageError, explained
+from storage.bundle import sha256_of
+from storage.locations import (
+    Remote,
+    expand,
+    fetched,
+    is_url,
+    keeping,
+    list_file,
+    list_files,
+    parse_location,
+    read_start,
+)
+from tests.storage.memory import memory, put
+
+__all__ = ["memory"]
+
+ROOT = Path(__file__).parents[2]
+NAMES = st.text(min_size=1, max_size=40).filter(lambda name: "/" not in name and "\0" not in name)
+
+
+@pytest.fixture
+def passing(tmp_path, monkeypatch) -> Path:
+    """The folder in which fetched files stand for a while."""
+    folder = tmp_path / "passing"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def downloads(monkeypatch) -> list[str]:
+    """The names of what was fetched."""
+    names: list[str] = []
+    fetch = locations.fetch
+
+    def noted(file, path):
+        names.append(file.name)
+        return fetch(file, path)
+
+    monkeypatch.setattr(locations, "fetch", noted)
+    return names
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_a_path_is_a_path_and_a_url_is_remote():
+    assert parse_location("datasets_out/cuad") == Path("datasets_out/cuad")
+    assert parse_location("C:/bundles") == Path("C:/bundles") and not is_url("://b")
+    assert parse_location("file:///tmp/a%20b#c") == Path("/tmp/a%20b#c")
+    assert parse_location("s3://bucket/a") == Remote("s3://bucket/a")
+
+
+@given(NAMES)
+def test_a_name_in_a_store_is_kept_as_it_is(name):
+    file = Remote("s3://bucket/corpus/") / name
+    assert file.name == name and file.suffix == Path(name).suffix and file.key == f"bucket/corpus/{name}"
+    assert pickle.loads(pickle.dumps(file)) == file
+
+
+def test_odd_names_are_listed_and_fetched(memory):
+    names = ["a#b.txt", "c?d=e.txt", "50%25.txt", "[z].txt", "É ü.txt"]
+    for name in names:
+        put(memory / name, name.encode())
+    assert list(list_files(memory)) == sorted(names)
+    for name in names:
+        with fetched(memory / name) as path:
+            assert path.name == name and path.read_bytes() == name.encode()
+
+
+def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
+    put(memory / "a/one.txt", b"123")
+    put(memory / "a/deep/two.txt")
+    assert {name: listed.bytes for name, listed in list_files(memory / "a").items()} == {
+        "deep/two.txt": 5,
+        "one.txt": 3,
+    }
+    assert list_files(memory / "nothing") == {} and list_file(memory / "nothing") is None
+    assert list_file(memory / "a") is None, "a folder is no file"
+    assert list_file(memory / "a/one.txt") == list_files(memory / "a")["one.txt"]
+    assert read_start(memory / "a/one.txt", 2) == b"12" and downloads == []
+
+
+def test_a_pattern_gives_folders_in_order(memory):
+    for name in ("b/bundle.json", "a/bundle.json", ".hidden/bundle.json", "README.md"):
+        put(memory / name)
+    assert [root.url for root in expand(memory / "*")] == ["memory://bucket/folder/a", "memory://bucket/folder/b"]
+    assert expand(memory / "none*") == [] and expand(memory) == [memory]
+
+
+# ---------------------------------------------------------------- one at a time
+
+
+def test_a_file_is_here_while_it_is_read_and_then_gone(memory, passing, downloads):
+    file = put(memory / "lease.txt", b"The rent is due.")
+    with fetched(file) as path, fetched(file) as again:
+        assert path == again and path.read_bytes() == b"The rent is due."
+        assert sha256_of(file) == hashlib.sha256(b"The rent is due.").hexdigest()
+    assert downloads == ["lease.txt"], "fetched once for all who read it"
+    assert list(passing.iterdir()) == []
+
+
+def test_a_document_is_read_as_if_it_were_here(memory, passing):
+    document = read_document(put(memory / "lease.txt", b"The rent is due."))
+    assert (document.filename, document.text) == ("lease.txt", "The rent is due.")
+    assert document.path == memory / "lease.txt" and list(passing.iterdir()) == []
+
+
+def test_what_is_kept_is_bounded_and_goes_with_the_block(memory, passing, downloads):
+    files = [put(memory / f"{number}.txt") for number in range(5)]
+    with keeping(files=2):
+        for file in [*files, files[4], files[3], files[0]]:
+            with fetched(file):
+                assert len(list(passing.iterdir())) <= 3
+        assert len(list(passing.iterdir())) == 2
+    assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(passing.iterdir()) == []
+
+
+def test_a_changed_document_is_not_read(memory, passing):
+    file = put(memory / "lease.txt", b"The rent is doubled.")
+    recorded = Remote(file.url, hashlib.sha256(b"The rent is due.").hexdigest(), 16)
+    with pytest.raises(DocumentError, match=r"^memory://bucket/folder/lease.txt: the content is not what bundle.json"):
+        read_document(recorded)
+    assert sha256_of(recorded) == recorded.sha256 and list(passing.iterdir()) == []
+
+
+def test_an_error_names_the_url_and_not_a_file_that_is_gone(memory, passing):
+    with pytest.raises(DocumentError) as caught:
+        read_document(put(memory / "lease.pdf", b"no PDF"))
+    assert str(caught.value).startswith("memory://bucket/folder/lease.pdf: not a PDF")
+    assert str(passing) not in str(caught.value) and list(passing.iterdir()) == []
+    with pytest.raises(DocumentError, match=r"none\.txt: no such file"):
+        read_document(memory / "none.txt")
+    assert list(passing.iterdir()) == []
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+class NoCredentialsError(Exception):
+    """As clients raise it."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (FileNotFoundError("x"), "not there; is the bucket's name right?"),
+        (PermissionError("Forbidden"), "access denied (Forbidden); do these credentials allow it? Else set AWS_"),
+        (NoCredentialsError("Unable to locate"), "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        (ConnectionResetError("reset by peer"), "reset by peer; check the address and the network, then run the same"),
+        (OSError("at https://h/k?X-Amz-Signature=abc&b=c now"), "at https://h/k?… now; check"),
+        (OSError("key AKIA-hush-hush of hush-hush"), "key … of hush-hush; check"),
+    ],
+)
+def test_errors_of_clients_become_one_line(raised, told, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
+    with pytest.raises(StorageError) as caught, explained("s3://bucket/x"):
+        raise raised
+    assert str(caught.value).startswith(f"s3://bucket/x: {told}")
+
+
+def test_a_bug_keeps_its_traceback():
+    with pytest.raises(TypeError), explained("s3://bucket/x"):
+        raise TypeError("a bug")
+
+
+def test_a_password_in_a_url_is_refused_and_not_repeated():
+    with pytest.raises(StorageError) as caught:
+        list_files(Remote("s3://me:hush-hush@bucket/x"))
+    assert "environment" in str(caught.value) and "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["https", "nonesuch"])
+def test_a_scheme_that_cannot_be_used_says_so(scheme):
+    with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
+        _filesystems.filesystem(scheme)
+
+
+def test_a_missing_package_names_its_extra_and_local_runs_need_none():
+    code = (
+        "import sys; sys.modules['s3fs'] = sys.modules['gcsfs'] = None\n"
+        "import schemas.validate, storage.upload, evidence.check\n"
+        "assert 'fsspec' not in sys.modules\n"
+        "from storage.locations import Remote, list_files\n"
+        "for url in ('s3://b/x', 'gs://b/x'):\n"
+        "    try: list_files(Remote(url))\n"
+        "    except Exception as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "s3:// needs an extra: pip install 'exhibit-rag[s3]'",
+        "gs:// needs an extra: pip install 'exhibit-rag[gs]'",
+    ]

@@ -1,0 +1,167 @@
+"""A bundle appears whole or not at all, and never over something else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from converters import _build
+from schemas.errors import BundleError
+from schemas.validate import validate
+from storage import place
+from storage.place import placed
+
+ROOT = Path(__file__).parents[2]
+
+
+def bundle(folder: Path, word: str) -> Path:
+    (folder / "corpus").mkdir(parents=True)
+    (folder / "train.json").write_text(word)
+    return folder
+
+
+def test_a_new_folder_and_an_empty_one_are_filled(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty", "deep/er"):
+        with placed(tmp_path / name, force=False) as folder:
+            bundle(folder, "new")
+        assert (tmp_path / name / "train.json").read_text() == "new"
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    old = bundle(tmp_path / "out", "old")
+    with pytest.raises(BundleError, match="add --force"), placed(old, force=False):
+        pytest.fail("must not begin")
+    assert (old / "train.json").read_text() == "old"
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
+    if not exchange:  # a file system that cannot swap two folders
+        monkeypatch.setattr(place, "_exchange", lambda *_: False)
+    old = bundle(tmp_path / "out", "old")
+    with placed(old, force=True) as folder:
+        bundle(folder, "new")
+        assert (old / "train.json").read_text() == "old"
+    assert (old / "train.json").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.doc").touch()
+    with pytest.raises(BundleError, match="something else than a bundle"), placed(tmp_path / "home", force=True):
+        pass
+    (tmp_path / "file").touch()
+    with pytest.raises(BundleError, match="is not a folder"), placed(tmp_path / "file", force=True):
+        pass
+
+
+def test_an_error_leaves_the_old_bundle_and_no_rest(tmp_path):
+    old = bundle(tmp_path / "out", "old")
+    with pytest.raises(ZeroDivisionError), placed(old, force=True) as folder:
+        bundle(folder, "new")
+        raise ZeroDivisionError
+    assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path):
+    bundle(tmp_path / "out.partial", "half")
+    (tmp_path / "out.partial" / "junk").touch()
+    with placed(tmp_path / "out", force=False) as folder:
+        assert list(folder.iterdir()) == []
+        bundle(folder, "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    with placed(tmp_path / "out", force=False) as folder:
+        with (
+            pytest.raises(BundleError, match="another run is writing it now"),
+            placed(tmp_path / "out", force=False),
+        ):
+            pass
+        bundle(folder, "new")
+    assert (tmp_path / "out" / "train.json").read_text() == "new"
+
+
+def test_an_unwritable_place_is_a_clear_error(tmp_path, convert, samples, capsys):
+    (tmp_path / "file").touch()
+    convert("cuad", "--source", samples / "cuad", out="file/bundle", expect=1)
+    assert "cannot be written: Not a directory" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samples, capsys, monkeypatch):
+    first = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_build, "write_gold", full)
+    convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
+    assert "No space left on device; nothing there was changed" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(shutil, "copyfile", full)
+    convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
+    assert "No space left on device" in capsys.readouterr().err
+    assert sorted((p, p.stat().st_size) for p in first.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, convert, how):
+    out = convert("cuad", "--source", samples / "cuad", "--limit", "1", out="out")
+    command = [
+        sys.executable,
+        "-m",
+        "converters.cuad",
+        "--source",
+        samples / "cuad",
+        "--out",
+        out,
+        "--force",
+        "--jobs",
+        "2",
+    ]
+    for wait in (0.2, 0.6, 0.9, 1.2, 1.6):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait)
+        process.send_signal(how)
+        error = process.communicate()[1]
+        assert process.returncode in {0, -how, 130}, error
+        assert validate(out) == []
+        if how == signal.SIGINT and process.returncode == 130:
+            assert not (tmp_path / "out.partial").exists()
+
+
+def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
+    let_go = []
+    kind = place.Kind(
+        "a shelf",
+        lambda folder: (folder / "word").is_file(),
+        let_go=lambda folder: let_go.extend(path.read_text() for path in folder.glob("word")),
+        kept=frozenset({"far"}),
+    )
+    for word in ("one", "two"):
+        with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+            (folder / "word").write_text(word)
+    assert let_go == ["one"], "the one that was replaced, and not the one that took its place"
+    with pytest.raises(KeyError), placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+        (folder / "word").write_text("three")
+        raise KeyError
+    assert let_go == ["one", "three"] and (tmp_path / "shelf" / "word").read_text() == "two"
+    for name in ("far", "near"):
+        (tmp_path / "shelf.partial" / name).mkdir(parents=True)
+    with placed(tmp_path / "shelf", force=True, kind=kind) as folder:
+        assert [path.name for path in folder.iterdir()] == ["far"]
+        (folder / "word").write_text("four")

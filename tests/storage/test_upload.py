@@ -1,0 +1,158 @@
+"""A bundle in a store is whole or is none: bundle.json is last, and first to go."""
+
+from __future__ import annotations
+
+import json
+
+import fsspec
+import pytest
+
+from schemas.bundle import PARTIAL
+from schemas.errors import BundleError
+from storage._filesystems import StorageError
+from storage.locations import list_files, parse_location
+from storage.mirror import mirrored
+from storage.upload import check_out, opened_out
+from storage.validate import validate_at as validate
+from tests.hub.bundles import files_of, write
+from tests.storage.memory import get, memory, put, upload
+
+__all__ = ["memory"]
+
+
+@pytest.fixture
+def log(monkeypatch) -> list[str]:
+    """What is done to the store, in order."""
+    done: list[str] = []
+    client = type(fsspec.filesystem("memory"))
+    put_file, rm_file = client.put_file, client._rm
+
+    def putting(self, source, target, *rest, **options):
+        done.append(f"put {target.rpartition('/')[2]}")
+        return put_file(self, source, target, *rest, **options)
+
+    def removing(self, path):
+        done.append(f"rm {path.rpartition('/')[2]}")
+        return rm_file(self, path)
+
+    monkeypatch.setattr(client, "put_file", putting)
+    monkeypatch.setattr(client, "rm_file", removing)
+    monkeypatch.setattr(client, "_rm", rm_file)
+    return done
+
+
+def fill(folder, *names):
+    """Write a bundle as a converter would."""
+    folder.rmdir()
+    write(folder, names=names)
+
+
+def there(remote):
+    return {name: get(remote / name) for name in list_files(remote)}
+
+
+def test_a_bundle_arrives_byte_for_byte_and_bundle_json_is_last(memory, tmp_path, log):
+    expected = files_of(write(tmp_path / "local", names=("aurora.txt", "borealis.txt")))
+    with opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt", "borealis.txt")
+        out.send(out.folder / "corpus" / "aurora.txt")
+        assert not (out.folder / "corpus" / "aurora.txt").exists(), "it has left this machine"
+        assert out.file("corpus/aurora.txt").sha256 == out.entries["corpus/aurora.txt"].sha256
+        assert out.file("corpus/borealis.txt") == out.folder / "corpus" / "borealis.txt"
+    assert there(memory) == expected and validate(memory) == []
+    assert log[-2:] == ["put bundle.json", f"rm {PARTIAL}"] and log.count("put aurora.txt") == 1
+    assert not list((tmp_path / "cache" / "outgoing").iterdir()), "nothing stays here"
+
+
+def test_a_path_and_a_file_url_are_placed_as_ever(tmp_path):
+    for out in (tmp_path / "plain", parse_location(f"file://{tmp_path}/url")):
+        check_out(out, force=False)
+        with opened_out(out, force=False) as target:
+            fill(target.folder, "aurora.txt")
+            target.send(target.folder / "corpus" / "aurora.txt")
+        assert validate(out) == []
+        with pytest.raises(BundleError, match="exists already"):
+            check_out(out, force=False)
+
+
+def test_nothing_is_replaced_without_force_and_nothing_else_with_it(memory, tmp_path):
+    upload(write(tmp_path / "local"), memory)
+    before = there(memory)
+    for attempt in (lambda: check_out(memory, force=False), lambda: opened_out(memory, force=False).__enter__()):
+        with pytest.raises(BundleError, match="exists already; add --force"):
+            attempt()
+    put(parse_location("memory://bucket/other/thesis.txt"))
+    with pytest.raises(BundleError, match="something else than a bundle and will not be replaced"):
+        check_out(parse_location("memory://bucket/other"), force=True)
+    with pytest.raises(BundleError, match="python -m hub.publish"):
+        check_out(parse_location("hf://datasets/me/x"), force=True)
+    assert there(memory) == before
+
+
+def test_replacing_leaves_nothing_of_the_old_bundle(memory, tmp_path, log):
+    upload(write(tmp_path / "old", names=("old.txt", "aurora.txt")), memory)
+    with opened_out(memory, force=True) as out:
+        with pytest.raises(BundleError, match="not finished"):
+            mirrored(memory)  # from the first change on, there is no bundle
+        fill(out.folder, "aurora.txt")
+    assert log[0] == "rm bundle.json" and "rm old.txt" in log and log.index("rm old.txt") < log.index("put bundle.json")
+    assert there(memory) == files_of(write(tmp_path / "new", names=("aurora.txt",)))
+
+
+def test_a_run_that_fails_leaves_no_bundle_and_the_next_one_goes_on(memory, tmp_path, log):
+    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt", "stray.txt")
+        out.send(out.folder / "corpus" / "aurora.txt")
+        out.send(out.folder / "corpus" / "stray.txt")
+        raise KeyboardInterrupt
+    assert sorted(list_files(memory)) == [PARTIAL, "corpus/aurora.txt", "corpus/stray.txt"]
+    log.clear()
+    with opened_out(memory, force=False) as out:  # no --force: what is there is known for ours
+        fill(out.folder, "aurora.txt", "borealis.txt")
+    assert "put aurora.txt" not in log and "put borealis.txt" in log and "rm stray.txt" in log
+    assert there(memory) == files_of(write(tmp_path / "local", names=("aurora.txt", "borealis.txt")))
+
+
+def test_what_was_changed_in_the_store_meanwhile_is_sent_again(memory, log):
+    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt")
+        out.send(out.folder / "corpus" / "aurora.txt")
+        raise KeyboardInterrupt
+    put(memory / "corpus/aurora.txt", b"x" * len(get(memory / "corpus/aurora.txt")))
+    with opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt")
+    assert log.count("put aurora.txt") == 2 and validate(memory) == []
+
+
+def test_a_journal_that_a_kill_cut_off_is_read_as_far_as_it_goes(memory, tmp_path, log):
+    with pytest.raises(KeyboardInterrupt), opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt")
+        out.send(out.folder / "corpus" / "aurora.txt")
+        raise KeyboardInterrupt
+    [journal] = (tmp_path / "cache" / "outgoing").rglob("sent.jsonl")
+    journal.write_text(journal.read_text() + json.dumps(["corpus/b.txt", "ab"])[:-4])
+    with opened_out(memory, force=False) as out:
+        fill(out.folder, "aurora.txt")
+    assert log.count("put aurora.txt") == 1 and validate(memory) == []
+
+
+def test_two_runs_at_once_never_mix(memory):
+    with (
+        pytest.raises(BundleError, match="another run is writing it now"),
+        opened_out(memory, force=False),
+        opened_out(memory, force=False),
+    ):
+        pass
+    # from another machine no lock is seen
+    with (
+        pytest.raises(StorageError, match="another run writes to the same place"),
+        opened_out(memory, force=False) as o,
+    ):
+        fill(o.folder, "aurora.txt")
+        put(memory / PARTIAL, b"somebody else's")
+    assert "bundle.json" not in list_files(memory)
+    with pytest.raises(StorageError, match="aurora.txt is not what was sent"), opened_out(memory, force=False) as o:
+        fill(o.folder, "aurora.txt")
+        o.send(o.folder / "corpus" / "aurora.txt")
+        put(memory / "corpus/aurora.txt", b"somebody else's")
+    assert "bundle.json" not in list_files(memory)
