@@ -1,4 +1,4 @@
-"""A bundle in other people's formats: `python -m hub.export datasets_out/cuad --to beir --out beir/cuad`."""
+"""A bundle in other people's formats: `python -m schemas.export datasets_out/cuad --to beir --out beir/cuad`."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def _listing(folder: Path) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
     parser = argparse.ArgumentParser(
-        prog="python -m hub.export",
+        prog="python -m schemas.export",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A bundle in other people's formats.",
         epilog="examples:\n"
-        "  python -m hub.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
+        "  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
         "  python -m evidence.text datasets_out/cuad --out texts/cuad\n"
-        "  python -m hub.export datasets_out/cuad --to legalbenchrag --texts texts/cuad --out out/cuad-lbr",
+        "  python -m schemas.export datasets_out/cuad --to legalbenchrag --texts texts/cuad --out out/cuad-lbr",
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")

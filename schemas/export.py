@@ -1,4 +1,4 @@
-"""The command `python -m hub.export`: made in the hub's room, since PDFs are read on the way out."""
+"""The command `python -m schemas.export`: made in the hub's room, since PDFs are read on the way out."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tests.hub.bundles import write
 CODE = """
 import os, pathlib
 from huggingface_hub import HfApi
-from schemas.bundle import open_bundle
+from storage.bundle import open_bundle
 from storage.locations import Remote, expand, list_files
 from storage.mirror import mirrored
 from storage.validate import validate_at as validate

@@ -11,10 +11,10 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import tokens as tokens_module
 from engine.tokens import counter_for, estimate
 from evidence import Span
 from rag.assemble import assemble
-from rag.language import tokens as tokens_module
 from rag.seams import Chunk, Hit
 from schemas.errors import ToolkitError
 
