@@ -24,10 +24,10 @@ from evaluation.evaluate import evaluate
 from evaluation.results import shown_metrics, table_of
 from evaluation.settings import Settings, parse_settings, read_config_file
 from hub.pull import SCHEME, fetch, parse_address
-from rag.config import DEFAULT, Config, preset_names
+from rag.config import DEFAULT, add_setting_flags, preset_names
 from schemas.errors import ToolkitError
 
-OWN = ("embedder", "llm", "k")
+OWN = frozenset({"embedder", "llm", "k"})
 """Settings of the pipeline that have a flag of their own."""
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 """A folder in a repository, which is read where it is; a whole repository comes through the Hub's cache."""
@@ -142,9 +142,7 @@ def _add_results(group: Any) -> None:
 
 
 def _add_pipeline(group: Any) -> None:
-    for name, told in Config.model_fields.items():
-        if name not in OWN and name not in Settings.model_fields:
-            group.add_argument(f"--{name.replace('_', '-')}", metavar="X", help=f"default: {told.default}")
+    add_setting_flags(group, but=OWN | set(Settings.model_fields))
 
 
 if __name__ == "__main__":

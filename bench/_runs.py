@@ -20,7 +20,7 @@ from converters._cli import main as convert
 from evaluation.evaluate import evaluate
 from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
 from evaluation.settings import Settings, parse_settings
-from rag.config import Config
+from rag.config import Config, Search, setting_help
 from schemas import __version__
 from schemas.bundle import INFO, TRAIN, read_info, read_lines
 from schemas.errors import BundleError, ToolkitError
@@ -89,11 +89,11 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
     told: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
-        if not sign or name not in Config.model_fields:
+        if not sign or name not in setting_help():
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)
-    told |= {name: value for name, value in (shared or {}).items() if str(getattr(config, name)) != value}
+    told |= {name: value for name, value in (shared or {}).items() if str(config.single(name)) != value}
     return Recipe(preset, tuple(told.items()))
 
 
@@ -182,7 +182,7 @@ def _settings(recipe: Recipe, bundle: Path, out: Path, condition: Condition, wor
         "report_cases": 0,
         **workers,
         # a preset that looks at file names is told that these say nothing
-        **({"filenames": False} if not condition.filenames and "filenames" in Config.model_fields else {}),
+        **({"filenames": False} if not condition.filenames and "filenames" in Search.model_fields else {}),
         **dict(recipe.settings),
     }
     if condition.limit:

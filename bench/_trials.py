@@ -47,7 +47,7 @@ class Setting(NamedTuple):
     def default(self) -> Value:
         """Its own value."""
         if self.module is None:
-            value: Value = getattr(Config.preset("routed"), self.name)
+            value: Value = Config.preset("routed").single(self.name)
             return value
         if not hasattr(self.module, self.name):
             raise ToolkitError(

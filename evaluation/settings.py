@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from evaluation.datasets import Selection
 from evaluation.targets import TargetOptions
-from rag.config import DEFAULT, Config
+from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
 
 Positive = Annotated[int, Field(ge=1)]
@@ -191,8 +191,8 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     pipeline = dict(given.get("pipeline") or {})
     for key, value in given.items():
         name = RENAMED.get(key, key)
-        if name in Config.model_fields and name not in Settings.model_fields:
-            pipeline[name] = _none(name, value)
+        if name in setting_help() and name not in Settings.model_fields:
+            pipeline |= given_settings({name: value})
         else:
             told[name] = value
     try:
@@ -225,12 +225,6 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
             )
     return {RENAMED.get(key, key): value for key, value in content.items()}, notes
-
-
-def _none(name: str, value: Any) -> Any:
-    """Return None for `none` where a setting of the pipeline can be left unset."""
-    unset = Config.model_fields[name].default is None
-    return None if unset and isinstance(value, str) and value.lower() == "none" else value
 
 
 def _pairs(value: Any, example: str) -> Any:

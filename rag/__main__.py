@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import add_engine_arguments, check_engine
-from rag.config import DEFAULT, Config, preset_names
+from rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
@@ -22,28 +22,6 @@ from schemas.errors import ToolkitError
 from storage.locations import parse_location
 
 _WIDTH = 100
-
-
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --preset, and a flag for every setting that it decides."""
-    parser.add_argument(
-        "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
-    )
-    group = parser.add_argument_group("single settings, which overrule the preset")
-    for name in Config.model_fields:
-        group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", default=argparse.SUPPRESS)
-
-
-def config_from(options: argparse.Namespace) -> Config:
-    """Return the config that the flags ask for."""
-    given = {name: getattr(options, name) for name in Config.model_fields if hasattr(options, name)}
-    return Config.preset(
-        options.preset,
-        **{name: None if value == "none" and name in _OPTIONAL else value for name, value in given.items()},
-    )
-
-
-_OPTIONAL = frozenset({"threshold", "max_requests", "max_cost", "price_in", "price_out"})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,14 +34,18 @@ def _parser() -> argparse.ArgumentParser:
     index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
     index.add_argument("--force", action="store_true", help="replace an existing index")
     add_engine_arguments(index)
-    add_config_arguments(index)
+    index.add_argument(
+        "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
+    )
+    add_setting_flags(index.add_argument_group("single settings, which overrule the preset"))
     for name, text in (("search", "show the best passages"), ("answer", "answer with citations")):
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="an index's folder")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
-        action.add_argument("--k", type=int, default=6, metavar="N", help="how many passages (default: 6)")
-        action.add_argument("--llm", default="none", help="openai:MODEL, or none (default)")
         action.add_argument("--json", action="store_true", help="JSON instead of text")
+        add_setting_flags(
+            action.add_argument_group("settings, which overrule those that the index was built with"), Search
+        )
     return parser
 
 
@@ -72,7 +54,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         if options.action == "index":
-            pipeline = Pipeline(config_from(options), engine=check_engine(options.engine), jobs=options.jobs)
+            config = Config.preset(options.preset, **given_settings(vars(options)))
+            pipeline = Pipeline(config, engine=check_engine(options.engine), jobs=options.jobs)
             report = pipeline.index(options.source, options.out, force=options.force)
             print(
                 f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
@@ -83,8 +66,8 @@ def main(argv: list[str] | None = None) -> int:
             for note in report.notes:
                 print(f"note: {note}")
             return 0
-        settings = open_index(options.index).config.model_copy(update={"k": options.k, "llm": options.llm})
-        pipeline = Pipeline(settings).open(options.index)
+        built_with = open_index(options.index).config
+        pipeline = Pipeline(built_with.with_search(**given_settings(vars(options)))).open(options.index)
         if options.action == "search":
             _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
         else:

@@ -1,10 +1,12 @@
-"""What a pipeline is made of: a preset file, with single settings overruled."""
+"""What a pipeline is made of: settings that decide an index, settings that decide a search; a preset names both."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,93 +16,142 @@ from schemas.errors import ToolkitError
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
-"""What is used when no preset is named: the one that finds most, see docs/legalbenchrag.md."""
+"""The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
+WEIGHT = "weight_"
+"""How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 
 
-class Config(BaseModel):
-    """The whole recipe. `ingest` settings decide the index; the others can change from question to question."""
+class Settings(BaseModel):
+    """Settings whose text below each of them is also their help on the command line."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    # ---- ingest
+
+class Ingest(Settings):
+    """What decides an index: with other values it must be built again."""
+
     ocr: bool = False
-    """Read pages without text by OCR (the extra `ocr`). It moves offsets: not for bundles whose gold is located."""
+    """read pages without text by OCR (the extra `ocr`); it moves offsets: not for bundles whose gold is located"""
     splitter: str = "rcts"
+    """how documents are cut into chunks: rcts, naive, sections"""
     size: Positive = 500
+    """characters of a chunk, at most"""
     overlap: Annotated[int, Field(ge=0)] = 0
-    augment: Literal["none", "summary"] = "summary"
-    """What stands in front of a chunk when it is embedded; never in its text."""
+    """characters that a chunk repeats of the one before"""
+    augment: Literal["none", "summary"] = "none"
+    """what stands in front of a chunk when it is embedded, never in its text: none, or the document's summary"""
     layers: Literal["chunk", "all"] = "chunk"
-    """Which layers are embedded: chunks alone, or documents and sections as well."""
-    lexicon: bool = False
-    """Whether the words of chunks, headings and documents are kept beside the vectors, for `routing`."""
+    """what is embedded: chunks alone, or documents and sections as well (all)"""
+    lexicon: bool = True
+    """keep the words of chunks, headings and documents beside the vectors; routing needs them"""
     summaries: str = "extractive"
+    """who summarises documents: extractive, or llm"""
     summary_style: Literal["generic", "expert"] = "generic"
+    """what a language model is asked for: generic, or as a specialist would note it (expert)"""
     summary_characters: Positive = 150
+    """length of a document's summary"""
     section_characters: Positive = 75
+    """length of a section's summary, with layers = all"""
     embedder: str = "minilm"
+    """texts to vectors: minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
     store: str = "faiss"
+    """where vectors are kept: faiss, faiss:ivf, faiss:hnsw, milvus:URI"""
 
-    # ---- retrieve
-    depth: Positive = 64
-    """How many passages are ranked; metrics at smaller k are prefixes of this."""
-    k: Positive = 6
-    """How many of them an answer is made from, at most."""
-    candidates: Positive = 2
-    """Documents are chosen by the first `candidates` x k passages."""
-    documents: Annotated[int, Field(ge=0)] = 0
-    """Passages come from so many documents at most; 0 = from any."""
-    document_max: Share = 0.6
-    document_mean: Share = 0.4
-    """A document's score: this share of its best passage, and this of their mean."""
-    threshold: Share | None = None
-    """Passages that score lower than the best one by more than this are not used for the answer."""
-    budget: Positive = 2500
-    """Tokens of context."""
 
-    # ---- route: choose documents by what the question names, passages in them by fused evidence
-    routing: bool = False
-    filenames: bool = True
-    """Whether a file's name may say which document is meant."""
-    mass: Annotated[float, Field(gt=0, le=1)] = 0.99
-    """Documents are kept, likeliest first, until they have this share of the likelihood …"""
-    most_documents: Positive = 8
-    """… or are so many; a question that names none may find its answer in any."""
-    weight_lexical: Weight = 0.5
-    weight_heading: Weight = 0.15
-    weight_neighbours: Weight = 0.2
-    weight_section: Weight = 0.6
-    weight_document: Weight = 3.0
+class Weights(Settings):
     """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
-    tight: bool = True
-    """Whether the first passage is cut down to the sentences that answer."""
-    pool: Positive = 256
-    """Where any document may answer: so many chunks are compared by either kind of evidence."""
-    limit: Positive = 500
-    """Characters of a passage that is formed around what answers, at most."""
-    reranker: str = "none"
-    """A second look at the first passages: words, cross_encoder:MODEL, http:URL."""
-    rerank: Positive = 32
-    """How many passages it looks at."""
-    imagine: Share = 0.0
-    """With an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all."""
 
-    # ---- answer
+    lexical: Weight = 0.5
+    """the question's words, rare ones first: half of the dense evidence, as single words know less than meaning"""
+    heading: Weight = 0.15
+    """the question's words in the headings above"""
+    neighbours: Weight = 0.2
+    """the chunks before and after: an answer is seldom alone, and a chunk's edges are chance"""
+    section: Weight = 0.6
+    """the best chunk of the section: the rest of a clause follows its best part"""
+    document: Weight = 3.0
+    """the document's log-likelihood: in one half as likely a passage must be better by two standard deviations"""
+
+
+class Search(Settings):
+    """What decides how an index is searched and answered from: it can change from question to question."""
+
+    depth: Positive = 64
+    """how many passages are ranked; metrics at smaller k are prefixes of this"""
+    k: Positive = 6
+    """how many of them an answer is made from, at most"""
+    candidates: Positive = 2
+    """documents are chosen by the first `candidates` x k passages"""
+    documents: Annotated[int, Field(ge=0)] = 0
+    """passages come from so many documents at most; 0 = from any"""
+    document_max: Share = 0.6
+    """a document's score: this share of its best passage …"""
+    document_mean: Share = 0.4
+    """… and this share of the mean of its passages"""
+    threshold: Share | None = None
+    """passages that score lower than the best by more than this are not used for the answer; none = all are"""
+    budget: Positive = 2500
+    """tokens of context"""
+    routing: bool = True
+    """choose documents by what the question names, then passages in them by fused evidence"""
+    filenames: bool = True
+    """whether a file's name may say which document is meant"""
+    mass: Annotated[float, Field(gt=0, le=1)] = 0.99
+    """documents are kept, likeliest first, until they have this share of the likelihood …"""
+    most_documents: Positive = 8
+    """… or are so many; a question that names none may find its answer in any"""
+    weights: Weights = Weights()
+    """what each kind of evidence counts"""
+    tight: bool = True
+    """cut the first passage down to the sentences that answer: precise, at a cost in recall at small k"""
+    pool: Positive = 256
+    """where any document may answer: so many chunks are compared by either kind of evidence"""
+    limit: Positive = 500
+    """characters of a passage that is formed around what answers, at most"""
+    reranker: str = "none"
+    """a second look at the first passages: words, cross_encoder:MODEL, http:URL"""
+    rerank: Positive = 32
+    """how many passages the reranker looks at"""
+    imagine: Share = 0.0
+    """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
+    """who writes answers: openai:MODEL; none = sentences of the documents"""
     answerer: str = "auto"
-    """extractive or llm; auto = llm when there is one."""
+    """extractive or llm; auto = llm when there is one"""
     max_requests: Positive | None = None
+    """how often a language model may be asked; what is over it is an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
-    """Caps on what a language model may be asked and may cost; what is over them is an error, not an answer."""
+    """what it may cost, reckoned with price-in and price-out"""
     price_in: Annotated[float, Field(ge=0)] | None = None
+    """what a million tokens of input cost"""
     price_out: Annotated[float, Field(ge=0)] | None = None
-    """What a million tokens cost, in and out: `max_cost` is reckoned with these, in the same currency."""
+    """what a million tokens of output cost, in the same currency"""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
+    """the language model's temperature"""
     max_tokens: Positive = 1000
+    """tokens of an answer, at most"""
+
+
+class Config(Search, Ingest):
+    """The whole recipe; its defaults are the default preset."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_weights(cls, given: Any) -> Any:
+        """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
+        if not isinstance(given, Mapping):
+            return given
+        single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
+        rest = {name: value for name, value in given.items() if not name.startswith(WEIGHT)}
+        if not single:
+            return rest
+        weights = rest.get("weights", {})
+        told = weights.model_dump() if isinstance(weights, Weights) else weights
+        return {**rest, "weights": {**told, **single}}
 
     @model_validator(mode="after")
     def _route_needs_words(self) -> Config:
@@ -109,10 +160,25 @@ class Config(BaseModel):
         return self
 
     @property
+    def ingest(self) -> dict[str, Any]:
+        """The settings that decide what is in an index."""
+        return {name: getattr(self, name) for name in Ingest.model_fields}
+
+    @property
     def ingest_hash(self) -> str:
         """A digest of every setting that decides what is in an index."""
-        wanted = {name: getattr(self, name) for name in INGEST}
-        return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
+
+    def single(self, name: str) -> Any:
+        """Return a setting by the name that its flag has."""
+        return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
+
+    def with_search(self, **settings: Any) -> Config:
+        """Return this recipe with settings of the search changed; raise on one that would need another index."""
+        fixed = sorted(set(settings) & set(Ingest.model_fields))
+        if fixed:
+            raise ToolkitError(f"{', '.join(fixed)}: decided when the index was built; build it again to change that")
+        return Config.parse({**self.model_dump(), **settings})
 
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> Config:
@@ -127,22 +193,47 @@ class Config(BaseModel):
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod
-    def parse(cls, settings: dict[str, Any], *, where: str = "config") -> Config:
+    def parse(cls, settings: Mapping[str, Any], *, where: str = "config") -> Config:
         """Return a config from settings; raise one error that names each bad one."""
         try:
-            return cls.model_validate(settings)
+            return cls.model_validate(dict(settings))
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            raise ToolkitError(f"{where}: {faults}; settings are {', '.join(cls.model_fields)}") from error
-
-
-INGEST = (
-    "ocr",
-    "splitter", "size", "overlap", "augment", "layers", "lexicon", "summaries", "summary_style", "summary_characters",
-    "section_characters", "embedder", "store",
-)  # fmt: skip
+            raise ToolkitError(f"{where}: {faults}; settings are {', '.join(setting_help())}") from error
 
 
 def preset_names() -> list[str]:
     """Return the presets that come with the project."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def setting_help(settings: type[Settings] = Config) -> dict[str, str]:
+    """Return every single setting in one row, each with what it means and its default."""
+    told: dict[str, str] = {}
+    for name, field in settings.model_fields.items():
+        if name == "weights":
+            told |= {f"{WEIGHT}{weight}": text for weight, text in setting_help(Weights).items()}
+        else:
+            told[name] = f"{field.description} (default: {'none' if field.default is None else field.default})"
+    return told
+
+
+def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: frozenset[str] = frozenset()) -> None:
+    """Add a flag for every single setting, with its help; one that is not given is not in the result."""
+    for name, text in setting_help(settings).items():
+        if name not in but:
+            flag = f"--{name.replace('_', '-')}"
+            group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
+
+
+def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings among parsed flags; `none` unsets one that may be unset."""
+    return {
+        name: None if value == "none" and _may_be_unset(name) else value
+        for name, value in flags.items()
+        if name in setting_help()
+    }
+
+
+def _may_be_unset(name: str) -> bool:
+    return name in Config.model_fields and Config.model_fields[name].default is None

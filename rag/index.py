@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from evidence import Span
-from rag.config import INGEST, Config
+from rag.config import Config
 from rag.index_files import (
     DOCUMENTS,
     FORMAT,
@@ -226,7 +226,7 @@ class Index:
             "format": FORMAT,
             "version": __version__,
             "config_hash": self.config.ingest_hash,
-            "config": {name: getattr(self.config, name) for name in INGEST},
+            "config": self.config.model_dump(),
             "embedder": self.embedder,
             "dimensions": self.dimensions,
             "counts": {"documents": len(self.entries), "chunks": len(self)}
@@ -240,8 +240,7 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
     manifest = read_manifest(folder)
     made_with = Config.parse(manifest["config"], where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
-        other = [name for name in INGEST if getattr(config, name) != getattr(made_with, name)]
-        settings = ", ".join(other)
+        settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
     for name, sealed in manifest["sha256"].items():
         if not (folder / name).is_file() or digest(folder / name) != sealed:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag.config import Config
 from rag.index import Entry, open_index
 from rag.pipeline import Pipeline
 from rag.seams import Hit
@@ -58,7 +57,7 @@ class Inspector:
 
     def __init__(self, folder: Path) -> None:
         self.index = open_index(folder)
-        self.pipeline = Pipeline(Config.parse(self.index.config.model_dump())).open(folder)
+        self.pipeline = Pipeline(self.index.config).open(folder)
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
         """Return the documents, of one category if one is given."""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import evaluate_rag
-from rag.config import Config
+from rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
 
@@ -53,7 +53,7 @@ def test_every_setting_of_the_pipeline_has_a_flag(capsys):
         evaluate_rag.main(["--help"])
     told = capsys.readouterr().out
     assert ended.value.code == 0
-    for name in Config.model_fields:
+    for name in setting_help():
         assert (f"--{name.replace('_', '-')}" if name != "k" else "--top-k") in told
 
 

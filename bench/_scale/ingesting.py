@@ -14,7 +14,7 @@ import numpy as np
 import rag.ingest
 from bench._scale.process import Clock
 from engine import Engine, Outcome, open_engine
-from rag.config import INGEST, Config, preset_names
+from rag.config import Config, preset_names
 from rag.index import Index, open_index
 from rag.lexicon import Lexicon
 from rag.pipeline import Pipeline
@@ -231,7 +231,9 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     for preset in (name for name in PRESETS if name in preset_names()):
         clock = Clock()
         module, argument = load_plugin("rag.embedders", made_with.embedder)
-        config = Config.preset(preset, **{name: getattr(made_with, name) for name in INGEST})
+        config = Config.preset(
+            preset, **{"routing": False, **made_with.ingest} if not made_with.lexicon else made_with.ingest
+        )
         embedder = _Embedder(module.open(argument), clock)
         pipeline = Pipeline(config, cache=folder / "cache", embedder=embedder).open(folder / "index")
         times = [_one_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]

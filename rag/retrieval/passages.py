@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evidence import Span
+from rag.config import Weights
 from rag.lexicon.words import Words, rarity, terms
 from rag.retrieval.extents import Extents
 from rag.seams import Keys, Vectors, VectorStore
@@ -22,26 +23,7 @@ Scores = npt.NDArray[np.float32]
 
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What each kind of evidence counts, in standard deviations; 0 switches it off."""
-
-    lexical: float = 0.5
-    """The question's words, rare ones first: half of the dense evidence, as single words know less than meaning."""
-    heading: float = 0.15
-    """The question's words in the headings above."""
-    neighbours: float = 0.2
-    """The chunks before and after: an answer is seldom alone, and a chunk's edges are chance."""
-    section: float = 0.6
-    """The best chunk of the section: the rest of a clause follows its best part; the best of all stays the best."""
-    document: float = 3.0
-    """The log-weight of the document: in one half as likely a passage must be better by two standard deviations."""
-    tight: bool = True
-    """The first passage is the sentences that answer, not filled: precise, at a cost in recall at small k."""
-    pool: int = 256
-    """Where no document is known: so many chunks are compared by either kind of evidence."""
+DEFAULTS = Weights()
 
 
 @dataclass(frozen=True)
@@ -91,12 +73,13 @@ def rank_passages(
     documents: Mapping[int, float] | None = None,
     depth: int = 64,
     limit: int = 500,
-    weights: Weights | None = None,
+    pool: int = 256,
+    tight: bool = True,
+    weights: Weights = DEFAULTS,
 ) -> Found:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
-    weights = weights or Weights()
     words = sorted(set(terms(asked)))
-    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, weights)
+    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
         return Found((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
@@ -109,7 +92,7 @@ def rank_passages(
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
-    extents = Extents(library.table, library.text, beside, limit=limit, tight=weights.tight)
+    extents = Extents(library.table, library.text, beside, limit=limit, tight=tight)
     ranked = [(int(rows[at]), float(total[at])) for at in order]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
     passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
@@ -195,10 +178,10 @@ def _dense(vector: Vectors, keys: Keys, store: VectorStore) -> Scores:
     return dense
 
 
-def _pool(words: Sequence[str], vector: Vectors, library: Library, weights: Weights) -> Keys:
+def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
     """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
-    _, near = library.store.search(vector.reshape(1, -1), weights.pool)
-    _, worded = library.words.search(words, weights.pool)
+    _, near = library.store.search(vector.reshape(1, -1), size)
+    _, worded = library.words.search(words, size)
     keys = np.union1d(near[0][near[0] >= 0], worded)
     rows = np.searchsorted(library.table[:, KEY], keys)
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))

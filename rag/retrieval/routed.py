@@ -13,7 +13,7 @@ from rag.index import Index
 from rag.lexicon.documents import Choice
 from rag.questions.question import Query, understand
 from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, Weights, rank_passages
+from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, rank_passages
 from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Chunk, Hit, Vectors
@@ -47,7 +47,9 @@ def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) ->
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
         limit=config.limit,
-        weights=weights_of(config),
+        pool=config.pool,
+        tight=config.tight,
+        weights=config.weights,
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
@@ -62,19 +64,6 @@ def library_of(index: Index) -> Library:
         words=index.lexicon.chunks,
         text=lambda number: index.document_text(index.entries[number].filename),
         headings=index.lexicon.headings,
-    )
-
-
-def weights_of(config: Config) -> Weights:
-    """Return what each kind of evidence counts, as the settings say."""
-    return Weights(
-        lexical=config.weight_lexical,
-        heading=config.weight_heading,
-        neighbours=config.weight_neighbours,
-        section=config.weight_section,
-        document=config.weight_document,
-        tight=config.tight,
-        pool=config.pool,
     )
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from rag import Config, Pipeline
 from rag.__main__ import main
+from rag.config import setting_help
+from rag.inspect import Inspector
+from schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,3 +67,44 @@ def test_the_example_of_the_documentation_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "6 documents" in done.stdout
+
+
+QUESTION = "Under Harrowgate's distributor agreement with Pellworth, which law governs?"
+
+
+def ask(capsys, *argv: str) -> list[dict[str, object]]:
+    capsys.readouterr()
+    assert main([*argv, "--json"]) == 0
+    [told] = json.loads(capsys.readouterr().out)
+    return told["passages"]
+
+
+def test_a_search_uses_what_the_index_was_built_with(tmp_path, monkeypatch, samples, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
+    assert main(["index", str(source), "--out", str(index), "--embedder", "hashing", "--weight-heading", "0.3"]) == 0
+    kept = Config.parse(json.loads((index / "manifest.json").read_text(encoding="utf-8"))["config"])
+    assert kept == Config.preset("routed", embedder="hashing", weight_heading=0.3)
+    first = ask(capsys, "search", str(index), QUESTION)[0]
+    [found] = Pipeline(kept).open(index).search([QUESTION])
+    assert first["text"] == found.ranked[0].text and first["text"].lstrip().startswith("8.2 Law.")
+    plain = ask(capsys, "search", str(index), QUESTION, "--routing", "false", "--k", "2")
+    assert len(plain) == 2 and plain[0]["text"] != first["text"]
+    [listed] = [Inspector(index).search(QUESTION, 1, None)["results"]]
+    assert listed[0]["content"] == first["text"]
+
+
+def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["search", index, "x", "--splitter", "naive"])
+    assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
+    with pytest.raises(ToolkitError, match="splitter: decided when the index was built"):
+        Config().with_search(splitter="naive")
+
+
+def test_every_setting_is_explained(capsys):
+    with pytest.raises(SystemExit):
+        main(["index", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for name, text in setting_help().items():
+        assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name

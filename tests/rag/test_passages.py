@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Span
+from rag.config import Weights
 from rag.embedders.hashing import Hashing
 from rag.index import section_key
 from rag.lexicon.words import Words
 from rag.retrieval.extents import Extents, split_sentences
-from rag.retrieval.passages import Library, Weights, rank_passages, standard, with_context
+from rag.retrieval.passages import Library, rank_passages, standard, with_context
 from rag.splitters import rcts
 from rag.stores.faiss import Store
 
@@ -89,7 +90,7 @@ def test_with_no_document_known_all_are_searched():
     shelf = library(LEASE, POLICY)
     assert "laws of Ruritania" in read(shelf, ask(LAWS, shelf))[0]
     assert "advertisers" in read(shelf, ask("Do advertisers see my location?", shelf))[0]
-    few = ask(LAWS, shelf, weights=Weights(pool=1))
+    few = ask(LAWS, shelf, pool=1)
     assert "laws of Ruritania" in read(shelf, few)[0]
     assert few.trace["compared"] < len(shelf.table)
 
@@ -155,7 +156,7 @@ def test_passages_after_the_first_are_filled_towards_the_better_neighbour():
 
 def test_the_first_passage_is_filled_when_it_need_not_be_tight():
     shelf = library(LEASE)
-    whole = read(shelf, ask(LAWS, shelf, {0: 0.0}, weights=Weights(tight=False)))[0]
+    whole = read(shelf, ask(LAWS, shelf, {0: 0.0}, tight=False))[0]
     assert "laws of Ruritania" in whole and "courts of Strelsau" in whole
 
 
@@ -179,7 +180,7 @@ def test_each_kind_of_evidence_can_be_switched_off_and_can_decide():
     shelf = library(LEASE)
     rows = {}
     for name in ("lexical", "heading", "neighbours", "section"):
-        off = replace(Weights(), **{name: 0.0})
+        off = Weights(**{name: 0.0})
         rows[name] = [p.score for p in ask(LAWS, shelf, {0: 0.0}, weights=off).passages]
     full = [p.score for p in ask(LAWS, shelf, {0: 0.0}).passages]
     assert all(scores != full for name, scores in rows.items() if name != "heading")  # this lease has no headings

@@ -8,10 +8,9 @@ import pytest
 
 from engine.llms import Completion
 from rag import Config, Pipeline
+from rag.config import DEFAULT, Weights
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
-from rag.retrieval.passages import Weights
-from rag.retrieval.routed import weights_of
 from schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}
@@ -142,6 +141,8 @@ def test_an_imagined_passage_moves_the_question(make):
         make(imagine=0.5).search([asked])
 
 
-def test_the_weights_of_the_settings_are_those_that_passages_are_ranked_by():
-    """They stand in two places, as settings and as what ranking is called with: they must not part."""
-    assert weights_of(Config.preset("routed")) == Weights()
+def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():
+    assert Config() == Config.preset(DEFAULT)
+    config = Config.preset("routed", weight_heading=0.4)
+    assert config.weights == Weights(heading=0.4) and config.single("weight_heading") == 0.4
+    assert Config.parse(config.model_dump()) == config
