@@ -133,11 +133,16 @@ def load_datasets(
         except BundleError as error:
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
-    problems += [
-        f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
-        for bundle in bundles.values()
+    without = {
+        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
+        for name, bundle in bundles.items()
         if not choose_files(bundle, selection)
-    ]
+    }
+    if without and len(without) == len(bundles):
+        problems += without.values()
+    elif without:  # `datasets_out/*` may hold one that is all text: the others are still tested
+        warnings += [f"{reason}; set aside" for reason in without.values()]
+        bundles = {name: bundle for name, bundle in bundles.items() if name not in without}
     asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
     if not problems and not any(asked.values()):
         problems.append(_nothing_asked(list(bundles.values()), selection))
@@ -203,7 +208,8 @@ def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection
         for index, context in enumerate(question.contexts):
             line = lines.get((question.id, index))
             has_words = bool(context.text and context.text.strip())
-            gold, how = _placed(line) if line and has_words else _located(context.filename, context.text, documents)
+            known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
+            gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
             golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places))
             found[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels))

@@ -21,7 +21,7 @@ from schemas.bundle import Question
 from schemas.errors import ToolkitError
 from schemas.models import Gold
 from storage.bundle import open_bundle
-from storage.locations import Location, parse_location
+from storage.locations import Location, folders_among, parse_location
 from storage.mirror import mirrored
 
 
@@ -77,7 +77,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     options = parser.parse_args(argv)
     failed = False
-    for root in options.bundles:
+    roots, notes = folders_among(options.bundles)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    for root in roots:
         try:
             count, wrong = check_gold(root)
         except ToolkitError as error:

@@ -60,6 +60,12 @@ def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> Fetched:
     raise HubError(f"{hub.repo_id}: the branch keeps moving while it is downloaded; give --revision with a commit")
 
 
+def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
+    """Return what a published bundle says of itself; nothing but bundle.json is downloaded."""
+    hub = Hub(repo_id, say=say)
+    return _read_info(hub, _commit(hub, revision))
+
+
 def _commit(hub: Hub, revision: str | None) -> str:
     """Return the commit of a revision; the cache's last when the Hub cannot be reached."""
     try:

@@ -64,6 +64,12 @@ def status_of(error: BaseException) -> int | None:
     return getattr(response, "status_code", None)
 
 
+def is_unreachable(error: HubError) -> bool:
+    """Return whether the Hub gave no reply at all: no network, no such host, or switched off."""
+    cause = root_cause(error)
+    return error.status is None and isinstance(cause, TRANSPORT | ConnectionError | OfflineModeIsEnabled)
+
+
 def is_passing(error: BaseException) -> bool:
     """Return whether another try may succeed."""
     cause = root_cause(error)

@@ -65,8 +65,7 @@ def main(argv: list[str] | None = None) -> int:
         description="A bundle in other people's formats.",
         epilog="examples:\n"
         "  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
-        "  python -m evidence.text datasets_out/cuad --out texts/cuad\n"
-        "  python -m schemas.export datasets_out/cuad --to legalbenchrag --texts texts/cuad --out out/cuad-lbr",
+        "  python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr",
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
@@ -75,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         "--texts",
         type=Path,
         metavar="FOLDER",
-        help="the documents' texts, from python -m evidence.text; needed for PDFs by every format that holds texts",
+        help="the documents' texts, as python -m evidence.text wrote them; without it the documents are read again",
     )
     parser.add_argument("--force", action="store_true", help="replace an earlier export")
     options = parser.parse_args(argv)

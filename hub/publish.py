@@ -24,9 +24,9 @@ from hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_ta
 from hub._guard import guarded
 from hub._loading import load_lines, metadata_of
 from hub._names import warnings_for
-from hub._plan import Plan, compare, contents_of, listing
+from hub._plan import Contents, Plan, compare, contents_of, listing
 from hub._remote import KIND, Hub, State
-from hub._trouble import HubError
+from hub._trouble import HubError, is_unreachable
 from schemas.bundle import CARD, CORPUS, INFO, read_info
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
@@ -46,7 +46,12 @@ def run(options: argparse.Namespace) -> int:
     contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
     _warn_of_names(contents)
     author = None if options.dry_run else hub.check_writer()
-    state, branch_is_new = look(hub, options.revision)
+    try:
+        state, branch_is_new = look(hub, options.revision)
+    except HubError as error:
+        if not options.dry_run or not is_unreachable(error):
+            raise
+        return _rehearse(hub, info, contents, options, error)
     plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
     check_visibility(hub, state, private=options.private)
     _show(hub, info, plan, options, state)
@@ -68,6 +73,16 @@ def run(options: argparse.Namespace) -> int:
         sent = _deliver(hub, plan, state, options, author)
     _tag(hub, options.tag, tagged, sent)
     _report(hub, root, sent, options)
+    return 0
+
+
+def _rehearse(hub: Hub, info: BundleInfo, contents: Contents, options: argparse.Namespace, error: HubError) -> int:
+    """Show what a first publication would send, and say what could not be compared."""
+    plan = compare(contents, {}, recorded=frozenset())
+    _show(hub, info, plan, options, None)
+    _note(f"{error}")
+    _note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
+    print("dry run: nothing was sent")
     return 0
 
 

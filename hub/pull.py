@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import track
-from hub._fetch import SCHEME, Fetched, fetch, parse_address
+from hub._fetch import SCHEME, Fetched, fetch, parse_address, peek
 from hub._guard import guarded
-from schemas.bundle import CARD, INFO
+from schemas.bundle import CARD, INFO, read_info
 from schemas.errors import BundleError, ToolkitError
+from schemas.models import BundleInfo
 from schemas.validate import validate
 from storage.place import check_free, placed
 
@@ -33,14 +34,26 @@ def run(options: argparse.Namespace) -> int:
     if revision and options.revision:
         raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
     out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
+    wanted = revision or options.revision
+    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=_note) and not validate(out):
+        print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
+        return 0
     check_free(out, force=options.force)
-    fetched = fetch(repo_id, revision=revision or options.revision, say=_note)
+    fetched = fetch(repo_id, revision=wanted, say=_note)
     with placed(out, force=options.force) as folder:
         copy(fetched, folder)
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
     print(f"from {fetched.address}")
     return 0
+
+
+def _bundle_in(folder: Path) -> BundleInfo | None:
+    """Return what bundle.json of a folder says; None where there is none, or none that can be read."""
+    try:
+        return read_info(folder / INFO)
+    except (BundleError, OSError):
+        return None
 
 
 def copy(fetched: Fetched, folder: Path) -> None:

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,6 +89,19 @@ def parse_location(text: str) -> Location:
         return Path(text)
     scheme, _, rest = text.partition("://")
     return Path(rest) if scheme.lower() in {"file", "local"} else Remote(text)
+
+
+def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
+    """Return the folders and URLs of what a shell made of `datasets_out/*`, and a note on each file passed over.
+
+    A single argument is taken at its word: that it is a file is then for the caller to say.
+    """
+    if len(given) == 1:
+        return list(given), []
+    files = [path for path in given if isinstance(path, Path) and (path.is_file() or path.name.endswith(".partial"))]
+    return [path for path in given if path not in files], [
+        f"{path}: not a bundle's folder; passed over" for path in files
+    ]
 
 
 def origin_of(folder: Path) -> Remote | None:

@@ -10,7 +10,7 @@ from schemas.errors import BundleError, ToolkitError
 from schemas.models import FileEntry
 from schemas.validate import Problem, validate
 from storage.bundle import open_bundle, sha256_of
-from storage.locations import Location, Remote, list_files, parse_location
+from storage.locations import Location, Remote, folders_among, list_files, parse_location
 from storage.mirror import mirrored
 
 
@@ -59,7 +59,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     broken = 0
-    for root in arguments.bundles:
+    roots, notes = folders_among(arguments.bundles)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    for root in roots:
         try:
             problems = _minimal(root) if arguments.minimal else validate_at(root)
         except ToolkitError as error:

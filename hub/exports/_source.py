@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from evidence import read_document
 from schemas.bundle import GOLD, Question, read_text
 from schemas.errors import BundleError
 from schemas.models import Gold
@@ -36,7 +37,7 @@ class Export:
 
     bundle: Bundle
     texts: Path | None = None
-    """A folder with the extracted text of each document, for those that are no text themselves."""
+    """A folder with the extracted text of each document; None = the documents are read here."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
 
@@ -93,14 +94,16 @@ class Export:
     def _text_of(self, filename: str) -> str:
         """Return the text that the gold of a document counts in."""
         path = self.bundle.files[filename]
-        if path.suffix.lower() not in PLAIN:
-            if self.texts is None:
-                raise BundleError(f"{path}: its text is needed, and is extracted elsewhere: {self._advice()}")
+        if self.texts is not None and path.suffix.lower() not in PLAIN:
             path = self.texts / f"{filename}.txt"
             if not path.is_file():
                 raise BundleError(f"{path}: missing; {self._advice()}")
-        with fetched(path) as here:
-            text = read_text(here)
+        if path.suffix.lower() in PLAIN:
+            with fetched(path) as here:
+                text = read_text(here)
+        else:
+            # as evidence.text writes it: a lone half of a surrogate pair has no place in UTF-8
+            text = read_document(path).text.encode("utf-8", "replace").decode("utf-8")
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):
@@ -108,8 +111,9 @@ class Export:
         return text
 
     def _advice(self) -> str:
-        folder = self.texts or "texts"
-        return f"run python -m evidence.text {self.bundle.root} --out {folder} --force, then add --texts {folder}"
+        if self.texts is None:
+            return "the documents are not those that the gold was located in: convert the bundle again"
+        return f"run python -m evidence.text {self.bundle.root} --out {self.texts} --force, or leave out --texts"
 
 
 class Format(Protocol):

@@ -111,3 +111,15 @@ def test_a_bundle_of_our_own_converters(convert, samples):
     assert len(golds) > 100
     for case, index in golds:
         assert case.gold[index].places and dataset.found[case.id, index].pages
+
+
+def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path):
+    write_bundle(tmp_path / "texts")
+    pages = write_bundle(tmp_path / "pages")
+    for path in (pages / "corpus").iterdir():
+        path.rename(path.with_suffix(".html"))
+    datasets, warnings = load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("txt",)))
+    assert [dataset.name for dataset in datasets] == ["texts"]
+    assert any("pages: no txt file in corpus/; it has 3 .html; set aside" in warning for warning in warnings)
+    with pytest.raises(BundleError, match="no pdf file"):
+        load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("pdf",)))

@@ -16,6 +16,7 @@ from hub.export import format_names, main
 from schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from storage.bundle import Bundle, open_bundle
+from tests.hub.bundles import files_of
 
 
 def converted(name: str, source: Path, folder: Path, *more: str) -> Path:
@@ -163,10 +164,14 @@ def test_extracted_texts_are_what_gold_counts_in(pdf_bundle, pdf_texts):
         assert len((pdf_texts / f"{entry.filename}.txt").read_bytes().decode("utf-8")) == entry.characters
 
 
-def test_pdfs_without_texts_say_which_command_to_run(pdf_bundle, tmp_path, capsys):
-    export(pdf_bundle, "beir", tmp_path / "out", expect=1)
-    error = capsys.readouterr().err
-    assert f"run python -m evidence.text {pdf_bundle} --out texts --force, then add --texts texts" in error
+@pytest.mark.parametrize("name", ["beir", "squad", "legalbenchrag"])
+def test_pdfs_are_read_on_the_way_out(name, pdf_bundle, pdf_texts, tmp_path):
+    export(pdf_bundle, name, tmp_path / "read")
+    export(pdf_bundle, name, tmp_path / "given", "--texts", pdf_texts)
+    assert files_of(tmp_path / "read") == files_of(tmp_path / "given")
+
+
+def test_texts_that_are_not_there_are_missed(pdf_bundle, tmp_path, capsys):
     export(pdf_bundle, "squad", tmp_path / "out", "--texts", tmp_path / "none", expect=1)
     assert "missing; run python -m evidence.text" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

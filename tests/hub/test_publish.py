@@ -13,6 +13,7 @@ from hub import publish
 from hub._loading import addressed, unaddressed
 from hub._names import warnings_for
 from hub._secrets import scrubbed
+from hub._trouble import TRANSPORT
 from schemas.models import Licence
 from storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
@@ -193,6 +194,19 @@ def test_a_tag_of_a_pull_request_is_a_usage_error(hub, waits, bundle, capsys):
 
 
 # ---------------------------------------------------------------- the token
+
+
+def test_a_dry_run_needs_no_network(hub, bundle, monkeypatch, capsys):
+    def unreachable(*_args, **_kwargs):
+        raise TRANSPORT("no route to host")
+
+    monkeypatch.setattr("hub._trouble.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", unreachable)
+    assert run(bundle, "--dry-run") == 0
+    out, err = capsys.readouterr()
+    assert "to send: 6 of 6 files" in out and "dry run: nothing was sent" in out
+    assert "no route to host" in err and "could not be compared" in err
+    assert run(bundle) == 1  # publishing itself needs the Hub
 
 
 def test_a_dry_run_needs_no_token(hub, tmp_path, monkeypatch, bundle, capsys):

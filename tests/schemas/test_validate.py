@@ -9,6 +9,7 @@ import pytest
 
 from converters import cuad
 from converters._cli import main as convert_main
+from evidence.check import main as check_main
 from storage.validate import main
 from storage.validate import validate_at as validate
 
@@ -182,3 +183,13 @@ def test_the_full_size_of_cuad_is_checked_row_by_row(bundle):
     rows[20_000] = rows[20_000].replace('"id": 20000', '"id": 3')
     (bundle / "train.json").write_text("[" + ",\n".join(rows) + "]", encoding="utf-8")
     assert any("train.json: row 20000: id: 3 is also the id of row 3" in message for message in messages(bundle))
+
+
+def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
+    note = bundle.with_name("README.md")
+    note.write_text("bundles go here", encoding="utf-8")
+    assert main([str(note), str(bundle)]) == 0
+    out, err = capsys.readouterr()
+    assert f"{bundle}: sound" in out and f"note: {note}: not a bundle's folder; passed over" in err
+    assert check_main([str(bundle), str(note)]) == 0
+    assert main([str(note)]) == 1  # by itself it was meant
