@@ -124,9 +124,11 @@ def test_every_room_is_packed():
         assert (folder / "__init__.py").is_file(), folder
 
 
-def test_ci_runs_the_readmes_test_command_and_nothing_else():
+def test_ci_runs_make_check_and_nothing_else():
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make test"]
+    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make check"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^check: lint test\b", makefile, re.MULTILINE)
     assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
