@@ -19,21 +19,19 @@ from typing import Any, Literal
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.metrics import K, Options, measure
 from evaluation.statistics import mean
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 
 RULE = "=" * 26
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the four metrics; return 1 after one line on what is wrong with a file."""
     options = _parser().parse_args(argv)
-    try:
-        results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
-        if options.output:
-            _write(options.output, results)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
+    if options.output:
+        _write(options.output, results)
     print("Evaluation Results:", RULE, sep="\n")
     for name, value in results.items():
         print(f"{name}: {value:.4f}")

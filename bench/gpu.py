@@ -22,7 +22,7 @@ import numpy as np
 
 from bench._table import corpus_folder, print_table, read_texts
 from rag.splitters import rcts
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 from schemas.plugins import load_plugin
 
 
@@ -58,6 +58,7 @@ def chunks_of(folder: Path, repeat: int) -> list[str]:
     return [chunk if not turn else f"{turn} {chunk}" for turn in range(repeat) for chunk in chunks]
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Embed, and print how fast it went."""
     what, _, rest = (__doc__ or "").partition("\n\n")
@@ -68,18 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--embedder", default="minilm", help="NAME[:ARGUMENT] (default: minilm, on whatever there is)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="embed everything so many times")
     options = parser.parse_args(arguments)
-    try:
-        chunks = chunks_of(corpus_folder(options.source), options.repeat)
-        module, argument = load_plugin("rag.embedders", options.embedder)
-        embedder = module.open(argument)
-        embedder.embed(chunks[:256], role="passage")  # the first time, libraries are loaded and kernels chosen
-        with watched() as watch:
-            started = time.perf_counter()
-            vectors = embedder.embed(chunks, role="passage")
-            seconds = time.perf_counter() - started
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    chunks = chunks_of(corpus_folder(options.source), options.repeat)
+    module, argument = load_plugin("rag.embedders", options.embedder)
+    embedder = module.open(argument)
+    embedder.embed(chunks[:256], role="passage")  # the first time, libraries are loaded and kernels chosen
+    with watched() as watch:
+        started = time.perf_counter()
+        vectors = embedder.embed(chunks, role="passage")
+        seconds = time.perf_counter() - started
     if not np.isfinite(vectors).all():
         print("error: a vector is not finite", file=sys.stderr)
         return 1

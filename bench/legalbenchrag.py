@@ -41,32 +41,25 @@ from engine import add_engine_arguments
 from engine.choose import check_engine, positive
 from evaluation.metrics import KS
 from rag.config import preset_names
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 
 PAGE = ROOT / "docs" / "legalbenchrag.md"
 
 
+@guarded("stopped; the same command goes on with it")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what is not finished; print the tables; write the page."""
     options = _parser().parse_args(argv)
-    try:
-        check_engine(options.engine)
-        groups = [(condition, _measure(condition, options)) for condition in _conditions(options)]
-        for condition, runs in groups:
-            _print_condition(condition, runs)
-        _print_falls(groups)
-        page = options.page or (None if options.limit else PAGE)
-        if page:
-            everything = list(finished_runs(options.out, options.limit))
-            write_page(everything, page)
-            print(f"\npage: {page}")
-    except ToolkitError as error:
-        for line in str(error).split("\n"):
-            print(f"error: {line}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; the same command goes on with it", file=sys.stderr)
-        return 130
+    check_engine(options.engine)
+    groups = [(condition, _measure(condition, options)) for condition in _conditions(options)]
+    for condition, runs in groups:
+        _print_condition(condition, runs)
+    _print_falls(groups)
+    page = options.page or (None if options.limit else PAGE)
+    if page:
+        everything = list(finished_runs(options.out, options.limit))
+        write_page(everything, page)
+        print(f"\npage: {page}")
     return 0
 
 

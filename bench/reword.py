@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bench._variants import rewrite
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 
 _FORM = re.compile(r"\s*consider\s+(?P<name>[^;]*\w[^;]*?)\s*;\s*(?P<ask>.*\w.*)", re.IGNORECASE | re.DOTALL)
 _SAFE = frozenset(
@@ -149,6 +149,7 @@ def _unquoted(name: str) -> str:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Write a bundle with other questions."""
     what, _, more = (__doc__ or "").partition("\n\n")
@@ -163,11 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--unnamed", action="store_true", help="leave the document's name out")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
     options = parser.parse_args(argv)
-    try:
-        rows = rewrite(options.bundle, options.out, word=unname if options.unnamed else reword, force=options.force)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    rows = rewrite(options.bundle, options.out, word=unname if options.unnamed else reword, force=options.force)
     print(f"{rows} questions -> {options.out}")
     return 0
 

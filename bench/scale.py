@@ -21,7 +21,7 @@ from typing import Any
 from bench._scale import chunks, documents, memory, page, workers
 from bench._scale.process import machine
 from bench._table import ROOT
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 
 PARTS = ("documents", "memory", "chunks", "workers", "model")
 DOCS = ROOT / "docs"
@@ -41,25 +41,22 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
     return measured(options.source, quick=options.quick)
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, then write the page."""
     options = _parser().parse_args(arguments)
     store = options.out / "scale.json"
-    try:
-        results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}
-        options.out.mkdir(parents=True, exist_ok=True)
-        for part in PARTS if options.part == "all" else [options.part]:
-            if part == "model":
-                continue  # it is reckoned anew whenever the page is written
-            where = machine()
-            results[part] = measure(part, options, results)
-            results["machines"][part] = where
-            store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        for path in page.write(results, options.out, DOCS / "scale.md"):
-            print(path)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}
+    options.out.mkdir(parents=True, exist_ok=True)
+    for part in PARTS if options.part == "all" else [options.part]:
+        if part == "model":
+            continue  # it is reckoned anew whenever the page is written
+        where = machine()
+        results[part] = measure(part, options, results)
+        results["machines"][part] = where
+        store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    for path in page.write(results, options.out, DOCS / "scale.md"):
+        print(path)
     return 0
 
 

@@ -28,35 +28,30 @@ from engine import add_engine_arguments, check_engine, open_engine, track
 from evaluation.datasets import Dataset, Selection, load_datasets
 from rag import Config, Pipeline
 from rag.questions.question import understand
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 
 IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 
 
+@guarded("stopped; nothing is written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure every value; print the figures; write the pictures and the page."""
     options = _parser().parse_args(argv)
-    try:
-        check_engine(options.engine)
-        settings = choose_settings([name for name in options.settings.split(",") if name])
-        images = options.out or (None if options.settings else IMAGES)
-        page = options.page or (None if options.settings else PAGE)
-        if page:
-            fill(page, "")  # a page without its markers is an error before any work
-        curves, questions = _measure(settings, options)
-        _print(curves)
-        if images:
-            _draw(curves, images)
-        if page:
-            page.write_text(fill(page, page_block(curves, questions=questions)), encoding="utf-8")
-            print(f"\npage: {page}")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; nothing is written", file=sys.stderr)
-        return 130
+    check_engine(options.engine)
+    settings = choose_settings([name for name in options.settings.split(",") if name])
+    images = options.out or (None if options.settings else IMAGES)
+    page = options.page or (None if options.settings else PAGE)
+    if page:
+        fill(page, "")  # a page without its markers is an error before any work
+    curves, questions = _measure(settings, options)
+    _print(curves)
+    if images:
+        _draw(curves, images)
+    if page:
+        page.write_text(fill(page, page_block(curves, questions=questions)), encoding="utf-8")
+        print(f"\npage: {page}")
     return 0
 
 

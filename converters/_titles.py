@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import httpx
 from tqdm import tqdm
 
 from engine import track
+from engine.llms import LLM, Completion, Prompt
 from schemas.errors import ServiceError
+from schemas.plugins import load_plugin
 from storage.cache import cache_folder
+from storage.whole import write_whole
 
 _SPACES = re.compile(r"\s+")
 
@@ -67,38 +69,23 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
     missing = [name for name in texts if name not in kept]
     if not missing:
         return {name: kept[name] for name in texts}
-    with _client() as client:
-        for name in track(missing, total=len(missing), label="titles"):
-            prompt = _PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS])
-            kept[name] = _ask(client, model, prompt)
-            _save(store, model, kept)
+    module, _ = load_plugin("engine.llms", "openai")
+    llm: LLM = module.open(model, {})
+    for name in track(missing, total=len(missing), label="titles"):
+        prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]))
+        [reply] = llm.complete([prompt], max_tokens=60, temperature=0.0)
+        kept[name] = _title(reply, model)
+        _save(store, model, kept)
     tqdm.write(f"titles stored in {store}", file=sys.stderr)
     return {name: kept[name] for name in texts}
 
 
-def _client() -> httpx.Client:
-    key = os.environ.get("OPENAI_API_KEY")
-    base = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    if not key and "api.openai.com" in base:
-        raise ServiceError("--titles llm needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server that asks for no key")
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    transport = httpx.HTTPTransport(retries=2)
-    return httpx.Client(base_url=base.rstrip("/") + "/", headers=headers, timeout=60, transport=transport)
-
-
-def _ask(client: httpx.Client, model: str, prompt: str) -> str:
-    body = {"model": model, "temperature": 0, "max_tokens": 60, "messages": [{"role": "user", "content": prompt}]}
-    try:
-        reply = client.post("chat/completions", json=body)
-        reply.raise_for_status()
-        words = reply.json()["choices"][0]["message"]["content"]
-    except httpx.HTTPError as error:
-        raise ServiceError(f"{client.base_url}: no title ({error}); titles so far are kept, run it again") from error
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ServiceError(f"{client.base_url}: the reply is not a chat completion; is this the right URL?") from error
-    title = _SPACES.sub(" ", str(words)).strip(" \"'“”.")[:_LONGEST]
+def _title(reply: Completion, model: str) -> str:
+    if reply.error:
+        raise ServiceError(f"no title: {reply.error}; titles so far are kept, run it again")
+    title = _SPACES.sub(" ", reply.text).strip(" \"'“”.")[:_LONGEST]
     if not title:
-        raise ServiceError(f"{client.base_url}: model {model} gave an empty title")
+        raise ServiceError(f"model {model} gave an empty title; titles so far are kept, run it again")
     return title
 
 
@@ -112,9 +99,7 @@ def _load(store: Path, model: str) -> dict[str, str]:
 
 def _save(store: Path, model: str, titles: Mapping[str, str]) -> None:
     data = {"model": model, "prompt_version": PROMPT_VERSION, "titles": dict(sorted(titles.items()))}
-    partial = store.with_name(store.name + ".partial")
-    partial.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    partial.replace(store)
+    write_whole(store, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
 def _writable(store: Path) -> Path:

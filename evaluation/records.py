@@ -16,6 +16,7 @@ from evaluation.verdicts import cited, judge
 from law.refusal import is_refusal
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
+from storage.whole import write_whole
 
 RESULTS = "eval_results.jsonl"
 SUMMARY = "summary.json"
@@ -32,14 +33,6 @@ _MOST_VALUES = 60
 def write_json(path: Path, content: Any) -> None:
     """Write a file by rename: whole or not at all."""
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file by rename; half a surrogate pair, which damaged PDFs hold, becomes a question mark."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(text.encode("utf-8", "replace"))
-    partial.replace(path)
 
 
 def write_results(

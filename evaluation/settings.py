@@ -15,6 +15,7 @@ from evaluation.datasets import Selection
 from evaluation.targets import TargetOptions
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
+from schemas.secrets import HIDDEN, names_a_secret
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -28,7 +29,6 @@ RENAMED = {
 }
 """Keys of other tools' config files, and ours."""
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-_SECRET = re.compile(r"key|token|secret|password|authorization", re.IGNORECASE)
 _ASKED_ANEW = frozenset(
     {
         "metrics",
@@ -256,7 +256,7 @@ def _read_template(value: str) -> Any:
 
 def _hide(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {k: "***" if _SECRET.search(str(k)) and isinstance(v, str) else _hide(v) for k, v in value.items()}
+        return {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else _hide(v) for k, v in value.items()}
     return [_hide(one) for one in value] if isinstance(value, list) else value
 
 

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from evidence.document import Box, Document, Span
 from evidence.read import read_document
 from evidence.readers.pdf import boxes, render
+from schemas.command import guarded
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import Gold
 from storage.bundle import open_bundle
@@ -56,6 +57,7 @@ def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     return found, bundle.files
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write the pages of a row's gold as pictures."""
     parser = argparse.ArgumentParser(prog="python -m evidence.show", description=__doc__)
@@ -64,21 +66,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
     options = parser.parse_args(argv)
-    try:
-        lines, files = _find(options.bundle, options.row)
-        number = 0
-        for name in dict.fromkeys(line.filename for line in lines):
-            spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-            with fetched(files[str(name)]):  # once, for all the steps of drawing
-                pages = draw_spans(read_document(files[str(name)]), spans, scale=options.scale)
-            for page, picture in pages.items():
-                number += 1
-                out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
-                picture.save(out)
-                print(f"{out}: {name}, page {page}")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    lines, files = _find(options.bundle, options.row)
+    number = 0
+    for name in dict.fromkeys(line.filename for line in lines):
+        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
+        with fetched(files[str(name)]):  # once, for all the steps of drawing
+            pages = draw_spans(read_document(files[str(name)]), spans, scale=options.scale)
+        for page, picture in pages.items():
+            number += 1
+            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
+            picture.save(out)
+            print(f"{out}: {name}, page {page}")
     return 0
 
 

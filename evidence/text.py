@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from evidence.read import read_document
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 from storage.bundle import corpus_files
 from storage.locations import Location, parse_location
 from storage.mirror import mirrored
@@ -33,6 +33,7 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
     return len(files)
 
 
+@guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Write the texts of a bundle's documents."""
     parser = argparse.ArgumentParser(
@@ -44,14 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
     parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
     options = parser.parse_args(argv)
-    try:
-        count = write_texts(options.bundle, options.out, force=options.force)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; nothing was written", file=sys.stderr)
-        return 130
+    count = write_texts(options.bundle, options.out, force=options.force)
     print(f"{count} texts -> {options.out}")
     return 0
 

@@ -9,9 +9,9 @@ import huggingface_hub
 
 from hub._plan import Plan
 from hub._remote import KIND, Hub
-from hub._secrets import scrubbed
 from hub._trouble import HubError
 from schemas.errors import ToolkitError
+from schemas.secrets import scrubbed
 
 _COMMITS_BACK = 20
 """Commits after ours that are looked through when a reply is lost."""

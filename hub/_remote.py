@@ -11,7 +11,6 @@ import huggingface_hub  # itself loads what is used, when it is used
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-from hub._secrets import scrubbed
 from hub._trouble import (
     CONFLICTS,
     SETTINGS,
@@ -25,6 +24,7 @@ from hub._trouble import (
 )
 from schemas import __version__
 from schemas.errors import ToolkitError
+from schemas.secrets import remember_secret, scrubbed
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
@@ -61,6 +61,7 @@ class Hub:
         self.repo_id = check_repo_id(repo_id)
         self.say = say
         self.token = read_token()
+        remember_secret(self.token)
         self.api = huggingface_hub.HfApi(
             token=self.token or False, library_name="exhibit-rag", library_version=__version__
         )

@@ -13,6 +13,7 @@ from typing import cast
 from hub import exports
 from hub.exports._source import Export, Format
 from schemas import __version__
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from storage.bundle import open_bundle
 from storage.place import Kind, placed
@@ -57,6 +58,7 @@ def _listing(folder: Path) -> list[str]:
     ]
 
 
+@guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
     parser = argparse.ArgumentParser(
@@ -78,14 +80,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--force", action="store_true", help="replace an earlier export")
     options = parser.parse_args(argv)
-    try:
-        done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; nothing was written", file=sys.stderr)
-        return 130
+    done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
     print(f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}")
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
         for reason, found in reasons.items():

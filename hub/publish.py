@@ -21,13 +21,13 @@ from huggingface_hub.errors import EntryNotFoundError
 
 from hub._checks import check_bundle, check_card, check_licence, check_visibility
 from hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
-from hub._guard import guarded
 from hub._loading import load_lines, metadata_of
 from hub._names import warnings_for
 from hub._plan import Contents, Plan, compare, contents_of, listing
 from hub._remote import KIND, Hub, State
 from hub._trouble import HubError, is_unreachable
 from schemas.bundle import CARD, CORPUS, INFO, read_info
+from schemas.command import guarded, print_note
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     root: Path = options.bundle
     info = check_bundle(root)
     check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
-    hub = Hub(options.repo_id, say=_note)
+    hub = Hub(options.repo_id, say=print_note)
     contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
     _warn_of_names(contents)
     author = None if options.dry_run else hub.check_writer()
@@ -80,8 +80,8 @@ def _rehearse(hub: Hub, info: BundleInfo, contents: Contents, options: argparse.
     """Show what a first publication would send, and say what could not be compared."""
     plan = compare(contents, {}, recorded=frozenset())
     _show(hub, info, plan, options, None)
-    _note(f"{error}")
-    _note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
+    print_note(f"{error}")
+    print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
     print("dry run: nothing was sent")
     return 0
 
@@ -118,9 +118,9 @@ def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
 def _warn_of_names(names: Iterable[str]) -> None:
     found = warnings_for(names)
     for line in found[:_NAMES_SHOWN]:
-        _note(line)
+        print_note(line)
     if len(found) > _NAMES_SHOWN:
-        _note(f"… and {len(found) - _NAMES_SHOWN} more names that not every system can hold")
+        print_note(f"… and {len(found) - _NAMES_SHOWN} more names that not every system can hold")
 
 
 # ---------------------------------------------------------------- sending
@@ -199,7 +199,7 @@ def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, s
     if state is None and hub.token is None:
         print("without a token a private repository cannot be seen: it may be there")
     if state is not None and state.private and not options.private:
-        _note(f"{hub.repo_id} is private and stays so; it is made public on {hub.url}/settings")
+        print_note(f"{hub.repo_id} is private and stays so; it is made public on {hub.url}/settings")
     rights = "" if info.licence.redistributable else "; published by the rights you say you have"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     if not options.include_corpus:
@@ -218,13 +218,10 @@ def _report(hub: Hub, root: Path, sent: Sent, options: argparse.Namespace) -> No
         print(line)
 
 
-def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
 # ---------------------------------------------------------------- the command
 
 
+@guarded("stopped; run the same command again: it looks first what has arrived")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
     parser = _parser()
@@ -233,8 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
     if options.create_pr and options.revision:
         parser.error("--create-pr is for main; leave out --revision")
-    stopped = "stopped; run the same command again: it looks first what has arrived"
-    return guarded(lambda: run(options), stopped=stopped)
+    return run(options)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from engine import track
 from hub._fetch import SCHEME, Fetched, fetch, parse_address, peek
-from hub._guard import guarded
 from schemas.bundle import CARD, INFO, read_info
+from schemas.command import guarded, print_note
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 from schemas.validate import validate
@@ -35,11 +35,11 @@ def run(options: argparse.Namespace) -> int:
         raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
     out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
     wanted = revision or options.revision
-    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=_note) and not validate(out):
+    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
         print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
         return 0
     check_free(out, force=options.force)
-    fetched = fetch(repo_id, revision=wanted, say=_note)
+    fetched = fetch(repo_id, revision=wanted, say=print_note)
     with placed(out, force=options.force) as folder:
         copy(fetched, folder)
     counts = fetched.info.counts
@@ -69,14 +69,10 @@ def copy(fetched: Fetched, folder: Path) -> None:
         raise BundleError(f"{fetched.address}: breaks {len(problems)} promises of a bundle:\n{listed}")
 
 
-def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
+@guarded("stopped; run the same command again: what has arrived is kept")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    options = _parser().parse_args(argv)
-    return guarded(lambda: run(options), stopped="stopped; run the same command again: what has arrived is kept")
+    return run(_parser().parse_args(argv))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from rag.config import DEFAULT, Config, Search, add_setting_flags, given_setting
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 from storage.locations import parse_location
 
 _WIDTH = 100
@@ -49,32 +49,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Run one action."""
     options = _parser().parse_args(argv)
-    try:
-        if options.action == "index":
-            config = Config.preset(options.preset, **given_settings(vars(options)))
-            pipeline = Pipeline(config, engine=check_engine(options.engine), jobs=options.jobs)
-            report = pipeline.index(options.source, options.out, force=options.force)
-            print(
-                f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
-                f"{report.seconds:.1f} s"
-            )
-            for reason in report.set_aside:
-                print(f"set aside: {reason}")
-            for note in report.notes:
-                print(f"note: {note}")
-            return 0
-        built_with = open_index(options.index).config
-        pipeline = Pipeline(built_with.with_search(**given_settings(vars(options)))).open(options.index)
-        if options.action == "search":
-            _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
-        else:
-            _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    if options.action == "index":
+        config = Config.preset(options.preset, **given_settings(vars(options)))
+        pipeline = Pipeline(config, engine=check_engine(options.engine), jobs=options.jobs)
+        report = pipeline.index(options.source, options.out, force=options.force)
+        print(
+            f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
+            f"{report.seconds:.1f} s"
+        )
+        for reason in report.set_aside:
+            print(f"set aside: {reason}")
+        for note in report.notes:
+            print(f"note: {note}")
+        return 0
+    built_with = open_index(options.index).config
+    pipeline = Pipeline(built_with.with_search(**given_settings(vars(options)))).open(options.index)
+    if options.action == "search":
+        _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
+    else:
+        _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rag.index import Entry, open_index
 from rag.pipeline import Pipeline
 from rag.seams import Hit
-from schemas.errors import ToolkitError
+from schemas.command import guarded
 
 TEST_QUESTIONS = (
     "Which law governs?",
@@ -124,22 +124,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Look into an index; `test` exits 1 when a check fails."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
-    try:
-        inspector = Inspector(options.index)
-        if options.action == "test":
-            checks = inspector.test()
-            print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
-            return 0 if all(holds for _, holds, _ in checks) else 1
-        print(_show(inspector, options), end="")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    inspector = Inspector(options.index)
+    if options.action == "test":
+        checks = inspector.test()
+        print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
+        return 0 if all(holds for _, holds, _ in checks) else 1
+    print(_show(inspector, options), end="")
     return 0
 
 

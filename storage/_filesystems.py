@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from schemas.errors import ServiceError, ToolkitError
+from schemas.secrets import scrubbed
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {
@@ -18,7 +18,6 @@ _LOGIN = {
 }
 _UNLISTED = frozenset({"http", "https", "data", "ftp"})
 """Schemes whose servers cannot say what is in a folder, or that carry passwords."""
-_SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 _SHORTEST = 8
 """Characters of a variable's value that is worth hiding: a shorter one may be any word."""
 _LONGEST = 300
@@ -73,7 +72,5 @@ def _line(error: Exception) -> str:
     """Return an error's words in one line: no address with its signature, no value of a secret variable."""
     words = " ".join(str(error).split()) or type(error).__name__
     words = re.sub(r"\?\S+", "?…", words)
-    for name, value in os.environ.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST:
-            words = words.replace(value, "…")
+    words = scrubbed(words)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

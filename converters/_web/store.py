@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from storage.bundle import sha256_of
+from storage.whole import write_whole
 
 _RECIPE = 1
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
@@ -61,8 +61,8 @@ class Store:
         """Keep a PDF and its record."""
         path, record = self._places(fetched.url)
         fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-        _write(path, data)
-        _write(record, _line(fetched))
+        write_whole(path, data)
+        write_whole(record, _line(fetched))
         return replace(fetched, path=path)
 
     def write_manifest(self, fetched: Iterable[Fetched]) -> Path:
@@ -70,7 +70,7 @@ class Store:
         lines = list(fetched)
         key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
         path = self.folder / f"manifest-{key}.jsonl"
-        _write(path, b"".join(map(_line, lines)))
+        write_whole(path, b"".join(map(_line, lines)))
         return path
 
     def _places(self, url: str) -> tuple[Path, Path]:
@@ -82,9 +82,3 @@ def _line(fetched: Fetched) -> bytes:
     record = asdict(fetched)
     del record["path"]
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)

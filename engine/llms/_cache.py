@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.llms import Completion
+from storage.whole import write_whole
 
 
 def key_of(parts: Mapping[str, object]) -> str:
@@ -38,16 +37,8 @@ class ReplyCache:
         if reply.error:
             return
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         data = {"text": reply.text, "tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(data, out)
-            Path(partial).replace(path)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
+        write_whole(path, json.dumps(data))
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -16,12 +15,12 @@ from typing import Any
 import httpx
 
 from schemas.errors import ServiceError
+from schemas.secrets import scrubbed
 from storage.waiting import seconds_asked
 
 _OPENAI = "https://api.openai.com/v1"
 _LARGEST = 16 << 20
 _PASSING = frozenset({408, 409, 425, 429})
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|key)-[\w*-]{6,}", re.IGNORECASE)
 _SAID = 200
 """Characters of a server's own words that go into an error."""
 
@@ -85,9 +84,7 @@ class Endpoint:
 
     def scrub(self, text: str) -> str:
         """Return a text that came from outside without the key, whole or half hidden by asterisks."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _LOOKS_LIKE_A_KEY.sub("***", text) if self._secrets else text
+        return scrubbed(text, *self._secrets) if self._secrets else text
 
     def close(self) -> None:
         """Close the connections."""

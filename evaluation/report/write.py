@@ -21,6 +21,7 @@ from evaluation.report.run import Run, read_run, settings
 from evaluation.report.tables import breakdowns, main_table, whole_table
 from evaluation.report.wording import ANSWERED, VERDICTS, name_of
 from storage.locations import keeping
+from storage.whole import write_whole
 
 NAME = "report.html"
 _HERE = Path(__file__).parent
@@ -40,9 +41,7 @@ def write_report(folder: Path, *, datasets: Mapping[str, Path], cases: int = 40)
         records = make_records(run, Library(datasets), gallery, cases=cases)
     text = _render(run, records, gallery.pages)
     path = folder / NAME
-    partial = path.with_name(f"{NAME}.partial")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, text)
     return path
 
 

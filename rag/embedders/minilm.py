@@ -23,9 +23,11 @@ from tokenizers import Tokenizer
 
 from rag.embedders._minilm_graph import VERSION, WIDTH, build_graph, read_safetensors
 from rag.embedders._unit import to_unit
-from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, sha256_of, write_whole
+from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, put_in_cache
 from rag.seams import Role, Vectors
+from schemas.command import guarded
 from schemas.errors import ToolkitError
+from storage.bundle import sha256_of
 
 VARIANTS = ("int8", "fp16", "fp32")
 _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
@@ -143,8 +145,8 @@ def ready_graph(variant: str) -> bytes:
         if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
             return data
     data = bytes(build_graph(read_safetensors(find_file(MODEL)), precision=variant).SerializeToString())
-    write_whole(path, data)
-    write_whole(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
+    put_in_cache(path, data)
+    put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
     return data
 
 
@@ -156,21 +158,18 @@ def _ready_tokenizer() -> Path:
     """Return the tokenizer in our cache, put there if need be: the package may be gone tomorrow."""
     path = model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
-        write_whole(path, find_file(TOKENIZER).read_bytes())
+        put_in_cache(path, find_file(TOKENIZER).read_bytes())
     return path
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Put the model in place and print where it is."""
     parser = argparse.ArgumentParser(prog="python -m rag.embedders.minilm", description=main.__doc__)
     parser.add_argument("--prepare", action="store_true", required=True, help="find the weights and build the graphs")
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graph (default: int8)")
     options = parser.parse_args(arguments)
-    try:
-        MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
     print(_graph_path(options.variant))
     return 0
 

@@ -19,6 +19,7 @@ from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
 from rag.stores._faiss_rows import Rows
 from schemas.errors import BundleError
+from storage.whole import whole
 
 _FEW = 4096
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
@@ -125,7 +126,10 @@ class Store:
 
     def save(self) -> None:
         """Shape the index as its kind should be for so many rows, and write it, by rename."""
-        partial = self.path.with_name(self.path.name + ".partial")
+        with whole(self.path) as partial:
+            self._write(partial)
+
+    def _write(self, partial: Path) -> None:
         if self._rows is not None and self._write_rows(self._rows, partial):
             return
         self._own()
@@ -133,7 +137,6 @@ class Store:
         self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
         self._order = None
         faiss.write_index(self._index, str(partial))
-        partial.replace(self.path)
 
     def close(self) -> None:
         """Remove what was added and never saved; no file is held."""
@@ -148,7 +151,6 @@ class Store:
                 return False  # a FAISS that writes its files in another way: let it do so
         else:
             faiss.write_index(kinds.build(wanted, rows.keys, rows.vectors()), str(partial))
-        partial.replace(self.path)
         self._written, self._rows = len(rows), None
         rows.remove()
         return True

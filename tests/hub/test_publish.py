@@ -12,7 +12,7 @@ from converters import contractnli, cpr, cuad, maud, privacyqa
 from hub import publish
 from hub._loading import addressed, unaddressed
 from hub._names import warnings_for
-from hub._secrets import scrubbed
+from schemas.secrets import scrubbed
 from hub._trouble import TRANSPORT
 from schemas.models import Licence
 from storage.bundle import sha256_of

@@ -1,0 +1,73 @@
+"""Keeps keys, tokens and signed addresses out of everything that is printed, logged or written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+HIDDEN = "***"
+_SHORTEST = 8
+"""Characters of a secret: the value of a variable that is shorter would be found in ordinary words."""
+_NAME = re.compile(r"key|token|secret|password|credential|authorization", re.IGNORECASE)
+_AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:bearer|basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
+_TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
+_KEY = re.compile(r"\b(?:sk|pk|key)-[\w*-]{6,}", re.IGNORECASE)
+"""A key of OpenAI's kind, whole or half hidden by asterisks, as servers repeat it."""
+_SIGNED = re.compile(
+    r"(https?://[^\s?'\"<>]+)\?[^\s'\"<>]*(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
+)
+_USER = re.compile(r"(https?://)[^\s/@'\"<>]+@")
+
+_known: set[str] = set()
+
+
+def names_a_secret(name: str) -> bool:
+    """Return whether a variable, a header or a setting of this name holds a secret."""
+    return _NAME.search(name) is not None
+
+
+def remember_secret(value: str | None) -> None:
+    """Have a secret that is in no variable, such as a token from a file, hidden from now on."""
+    if value:
+        _known.add(value)
+
+
+def scrubbed(text: str, *secrets: str | None) -> str:
+    """Return a text without the secrets, without the environment's, and without what looks like a key."""
+    environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and names_a_secret(n) and not v.isalpha())
+    for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    text = _SIGNED.sub(rf"\1?{HIDDEN}", text)
+    text = _USER.sub(rf"\1{HIDDEN}@", text)
+    text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", text)
+    return _KEY.sub(HIDDEN, _TOKEN.sub(rf"\1_{HIDDEN}", text))
+
+
+@contextmanager
+def scrubbed_logs() -> Iterator[None]:
+    """Scrub every log record made meanwhile, whoever logs it: a server may repeat in an error what it was sent."""
+    ordinary = logging.getLogRecordFactory()
+
+    def record(*args: object, **kwargs: object) -> logging.LogRecord:
+        made = ordinary(*args, **kwargs)
+        try:
+            message = made.getMessage()
+        except (TypeError, ValueError):
+            return made  # logging reports a malformed record itself
+        clean = scrubbed(message)
+        if clean != message:
+            made.msg, made.args = clean, None
+        if made.exc_info:
+            # the traceback is formatted later, out of reach: it is formatted here instead
+            made.exc_text = scrubbed(logging.Formatter().formatException(made.exc_info))
+            made.exc_info = None
+        return made
+
+    logging.setLogRecordFactory(record)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(ordinary)

@@ -1,0 +1,73 @@
+"""What a command does with what goes wrong: lines, exit codes, and no secret."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schemas.command import guarded, print_note
+from schemas.errors import ToolkitError
+from schemas.secrets import names_a_secret, remember_secret, scrubbed
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_an_error_is_lines_a_stop_says_so_and_a_bug_keeps_its_traceback(capsys, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "planted-secret-1")
+
+    @guarded("stopped; nothing was written")
+    def main(fault: BaseException | None) -> int:
+        if fault:
+            raise fault
+        return 4
+
+    assert main(None) == 4
+    assert main(ToolkitError("one\ntwo planted-secret-1")) == 1
+    assert capsys.readouterr().err == "error: one\nerror: two ***\n"
+    assert main(KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "\nstopped; nothing was written\n"
+    assert main(ValueError("sent planted-secret-1")) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback") and "ValueError: sent ***" in told and "planted" not in told
+    print_note("the key is planted-secret-1")
+    assert capsys.readouterr().err == "note: the key is ***\n"
+
+
+def test_a_closed_pipe_is_no_traceback():
+    code = (
+        "import sys\nfrom schemas.command import guarded\n"
+        "@guarded()\ndef main():\n    for n in range(200000): print('line', n)\n    return 0\n"
+        "sys.exit(main())"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout and process.stdout.readline() == "line 0\n"
+    process.stdout.close()
+    assert process.stderr and process.stderr.read() == ""
+    assert process.wait() == 141
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Authorization: Bearer abcdef.123", "Authorization: Bearer ***"),
+        ("hf_abcdefghijkl is mine", "hf_*** is mine"),
+        ("Incorrect API key: sk-abc***xyz.", "Incorrect API key: ***."),
+        ("GET https://store/x.pdf?X-Amz-Signature=1&a=2 failed", "GET https://store/x.pdf?*** failed"),
+        ("https://me:pass@host/x", "https://***@host/x"),
+        ("the key of the cellar", "the key of the cellar"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden(text, clean):
+    assert scrubbed(text) == clean
+
+
+def test_a_secret_from_elsewhere_is_hidden_once_it_is_known():
+    assert scrubbed("token of a file: zebra-4711") == "token of a file: zebra-4711"
+    remember_secret("zebra-4711")
+    assert scrubbed("token of a file: zebra-4711") == "token of a file: ***"
+    assert names_a_secret("X-Api-Key") and not names_a_secret("temperature")
