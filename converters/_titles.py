@@ -70,7 +70,7 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
     if not missing:
         return {name: kept[name] for name in texts}
     module, _ = load_plugin("engine.llms", "openai")
-    llm: LLM = module.open(model, {})
+    llm: LLM = module.open(model, {"retries": 1})
     for name in track(missing, total=len(missing), label="titles"):
         prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]))
         [reply] = llm.complete([prompt], max_tokens=60, temperature=0.0)

@@ -168,7 +168,7 @@ class NoCredentialsError(Exception):
         (NoCredentialsError("Unable to locate"), "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         (ConnectionResetError("reset by peer"), "reset by peer; check the address and the network, then run the same"),
         (OSError("at https://h/k?X-Amz-Signature=abc&b=c now"), "at https://h/k?… now; check"),
-        (OSError("key AKIA-hush-hush of hush-hush"), "key … of hush-hush; check"),
+        (OSError("key AKIA-hush-hush of hush-hush"), "key *** of hush-hush; check"),
     ],
 )
 def test_errors_of_clients_become_one_line(raised, told, monkeypatch):
