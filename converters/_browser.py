@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
+from converters._fonts import sealed_environment
 from schemas.errors import ServiceError, ToolkitError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -30,6 +32,12 @@ _QUIET = (
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-features=OptimizationHints,MediaRouter,Translate",
+    # widths and line breaks as the font has them, not as the screen or the desktop would like them
+    "--font-render-hinting=none",
+    "--disable-lcd-text",
+    "--force-color-profile=srgb",
+    "--force-device-scale-factor=1",
+    "--lang=en-GB",
 )
 
 
@@ -48,6 +56,11 @@ def find_browser() -> Path | None:
 def launch_arguments() -> list[str]:
     """Return Chromium's flags: nothing leaves the machine by itself; no sandbox only for root, who has none."""
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
+
+
+def launch_options(folder: Path) -> dict[str, Any]:
+    """Return what a browser that prints is started with; the folder is its own, for as long as it runs."""
+    return {"executable_path": require_browser(), "args": launch_arguments(), "env": sealed_environment(folder)}
 
 
 def is_root() -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from playwright.async_api import Browser, Page, Playwright, Response, Route, async_playwright
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
-from converters._browser import is_root, launch_arguments, require_browser
+from converters._browser import is_root, launch_options
 from converters._print import fix_dates, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
@@ -54,6 +56,12 @@ class PagePrinter:
         self._launching = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
+
+    @property
+    def browser(self) -> str:
+        """The version of the browser that printed the last page."""
+        return self._browser.version if self._browser else ""
 
     async def aclose(self) -> None:
         """Close the browser."""
@@ -62,6 +70,7 @@ class PagePrinter:
                 await self._browser.close()
         if self._playwright is not None:
             await self._playwright.stop()
+        self._folder.cleanup()
 
     async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
@@ -127,14 +136,12 @@ class PagePrinter:
             return self._browser
 
     async def _launch(self, playwright: Playwright) -> Browser:
+        options = launch_options(Path(self._folder.name))
+        options["args"] += _SEALED
+        options["proxy"] = {"server": self._gate.url, "bypass": "<-loopback>"}
         for sandbox in (False,) if is_root() else (True, False):
             try:
-                return await playwright.chromium.launch(
-                    executable_path=require_browser(),
-                    args=[*launch_arguments(), *_SEALED],
-                    chromium_sandbox=sandbox,
-                    proxy={"server": self._gate.url, "bypass": "<-loopback>"},
-                )
+                return await playwright.chromium.launch(chromium_sandbox=sandbox, **options)
             except PlaywrightError as error:
                 problem = error
             if sandbox:
