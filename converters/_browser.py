@@ -84,7 +84,7 @@ def fetch_browser() -> Path:
     attempts = [
         [sys.executable, "-m", "playwright", "install", "chromium"],
     ]
-    if shutil.which("apt-get") and os.geteuid() == 0:
+    if shutil.which("apt-get") and is_root():
         attempts.append(["apt-get", "update", "-qq"])
         attempts.append(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium", "fonts-dejavu"])
     for command in attempts:
