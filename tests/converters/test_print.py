@@ -47,7 +47,7 @@ def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_p
         require_browser()
 
 
-def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch, tmp_path):
+def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch, tmp_path, capsys):
     asked: list[list[str]] = []
     found = {"browser": None}
 
@@ -55,20 +55,23 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
         asked.append(command)
         if "install" in command and "apt-get" in command[0]:
             found["browser"] = tmp_path
-        return subprocess.CompletedProcess(command, 0)
+        stopped = "Error: Download failure, code=1\n    at ChildProcess.<anonymous> (index.js:1)\n"
+        return subprocess.CompletedProcess(command, int("playwright" in command), "", stopped)
 
     monkeypatch.setattr(_browser, "find_browser", lambda: found["browser"])
     monkeypatch.setattr(_browser.subprocess, "run", run)
     monkeypatch.setattr(_browser.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
     assert fetch_browser() == tmp_path
+    lines = [line.partition(" (")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["Playwright's Chromium: not to be had", "the distribution's Chromium: fetched"]
     assert asked[0][-2:] == ["install", "chromium"]
     assert asked[1][:2] == ["apt-get", "update"] and "chromium" in asked[2]
 
     asked.clear()
     found["browser"] = None
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 1000)
-    with pytest.raises(ServiceError):
+    with pytest.raises(ServiceError, match="Playwright's Chromium: Error: Download failure, code=1$"):
         fetch_browser()
     assert len(asked) == 1  # an ordinary user cannot install the system's packages
 
