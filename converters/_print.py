@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
+from pypdf import PdfWriter
 
 from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
@@ -19,6 +21,8 @@ from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+_ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
+_ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n(.*?)EMC\n", re.DOTALL)
 _EPOCH = b"D:20000101000000+00'00'"
 PAGE: dict[str, Any] = {
     # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
@@ -70,7 +74,7 @@ class Printer:
         except PlaywrightError as error:
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(fix_dates(data))
+        partial.write_bytes(in_order(fix_dates(data), html))
         partial.replace(path)
 
 
@@ -118,6 +122,23 @@ def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") ->
 def fix_dates(data: bytes) -> bytes:
     """Return a PDF with the dates of its making replaced by a fixed one, so that it does not change from day to day."""
     return _DATE.sub(_same_length, data)
+
+
+def in_order(data: bytes, html: str) -> bytes:
+    """Return the PDF of a page, its Arabic so that it is read in order.
+
+    For a joined letter Chromium writes which one it is beside the glyph (`ActualText`), and PDFium then reads a word
+    of such letters backwards; from the glyphs alone, which tell the same, it reads all of them rightly.
+    """
+    if not _ARABIC.search(html):
+        return data
+    writer = PdfWriter(clone_from=BytesIO(data))
+    for page in writer.pages:
+        contents = page["/Contents"].get_object()
+        contents.set_data(_ACTUAL_TEXT.sub(rb"\1", contents.get_data()))
+    buffer = BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
 def _same_length(match: re.Match[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
 from converters._browser import is_root, launch_options
-from converters._print import fix_dates, pdf_options
+from converters._print import fix_dates, in_order, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
 from converters._web.download import USER_AGENT, Reply
@@ -111,7 +111,7 @@ class PagePrinter:
         note = "" if await self._settled(page) else UNFINISHED
         _refuse_elsewhere(landed[-1] if landed else None, page.url, reply.status)
         data = await page.pdf(**pdf_options(margins="15mm"))
-        return fix_dates(data), page.url, note
+        return in_order(fix_dates(data), await page.content()), page.url, note
 
     async def _settled(self, page: Page) -> bool:
         """Wait for load, for pictures below the fold, and for the network to rest; False when one does not come."""

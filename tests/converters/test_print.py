@@ -177,9 +177,7 @@ def test_every_script_is_drawn_and_read_back(printer, tmp_path, script):
         printer.print_html(page, tmp_path / f"{name}.pdf")
         found = read_document(tmp_path / f"{name}.pdf").text
         # a character without a glyph is read as nothing
-        assert sorted(fold(found, loose=True)) == sorted(fold(words * times, loose=True))
-        if script != "arabic":  # PDFium turns some of its words round
-            assert fold(found, loose=True) == fold(words * times, loose=True)
+        assert fold(found, loose=True) == fold(words * times, loose=True)
         assert _font_names(tmp_path / f"{name}.pdf") <= {path.stem for path in map(font_path, (*FACES, *_fonts.CORE))}
 
 
