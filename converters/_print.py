@@ -14,6 +14,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 from pypdf import PdfWriter
+from pypdf.generic import StreamObject
 
 from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
@@ -135,7 +136,8 @@ def in_order(data: bytes, html: str) -> bytes:
     writer = PdfWriter(clone_from=BytesIO(data))
     for page in writer.pages:
         contents = page["/Contents"].get_object()
-        contents.set_data(_ACTUAL_TEXT.sub(rb"\1", contents.get_data()))
+        if isinstance(contents, StreamObject):
+            contents.set_data(_ACTUAL_TEXT.sub(rb"\1", contents.get_data()))
     buffer = BytesIO()
     writer.write(buffer)
     return buffer.getvalue()
