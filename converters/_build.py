@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
+from converters._print import Press, printing
 from engine import Engine, open_engine, track
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
@@ -33,7 +34,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     folder = out.folder
     (folder / CORPUS).mkdir()
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents))
-    done = _materialise_all(benchmark, out, engine, tally)
+    with Press() as press:
+        done = _materialise_all(benchmark, out, engine, tally, press)
     rows = [row for row in benchmark.rows if _answerable_from(row, done)]
     questions = [_row(row) for row in rows]
     write_train(questions, folder / TRAIN)
@@ -43,7 +45,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
     text = _card_text(info, benchmark, converter)
     write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
-    bundle = bundle.model_copy(update={"files": _files(out)})
+    browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
+    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
     write_info(bundle, folder / INFO)
     problems = validate(folder, elsewhere=out.entries)
     if problems:
@@ -52,14 +55,14 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     return bundle
 
 
-def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tally) -> dict[str, Done]:
+def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press) -> dict[str, Done]:
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = benchmark.documents
-    outcomes = engine.map(materialise, tasks(documents, quotes, corpus, out=out))
+    outcomes = engine.map(materialise, tasks(documents, quotes, corpus, press=press, out=out))
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
         name = raw.filename

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from converters._benchmark import Quote, RawDocument
-from converters._print import Printer
+from converters._print import Press
 from converters._typeset import html_from_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
@@ -70,26 +69,28 @@ NOWHERE = Place([], [], [], "absent", 1.0)
 
 
 def tasks(
-    documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corpus: Path, *, out: Out | None = None
+    documents: Iterable[RawDocument],
+    quotes: dict[str, list[Quote]],
+    corpus: Path,
+    *,
+    press: Press,
+    out: Out | None = None,
 ) -> Iterator[Task]:
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
-    with ExitStack() as stack:
-        printer: Printer | None = None
-        for raw in documents:
-            target = corpus / raw.filename
-            fault = ""
-            if raw.path is None and target.suffix.lower() == ".pdf":
-                printer = printer or stack.enter_context(Printer())
-                try:
-                    printer.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
-                except DocumentError as error:
-                    fault = str(error)
-            elif raw.path is None:
-                target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
-            name = f"{CORPUS}/{raw.filename}"
-            remote = out.remote / name if out and out.remote else None
-            known = out.known.get(name) if out else None
-            yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault, remote, known)
+    for raw in documents:
+        target = corpus / raw.filename
+        fault = ""
+        if raw.path is None and target.suffix.lower() == ".pdf":
+            try:
+                press.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
+            except DocumentError as error:
+                fault = str(error)
+        elif raw.path is None:
+            target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
+        name = f"{CORPUS}/{raw.filename}"
+        remote = out.remote / name if out and out.remote else None
+        known = out.known.get(name) if out else None
+        yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault, remote, known)
 
 
 def source_text(raw: RawDocument) -> str | None:

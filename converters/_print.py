@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
+from pypdf import PdfWriter
+from pypdf.generic import StreamObject
 
-from converters._browser import is_root, launch_arguments, require_browser
+from converters._browser import is_root, launch_options
+from converters._fonts import font_hashes
 from schemas.errors import DocumentError, ServiceError
+from schemas.models import Printing
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+_ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
+_ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n(.*?)EMC\n", re.DOTALL)
 _EPOCH = b"D:20000101000000+00'00'"
+PAGE: dict[str, Any] = {
+    # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
+    "offline": True,
+    "java_script_enabled": False,
+    "locale": "en-GB",
+    "timezone_id": "UTC",
+    "user_agent": "exhibit-rag",  # it stands in the PDF; the browser's own names the system
+}
 
 
 class Printer:
-    """Prints HTML; the same HTML and browser give the same bytes, whenever it is printed."""
+    """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
+        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
         self._playwright: Playwright = sync_playwright().start()
         self._browser = self._launch()
-        # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
-        self._page: Page = self._browser.new_page(offline=True, java_script_enabled=False)
+        self._page: Page = self._browser.new_page(**PAGE)
         return self
+
+    @property
+    def browser(self) -> str:
+        """The browser's version."""
+        return self._browser.version
 
     def _launch(self) -> Browser:
         """Start Chromium in its sandbox; without it for root, and where the system grants none."""
+        options = launch_options(Path(self._folder.name))
         for sandbox in (False,) if is_root() else (True, False):
             try:
-                return self._playwright.chromium.launch(
-                    executable_path=require_browser(), args=launch_arguments(), chromium_sandbox=sandbox
-                )
+                return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
             except PlaywrightError as error:
                 problem = error
         raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
@@ -43,6 +65,7 @@ class Printer:
     ) -> None:
         self._browser.close()
         self._playwright.stop()
+        self._folder.cleanup()
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
@@ -52,8 +75,36 @@ class Printer:
         except PlaywrightError as error:
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(fix_dates(data))
+        partial.write_bytes(in_order(fix_dates(data), html))
         partial.replace(path)
+
+
+class Press:
+    """A printer that is started when the first document needs it, and knows afterwards what it printed with."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._printer: Printer | None = None
+        self.browsers: set[str] = set()
+
+    def __enter__(self) -> Press:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def print_html(self, html: str, path: Path) -> None:
+        """Print a page that stands by itself."""
+        if self._printer is None:
+            self._printer = self._stack.enter_context(Printer())
+            self.browsers.add(self._printer.browser)
+        self._printer.print_html(html, path)
+
+
+def printing(browsers: Iterable[str]) -> Printing | None:
+    """Return what documents were printed with, for `bundle.json`; None when nothing was printed."""
+    versions = sorted(set(browsers) - {""})
+    return Printing(browser="Chromium " + ", ".join(versions), fonts=font_hashes()) if versions else None
 
 
 def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
@@ -72,6 +123,24 @@ def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") ->
 def fix_dates(data: bytes) -> bytes:
     """Return a PDF with the dates of its making replaced by a fixed one, so that it does not change from day to day."""
     return _DATE.sub(_same_length, data)
+
+
+def in_order(data: bytes, html: str) -> bytes:
+    """Return the PDF of a page, its Arabic so that it is read in order.
+
+    For a joined letter Chromium writes which one it is beside the glyph (`ActualText`), and PDFium then reads a word
+    of such letters backwards; from the glyphs alone, which tell the same, it reads all of them rightly.
+    """
+    if not _ARABIC.search(html):
+        return data
+    writer = PdfWriter(clone_from=BytesIO(data))
+    for page in writer.pages:
+        contents = page["/Contents"].get_object()
+        if isinstance(contents, StreamObject):
+            contents.set_data(_ACTUAL_TEXT.sub(rb"\1", contents.get_data()))
+    buffer = BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
 def _same_length(match: re.Match[bytes]) -> bytes:

@@ -99,7 +99,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     found = [one for one in fetched.values() if one.path is not None]
     titles = unique_titles({one.filename: _titles(one) for one in found})
     return Benchmark(
-        documents=[RawDocument(one.filename, titles[one.filename], one.path, source=one.url) for one in found],
+        documents=[
+            RawDocument(one.filename, titles[one.filename], one.path, source=one.url, browser=one.browser)
+            for one in found
+        ],
         rows=[],
         sha256={path.name: hashlib.sha256(data).hexdigest()},
         info=replace(INFO, url=_site(found)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import re
 import zlib
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
 from rag.embedders._unit import to_unit
 from rag.seams import Embedder, Role, Vectors
@@ -22,6 +22,8 @@ _KEY = np.dtype([("digest", "<u8"), ("rest", "V24"), ("check", "<u4")])
 """The sha256 of a role and a text, its first eight bytes apart to search by; and a checksum of the vector."""
 _SLAB = 1024
 """Texts that are embedded before they are written: what a kill can cost."""
+_POLL = 0.01
+"""Seconds between two looks whether another writer is done; it writes a slab in about as long."""
 
 _Keys = npt.NDArray[np.void]
 _Digests = npt.NDArray[np.uint64]
@@ -91,14 +93,13 @@ class VectorCache:
     @contextmanager
     def _writing(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         """Hold the files for this process alone, cut back to the rows that are whole in both."""
-        with self._keys.open("r+b") as key_file, self._vectors.open("r+b") as vector_file:
-            fcntl.flock(key_file, fcntl.LOCK_EX)
+        lock = FileLock(self._keys.with_suffix(".lock"), poll_interval=_POLL)
+        with lock, self._keys.open("r+b") as key_file, self._vectors.open("r+b") as vector_file:
             whole = self._whole()
             for file, width in ((vector_file, self._width), (key_file, _KEY.itemsize)):
                 file.truncate(whole * width)
                 file.seek(whole * width)
             yield key_file, vector_file
-            key_file.flush()  # before the lock goes with the file
 
     def _whole(self) -> int:
         return min(self._keys.stat().st_size // _KEY.itemsize, self._vectors.stat().st_size // self._width)

@@ -152,6 +152,13 @@ class Tool(_Model):
     version: NonBlank
 
 
+class Printing(_Model):
+    """What the documents that the source gives as text or HTML were printed with."""
+
+    browser: NonBlank
+    fonts: dict[str, Sha256]
+
+
 class BundleInfo(_Model):
     """`bundle.json`: where a bundle comes from, what is in it, and what is not."""
 
@@ -169,4 +176,5 @@ class BundleInfo(_Model):
     documents: list[DocumentEntry]
     files: dict[BundlePath, FileEntry]
     tool: Tool
+    printing: Printing | None = None
     options: dict[str, str | int | float | bool | None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import shutil
 import sys
@@ -11,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from filelock import FileLock, Timeout
 
 from schemas.bundle import CORPUS, TRAIN
 from schemas.errors import BundleError, ToolkitError
@@ -78,15 +79,19 @@ def check_free(out: Path, *, force: bool, kind: Kind = BUNDLE) -> None:
 @contextmanager
 def locked(folder: Path, *, busy: str) -> Iterator[None]:
     """Hold a folder for one process; raise with the words of `busy` when another has it."""
-    handle = os.open(folder, os.O_RDONLY)
+    # beside the folder: Windows renames no folder in which a file is open
+    path = folder.with_name(f".{folder.name}.lock")
+    lock = FileLock(path, timeout=0)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BundleError(busy) from error
+        lock.acquire()
+    except Timeout as error:
+        raise BundleError(busy) from error
+    try:
         yield
     finally:
-        os.close(handle)
+        with suppress(OSError):  # Windows removes no open file; filelock does it there when it lets go
+            path.unlink()  # while it is held: one who waits for it sees that its file is gone, and begins anew
+        lock.release()
 
 
 def _empty(folder: Path, *, kept: frozenset[str]) -> None:
@@ -101,7 +106,9 @@ def _empty(folder: Path, *, kept: frozenset[str]) -> None:
 
 def _swap_in(partial: Path, out: Path) -> None:
     if not out.exists() or not any(out.iterdir()):
-        partial.replace(out)  # over an empty folder, too
+        if sys.platform == "win32" and out.exists():
+            out.rmdir()  # elsewhere a rename replaces an empty folder
+        partial.replace(out)
         return
     if _exchange(partial, out):
         return  # the old bundle is now the partial folder, and goes with it
@@ -119,6 +126,8 @@ def _swap_in(partial: Path, out: Path) -> None:
 
 def _exchange(first: Path, second: Path) -> bool:
     """Swap two folders in one step of the file system; return False where it cannot."""
+    if sys.platform == "win32":
+        return False  # it has no such step
     library = ctypes.CDLL(None, use_errno=True)
     one, two = os.fsencode(first.absolute()), os.fsencode(second.absolute())
     if sys.platform == "darwin":

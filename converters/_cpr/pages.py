@@ -5,12 +5,11 @@ from __future__ import annotations
 import html
 import re
 
+from converters._fonts import SERIF, embedded
 from converters._names import name_key
-from converters._typeset import printable
+from converters._typeset import BODY, printable
 
 _CSS = """
-@page { size: A4; margin: 22mm }
-body { font: 10.5pt/1.45 "Liberation Serif", "Times New Roman", "DejaVu Serif", "Noto Serif", serif; color: #111 }
 h1 { font-size: 15pt; line-height: 1.25; margin: 0 0 7mm }
 h2 { font-size: 11.5pt; margin: 6mm 0 2mm; break-after: avoid }
 p { margin: 0 0 2.4mm; white-space: pre-wrap; overflow-wrap: anywhere; orphans: 2; widows: 2 }
@@ -38,7 +37,7 @@ def page_of(title: str, text: str) -> str:
         after_separator = False
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        f"<style>{_CSS}</style><body>{''.join(blocks)}</body></html>"
+        f"<style>{embedded(title + text, SERIF, bold=True)}{BODY}{_CSS}</style><body>{''.join(blocks)}</body></html>"
     )
 
 

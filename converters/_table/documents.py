@@ -44,7 +44,9 @@ class Shelf:
             report(fetched, tally)
             for url, page in fetched.items():
                 if page.path is not None:
-                    documents[url] = RawDocument(page.filename, page.filename, page.path, source=url)
+                    documents[url] = RawDocument(
+                        page.filename, page.filename, page.path, source=url, browser=page.browser
+                    )
         _check_distinct(documents)
         return {name: documents[name] for name in names if name in documents}
 

@@ -5,7 +5,7 @@ Any converter whose source gives links uses it so:
     add_fetch_arguments(parser)                                   # in add_arguments
     fetched = fetch_all(urls, folder=fetch_folder(), policy=policy_from(options))
     report(fetched, tally)                                        # counts what could not be had, by reason
-    documents = [RawDocument(f.filename, title, f.path, source=f.url) for f in fetched.values() if f.path]
+    documents = [RawDocument(f.filename, title, f.path, source=f.url, browser=f.browser) for f in … if f.path]
 
 `fetch_all` never raises for a bad page: each URL comes back as a `Fetched`, with a path or with a reason. It does
 raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none
@@ -190,7 +190,9 @@ class _Crew:
             data, final, note = await self.printer.print(reply, f"{reply.url}#{fragment}" if fragment else reply.url)
         except FetchError as error:
             return _failed(url, name, error)
-        printed = Fetched(url, name, "printed", final_url=final, status=reply.status, note=note)
+        printed = Fetched(
+            url, name, "printed", final_url=final, status=reply.status, note=note, browser=self.printer.browser
+        )
         return self.store.save(printed, data)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from playwright.async_api import Browser, Page, Playwright, Response, Route, async_playwright
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
-from converters._browser import is_root, launch_arguments, require_browser
-from converters._print import fix_dates, pdf_options
+from converters._browser import is_root, launch_options
+from converters._print import fix_dates, in_order, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
 from converters._web.download import USER_AGENT, Reply
@@ -54,6 +56,12 @@ class PagePrinter:
         self._launching = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
+        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
+
+    @property
+    def browser(self) -> str:
+        """The version of the browser that printed the last page."""
+        return self._browser.version if self._browser else ""
 
     async def aclose(self) -> None:
         """Close the browser."""
@@ -62,6 +70,7 @@ class PagePrinter:
                 await self._browser.close()
         if self._playwright is not None:
             await self._playwright.stop()
+        self._folder.cleanup()
 
     async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
@@ -102,7 +111,7 @@ class PagePrinter:
         note = "" if await self._settled(page) else UNFINISHED
         _refuse_elsewhere(landed[-1] if landed else None, page.url, reply.status)
         data = await page.pdf(**pdf_options(margins="15mm"))
-        return fix_dates(data), page.url, note
+        return in_order(fix_dates(data), await page.content()), page.url, note
 
     async def _settled(self, page: Page) -> bool:
         """Wait for load, for pictures below the fold, and for the network to rest; False when one does not come."""
@@ -127,14 +136,12 @@ class PagePrinter:
             return self._browser
 
     async def _launch(self, playwright: Playwright) -> Browser:
+        options = launch_options(Path(self._folder.name))
+        options["args"] += _SEALED
+        options["proxy"] = {"server": self._gate.url, "bypass": "<-loopback>"}
         for sandbox in (False,) if is_root() else (True, False):
             try:
-                return await playwright.chromium.launch(
-                    executable_path=require_browser(),
-                    args=[*launch_arguments(), *_SEALED],
-                    chromium_sandbox=sandbox,
-                    proxy={"server": self._gate.url, "bypass": "<-loopback>"},
-                )
+                return await playwright.chromium.launch(chromium_sandbox=sandbox, **options)
             except PlaywrightError as error:
                 problem = error
             if sandbox:

@@ -12,7 +12,7 @@ from typing import Literal
 from storage.bundle import sha256_of
 from storage.whole import write_whole
 
-_RECIPE = 1
+_RECIPE = 2
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
 
 Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
@@ -39,6 +39,8 @@ class Fetched:
     sha256: str = ""
     note: str = ""
     """What a reader of the PDF should know."""
+    browser: str = ""
+    """The version of the browser that printed it."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     golden("contractnli/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     lines = []
     for line in gold_of(bundle):
-        # where a printed line ends depends on the fonts: so does whether the words stand there as they are
+        # where a printed line ends is the browser's choice: so is whether the words stand there as they are
         line["how"] = "folded" if line["how"] == "exact" else line["how"]
         kept = {key: line[key] for key in ("id", "context", "filename", "how", "labels")}
         lines.append(json.dumps(kept, ensure_ascii=False))

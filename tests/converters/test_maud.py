@@ -61,7 +61,7 @@ def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("maud/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in (bundle / GOLD).read_text(encoding="utf-8").splitlines()]
-    # offsets depend on the browser's fonts, these fields do not
+    # offsets depend on the browser's version, these fields do not
     kept = [
         {name: line[name] for name in ("id", "context", "filename", "how", "score", "labels")}
         | {"alternatives": len(line["alternatives"])}

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import nullcontext
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
+import pypdf
 import pytest
+from playwright.sync_api import sync_playwright
 
-from converters import _browser, _materialise
+from converters import _browser, _fonts
 from converters._benchmark import RawDocument
 from converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
+from converters._cpr.pages import page_of
+from converters._fonts import FACES, Face, embedded, font_hashes, font_path
 from converters._materialise import materialise, tasks
-from converters._print import Printer
-from converters._typeset import html_from_text
+from converters._print import PAGE, Press, Printer, pdf_options, printing
+from converters._typeset import filing_page, html_from_text
 from evidence import fold, read_document
 from schemas.errors import DocumentError, ServiceError
+from tests.converters.fontconfigs import misleading_fonts, no_fonts
 
 
 def test_the_environment_names_the_browser(monkeypatch, tmp_path):
@@ -40,7 +47,7 @@ def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_p
         require_browser()
 
 
-def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch, tmp_path):
+def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch, tmp_path, capsys):
     asked: list[list[str]] = []
     found = {"browser": None}
 
@@ -48,20 +55,23 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
         asked.append(command)
         if "install" in command and "apt-get" in command[0]:
             found["browser"] = tmp_path
-        return subprocess.CompletedProcess(command, 0)
+        stopped = "Error: Download failure, code=1\n    at ChildProcess.<anonymous> (index.js:1)\n"
+        return subprocess.CompletedProcess(command, int("playwright" in command), "", stopped)
 
     monkeypatch.setattr(_browser, "find_browser", lambda: found["browser"])
     monkeypatch.setattr(_browser.subprocess, "run", run)
     monkeypatch.setattr(_browser.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
     assert fetch_browser() == tmp_path
+    lines = [line.partition(" (")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["Playwright's Chromium: not to be had", "the distribution's Chromium: fetched"]
     assert asked[0][-2:] == ["install", "chromium"]
     assert asked[1][:2] == ["apt-get", "update"] and "chromium" in asked[2]
 
     asked.clear()
     found["browser"] = None
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 1000)
-    with pytest.raises(ServiceError):
+    with pytest.raises(ServiceError, match="Playwright's Chromium: Error: Download failure, code=1$"):
         fetch_browser()
     assert len(asked) == 1  # an ordinary user cannot install the system's packages
 
@@ -104,14 +114,13 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
     assert len(document.pages) > 3 and document.text.startswith("An Agreement\n")
 
 
-def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path, monkeypatch):
+def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
     refresh = "<meta http-equiv='refresh' content='0; url=http://127.0.0.1:9/'><p>Words.</p>"
     raws = [
         RawDocument("bad.pdf", "Bad", html=refresh),
         RawDocument("good.pdf", "Good", text="The parties agree."),
     ]
-    monkeypatch.setattr(_materialise, "Printer", lambda: nullcontext(_Failing(printer)))
-    first, second = tasks(raws, {}, tmp_path)
+    first, second = tasks(raws, {}, tmp_path, press=_Failing(printer))
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
         materialise(first)
     assert materialise(second).entry.characters > 10
@@ -129,10 +138,141 @@ class _Failing:
             try:
                 self._printer.print_html(html, path)
             finally:
-                self._printer._page = self._printer._browser.new_page(offline=True, java_script_enabled=False)
+                self._printer._page = self._printer._browser.new_page(**PAGE)
         self._printer.print_html(html, path)
 
 
 def test_nothing_half_written_is_left(printer, tmp_path):
     printer.print_html("<p>x</p>", tmp_path / "a.pdf")
     assert [path.name for path in tmp_path.iterdir()] == ["a.pdf"]
+
+
+# ---------------------------------------------------------------- fonts
+
+SCRIPTS = {
+    "latin": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞß ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĲĴĶĹĻĽĿŁ ŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ ȘȚẠẢẤỆỰ",
+    "typographic": "“a” ‘b’ „c‚ «d» ‹e› – — ― … • ‣ · † ‡ § ¶ ° ′ ″ ‰ № ™ ® © ℠ € £ ¥ ₹ ₽ ¢ ½ ⅓ ⅞ ﬁnal ﬂoor",
+    "greek": "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ αβγδεζηθικλμνξοπρστυφχψως άέήίόύώ ἀλήθεια",
+    "cyrillic": "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя ЄІЇҐ Ђ Ћ Џ",
+    "mathematical": "± × ÷ ≤ ≥ ≠ ≈ ∑ ∏ √ ∞ ∫ ∂ ∆ ∈ ∉ ∀ ∃ ∅ ∩ ∪ ⊂ ⊆ ∧ ∨ ¬ ⇒ ⇔ → ← ↑ ↓ ↔ ≡ ∝ ⊥ ∥",
+    "bullets and boxes": "● ○ ■ □ ▪ ▫ ◆ ◇ ► ◦ ☐ ☑ ☒ ✓ ✔ ✗ ✘ ★ ☆ ➢ ❑ ❖ ─ │ ┌ ┐ └ ┘ ┼ ① ② ③",
+    "hebrew": "הסכם זה נחתם בין הצדדים",
+    "arabic": "هذا العقد مبرم بين الطرفين",
+    "chinese": "本协议由双方签订。繁體中文條款",
+    "japanese": "本契約は、両当事者間で締結される。カタカナ",
+    "korean": "본 계약은 양 당사자 간에 체결된다.",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_drawn_and_read_back(printer, tmp_path, script):
+    words = SCRIPTS[script]
+    families = ("serif", "sans-serif", "monospace", "Times New Roman", "Arial", "Courier New", "No Such Font")
+    foreign = "".join(f"<p style='font-family: {name}'>{words}</p>" for name in families)
+    pages = {
+        "ours": (html_from_text(words, title=words), 2),
+        "foreign": (f"<meta charset='utf-8'>{foreign}", len(families)),
+    }
+    for name, (page, times) in pages.items():
+        printer.print_html(page, tmp_path / f"{name}.pdf")
+        found = read_document(tmp_path / f"{name}.pdf").text
+        # a character without a glyph is read as nothing
+        assert fold(found, loose=True) == fold(words * times, loose=True)
+        assert _font_names(tmp_path / f"{name}.pdf") <= {path.stem for path in map(font_path, (*FACES, *_fonts.CORE))}
+
+
+def _font_names(path: Path) -> set[str]:
+    """Return the fonts of a PDF; those drawn as pictures (Type 3) have no name."""
+    fonts = [font.get_object() for page in pypdf.PdfReader(path).pages for font in page["/Resources"]["/Font"].values()]
+    return {font["/BaseFont"].partition("+")[2] for font in fonts if "/BaseFont" in font}
+
+
+SOURCES = {
+    "text.pdf": html_from_text("Clause 1. The parties agree “as follows”.\n" * 90, title="An Agreement"),
+    "scripts.pdf": html_from_text("\n".join(SCRIPTS.values())),
+    "rules.pdf": page_of("Part 4", "1. General\n\nEvery party must serve a list.\n\n" * 40),
+    "filing.pdf": filing_page(
+        b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>", html=False
+    ),
+    "foreign.pdf": "<h1>Terms</h1><p>Of trade, in the browser's own font, office and all.</p><pre>fixed  width</pre>"
+    "<p style='font-family: sans-serif'>generic</p><p style='font-family: Verdana, sans-serif'>named</p>" * 9,
+}
+
+
+T = TypeVar("T")
+
+
+def _apart(action: Callable[[], T]) -> T:
+    """Do something with a browser of its own: a thread has one at a time, and this one has the module's."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(action).result()
+
+
+def _bytes_under(configuration: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    monkeypatch.setenv("FONTCONFIG_FILE", str(configuration))
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    folder.mkdir()
+
+    def print_all() -> None:
+        with Printer() as printer:
+            for name, page in SOURCES.items():
+                printer.print_html(page, folder / name)
+
+    _apart(print_all)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_machine_s_fonts_do_not_change_a_byte(printer, tmp_path, monkeypatch):
+    for name, page in SOURCES.items():
+        printer.print_html(page, tmp_path / name)  # as this machine is
+    here = {name: (tmp_path / name).read_bytes() for name in SOURCES}
+    assert _bytes_under(no_fonts(tmp_path), tmp_path / "none", monkeypatch) == here
+    assert _bytes_under(misleading_fonts(tmp_path), tmp_path / "misleading", monkeypatch) == here
+
+
+def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("FONTCONFIG_FILE", str(misleading_fonts(tmp_path)))
+
+    def print_unsealed() -> None:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=require_browser(), args=launch_arguments())
+            page = browser.new_page(**PAGE)
+            for name in ("foreign.pdf", "text.pdf"):
+                page.set_content(SOURCES[name])
+                (tmp_path / name).write_bytes(page.pdf(**pdf_options()))
+            browser.close()
+
+    _apart(print_unsealed)
+    assert _font_names(tmp_path / "foreign.pdf") == {"ExhibitMono-Bold"}
+    # our own pages bring their fonts with them, and need no configuration
+    assert _font_names(tmp_path / "text.pdf") == {"ExhibitSerifCore-Regular", "ExhibitSerifCore-Bold"}
+
+
+def test_a_page_brings_no_more_of_a_font_than_it_needs(monkeypatch):
+    assert len(embedded("Clause 1. “Usual” words – and € 5.\n", _fonts.SERIF)) < 60_000
+    assert embedded("Ελλάδα", _fonts.SERIF).count("@font-face") == 1
+    assert embedded("☐ yes", _fonts.SERIF, bold=True).count("@font-face") == 3
+    assert embedded("本", _fonts.SERIF).count("@font-face") == 1
+    monkeypatch.setattr(_fonts, "_SEALED", False)  # where the browser cannot be told of a font, it comes with the page
+    assert embedded("本", _fonts.SERIF).count("@font-face") == 2
+
+
+def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "ExhibitSerif-Regular.ttf").write_bytes(b"another font")
+    monkeypatch.setattr(_fonts, "_FOLDER", tmp_path)
+    with pytest.raises(ServiceError, match="not the font that documents are printed with"):
+        font_path(Face("ExhibitSerif-Regular.ttf", _fonts.SERIF, "0" * 64))
+    with pytest.raises(ServiceError, match="is missing"):
+        font_path(Face("Other.ttf", _fonts.SERIF, "1" * 64))
+
+
+def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
+    def print_one() -> set[str]:
+        with Press() as press:
+            assert printing(press.browsers) is None
+            press.print_html("<p>Words.</p>", tmp_path / "a.pdf")
+        return press.browsers
+
+    record = printing({*_apart(print_one), ""})
+    assert record is not None and record.fonts == font_hashes() and len(record.fonts) == 17
+    assert record.browser.startswith("Chromium ") and record.browser[9:].split(".")[0].isdigit()

@@ -86,8 +86,12 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("table/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    kept = ("id", "context", "filename", "how", "labels")
-    lines = [json.dumps({key: line[key] for key in kept}, ensure_ascii=False) for line in json_lines(bundle / GOLD)]
+    lines = []
+    for line in json_lines(bundle / GOLD):
+        # where a printed line ends is the browser's choice: so is whether the words stand there as they are
+        line["how"] = "folded" if line["how"] == "exact" else line["how"]
+        kept = {key: line[key] for key in ("id", "context", "filename", "how", "labels")}
+        lines.append(json.dumps(kept, ensure_ascii=False))
     golden("table/gold.jsonl", "\n".join(lines) + "\n")
 
 

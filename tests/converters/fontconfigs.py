@@ -1,0 +1,32 @@
+"""Font configurations as machines have them: one with no font at all, one that gives a wrong one for every name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from converters._fonts import FACES, font_path
+
+_HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
+_WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
+_HINTS = "<match target='font'><edit name='hintstyle' mode='assign'><const>hintfull</const></edit></match>"
+
+
+def no_fonts(folder: Path) -> Path:
+    """Return a configuration that knows no font."""
+    (folder / "empty").mkdir(exist_ok=True)
+    return _written(folder / "none.conf", f"<dir>{folder / 'empty'}</dir>")
+
+
+def misleading_fonts(folder: Path) -> Path:
+    """Return a configuration by which every family, whatever its name, is a bold typewriter's."""
+    fonts = folder / "typewriter"
+    fonts.mkdir(exist_ok=True)
+    bold = next(face for face in FACES if face.file == "ExhibitMono-Bold.ttf")
+    (fonts / bold.file).write_bytes(font_path(bold).read_bytes())
+    return _written(folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format(bold.family)}{_HINTS}")
+
+
+def _written(path: Path, rules: str) -> Path:
+    text = f"{_HEAD}{rules}<cachedir>{path.parent / 'cache'}</cachedir></fontconfig>"
+    path.write_text(text, encoding="utf-8")
+    return path

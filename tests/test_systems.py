@@ -1,0 +1,69 @@
+"""Other systems: nothing of the product needs a module that only Unix has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+UNIX_ONLY = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "readline", "posix")
+NOT_SHIPPED = {"tests", "bench", "docs", "samples"}
+
+# Other people's modules have their own way of doing without; so only ours are refused.
+BLOCKED = """
+import builtins, importlib, json, sys
+blocked, ours, modules = json.loads(sys.argv[1])
+real = builtins.__import__
+def guarded(name, globals=None, locals=None, fromlist=(), level=0):
+    asking = (globals or {}).get("__name__", "").partition(".")[0]
+    if name.partition(".")[0] in blocked and asking in ours:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return real(name, globals, locals, fromlist, level)
+builtins.__import__ = guarded
+for module in modules:
+    importlib.import_module(module)
+print("imported", len(modules))
+"""
+
+
+def _shipped() -> list[Path]:
+    """Return every Python file of the product."""
+    folders = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in NOT_SHIPPED]
+    return sorted([*ROOT.glob("*.py"), *(path for folder in folders for path in folder.rglob("*.py"))])
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _import_with(blocked: tuple[str, ...], modules: list[str]) -> subprocess.CompletedProcess[str]:
+    ours = sorted({_name(path).partition(".")[0] for path in _shipped()})
+    arguments = json.dumps([blocked, ours, modules])
+    command = [sys.executable, "-c", BLOCKED, arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_every_entry_point_is_imported_without_the_modules_that_only_unix_has():
+    entries = [_name(path) for path in _shipped() if '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
+    assert {"converters.cuad", "converters._browser", "evaluate_rag", "score"} < set(entries)
+    done = _import_with(UNIX_ONLY, entries)
+    assert done.stdout.split() == ["imported", str(len(entries))], done.stderr
+
+
+def test_the_check_itself_sees_such_an_import():
+    done = _import_with(("json",), ["schemas.bundle"])  # a module that it does import
+    assert done.returncode == 1 and "No module named 'json'" in done.stderr
+
+
+def test_no_file_imports_what_only_unix_has():
+    offenders = []
+    for path in _shipped():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            if {name.partition(".")[0] for name in names} & set(UNIX_ONLY):
+                offenders.append(f"{path.relative_to(ROOT)}: {', '.join(names)}")
+    assert offenders == []
