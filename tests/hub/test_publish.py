@@ -12,9 +12,9 @@ from converters import contractnli, cpr, cuad, maud, privacyqa
 from hub import publish
 from hub._loading import addressed, unaddressed
 from hub._names import warnings_for
-from schemas.secrets import scrubbed
 from hub._trouble import TRANSPORT
 from schemas.models import Licence
+from schemas.secrets import scrubbed
 from storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
 from tests.hub.client import connect
