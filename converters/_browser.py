@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -104,14 +105,14 @@ def fetch_browser() -> Path:
 
 
 def _fault(commands: list[list[str]]) -> str:
-    """Run commands quietly; return the last line of the first that fails, or nothing."""
+    """Run commands quietly; return the line in which the first that fails says why, or nothing."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in commands:
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
         if done.returncode:
             said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            # a tool that was stopped in the middle ends with its stack, which says nothing to people
-            return next((line for line in reversed(said) if not line.startswith("at ")), f"exit {done.returncode}")
+            # what comes after it is the tool's stack, which says nothing to people
+            return next((line for line in said if re.match(r"E: |(\w*Error): ", line)), f"exit {done.returncode}")
     return ""
 
 

@@ -55,7 +55,7 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
         asked.append(command)
         if "install" in command and "apt-get" in command[0]:
             found["browser"] = tmp_path
-        stopped = "Error: Download failure, code=1\n    at ChildProcess.<anonymous> (index.js:1)\n"
+        stopped = "Downloading …\nError: Download failure, code=1\n    at ChildProcess.<anonymous> (index.js:1)\n}\n"
         return subprocess.CompletedProcess(command, int("playwright" in command), "", stopped)
 
     monkeypatch.setattr(_browser, "find_browser", lambda: found["browser"])
