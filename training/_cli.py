@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from schemas.errors import ToolkitError
-from training.measure import abstention, asks, auroc, group_of, joined, rankings, rerank, table
-from training.mining import embed_all
+from training.measure import abstention, asks, auroc, group_of, joined, table
 from training.network import Encoder, Judge, Texts
 from training.pack import Pack, Role, load_pack
+from training.scoring import embed_all, rankings, rerank
 from training.tensors import Array, read_tensors, write_tensors
 
 R = TypeVar("R")
@@ -98,7 +98,10 @@ def report_embedder(
             show(f"{name}: {label}", table(measured, wanted, ranked))
             left = [at for at, ask in enumerate(wanted) if _kind(measured, ask.kind) in leave_out]
             if left:
-                show(f"{name}, kinds left out: {label}", table(measured, [wanted[n] for n in left], [ranked[n] for n in left]))
+                show(
+                    f"{name}, kinds left out: {label}",
+                    table(measured, [wanted[n] for n in left], [ranked[n] for n in left]),
+                )
 
 
 def report_reranker(
@@ -109,7 +112,9 @@ def report_reranker(
     encoder = Encoder(adapted, rank=1, seed=0).to(device)
     for name, measured, role, split in sets_of(pack, options):
         texts = Texts(measured.tokens, measured.ends, device)
-        wanted = [a for a in asks(measured, role=role, split=split) if not leave_out or _kind(measured, a.kind) in leave_out]
+        wanted = [
+            a for a in asks(measured, role=role, split=split) if not leave_out or _kind(measured, a.kind) in leave_out
+        ]
         found = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
         ranked = [order for order, _ in found]
         scores = rerank(judge, texts, measured, wanted, ranked)
@@ -169,4 +174,3 @@ def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any]) -> No
     told = {"sha256": digest(weights), **told}
     record.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(f"{weights}: {weights.stat().st_size:,} bytes; {record}")
-

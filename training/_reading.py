@@ -97,7 +97,8 @@ class Reader:
     """Reads documents as the pipeline does."""
 
     def __init__(self) -> None:
-        self._prepare = Preparation(Config.preset(PRESET))
+        # the same passages without the words beside them, which training does not need
+        self._prepare = Preparation(Config.preset(PRESET, routing=False, lexicon=False))
 
     def read(self, bundle: Bundle, filename: str) -> Prepared | None:
         """Return a document cut into passages; None where it has no text."""

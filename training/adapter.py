@@ -19,10 +19,11 @@ from torch import Tensor
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library, library_loss
-from training.mining import embed_all, mine
+from training.mining import mine
 from training.network import Encoder, Texts, lowrank
 from training.pack import Ints, Pack
 from training.sampling import Examples, Random
+from training.scoring import embed_all
 from training.tensors import Array
 
 Say = Callable[[str], None]
@@ -63,7 +64,7 @@ def train_adapter(
     leave_out: frozenset[str] = frozenset(),
     kept_back: frozenset[int] = frozenset(),
     texts: Texts | None = None,
-    say: Say = lambda line: None,
+    say: Say = lambda _: None,
 ) -> Encoder:
     """Return the network with trained low-rank weights; library queries that are `kept_back` are not trained on."""
     if pack.purpose != "training":
@@ -72,7 +73,7 @@ def train_adapter(
     examples = Examples(pack, split=split, leave_out=leave_out)
     library = Library(pack, without=kept_back) if recipe.library and len(pack.grades) else None
     random = np.random.default_rng(recipe.seed)
-    encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(device)
     steps = max(1, len(examples.answerable) // recipe.batch)
     optimiser = torch.optim.AdamW(encoder.parameters(), lr=recipe.rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
@@ -90,7 +91,7 @@ def train_adapter(
             if library is not None:
                 loss = loss + library_loss(encoder, texts, library, recipe.library, random, merged, recipe.temperature)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
             optimiser.step()
             schedule.step()

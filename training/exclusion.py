@@ -76,7 +76,10 @@ class Excluded:
         if self._seen and not len(self._all):
             self._all = np.unique(np.concatenate(self._seen))
         own = shingles(text)
-        return float(np.isin(own, self._all).mean()) if len(own) else 0.0
+        if not len(own) or not len(self._all):
+            return 0.0
+        places = np.minimum(np.searchsorted(self._all, own), len(self._all) - 1)
+        return float((self._all[places] == own).mean())
 
     def repeats(self, text: str) -> bool:
         """Return whether a text mostly stands in an excluded document."""

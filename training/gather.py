@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from evidence import read_document
 from rag.embedders._weights import TOKENIZER, find_file
 from rag.ingest import Prepared
 from schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, read_material, words_hash
 from training.exclusion import NEVER, Excluded, read_names
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
-from training.questions import OWN, read_wordings
+from training.questions import read_wordings
 
 DEV = 0.12
-"""Share of the documents that tuning is measured on and that are not trained on meanwhile: 35 of some 290."""
+"""Share of each source's documents that tuning is measured on and that are not trained on meanwhile."""
+_LEAST_DEV = 3
+"""Documents of a source for tuning, at least: one says nothing."""
 _HEADING = range(2, 13)
 """Words of a heading that says something and is no sentence."""
 
@@ -146,13 +149,14 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
     only = measure and bool(excluded.names)
     skipped: Counter[str] = Counter()
     if not measure:
-        _learn_excluded(materials, reader, excluded)
+        _learn_excluded(materials, excluded)
     for material in materials:
         skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
         asked: dict[str, list[Asked]] = defaultdict(list)
         for one in material.asked:
             asked[one.filename].append(one)
         numbers: dict[str, int] = {}
+        tuning = frozenset() if measure or material.graded else _draw_dev(material, excluded, dev)
         for name in sorted(material.bundle.files):
             if measure and only and not excluded.lists(name):
                 continue
@@ -166,10 +170,9 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
             if not measure and excluded.repeats(prepared.text):
                 skipped[f"{material.source}: document that repeats one on the list"] += 1
                 continue
-            split = "train" if material.graded or measure or _draw(name) >= dev else "dev"
-            numbers[name] = tables.add_document(
-                material.source, prepared, split, headings=not measure and not material.graded
-            )
+            split = "dev" if name in tuning else "train"
+            headings = not measure and not material.graded
+            numbers[name] = tables.add_document(material.source, prepared, split, headings=headings)
             if asked[name] and asked[name][0].group:
                 tables.documents[-1]["group"] = asked[name][0].group
             for one in asked[name]:
@@ -185,18 +188,18 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
     return tables.pack("measuring" if measure else "training", notes)
 
 
-def _learn_excluded(materials: Sequence[Material], reader: Reader, excluded: Excluded) -> None:
+def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
     for material in materials:
-        for name in material.bundle.files:
+        for name, path in material.bundle.files.items():
             if excluded.lists(name):
-                prepared = reader.read(material.bundle, name)
-                if prepared is not None:
-                    excluded.learn(prepared.text)
+                excluded.learn(read_document(path).text)
 
 
-def _draw(name: str) -> float:
-    """Return a number between 0 and 1 that a document's name decides, the same on every machine."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
+def _draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
+    """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
+    names = [name for name in material.bundle.files if not excluded.lists(name)]
+    names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
+    return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""How well vectors and scores find answers, the right document given: characters found, first clauses, knowing when not.
+"""How well vectors and scores find answers, the right document given.
 
 These figures choose between trainings. They are of passages as they are cut, by meaning alone; what the whole pipeline
 makes of the weights is measured with `evaluate_rag.py`.
@@ -7,20 +7,15 @@ makes of the weights is measured with `evaluate_rag.py`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from training.network import Judge, Texts
 from training.pack import ROLES, Ints, Pack, Role
 
 DEPTHS = (1, 8, 64)
-RERANKED = 32
-"""Passages that are looked at a second time."""
 
 Scores = npt.NDArray[np.float64]
 
@@ -38,7 +33,7 @@ class Ask:
 
 
 def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
-    """Return the questions of a pack in words of one role; of several wordings, `each` that the row's number chooses."""
+    """Return the questions of a pack in words of one role; of many wordings `each`, which the row's number chooses."""
     gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
@@ -55,15 +50,6 @@ def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> 
             chosen = wordings[(row * 7 + turn * 5) % len(wordings)]
             wanted.append(Ask(row, chosen, document, kind, bool(impossible), tuple(gold[row])))
     return wanted
-
-
-def rankings(pack: Pack, wanted: Sequence[Ask], passages: Tensor, queries: Tensor) -> Iterator[tuple[Ints, Scores]]:
-    """Yield the passages of each question's document, best first, and their scores."""
-    for ask in wanted:
-        span = pack.passages_of(ask.document)
-        near = (passages[span] @ queries[ask.query]).double().cpu().numpy()
-        order = np.argsort(-near, kind="stable")
-        yield order + span.start, near[order]
 
 
 def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
@@ -95,19 +81,6 @@ def group_of(pack: Pack, ask: Ask) -> str:
     """Return the benchmark of a question; LegalBench-RAG's documents have theirs in front of their names."""
     document = pack.documents[ask.document]
     return str(document.get("group") or document["source"])
-
-
-def rerank(
-    judge: Judge, texts: Texts, pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints], *, first: int = RERANKED
-) -> list[Scores]:
-    """Return the reranker's scores of the first passages of each question, in their order."""
-    heads = [order[:first] for order in ranked]
-    texts_of = [int(pack.queries[ask.query, 0]) for ask in wanted]
-    pairs = [(question, passage) for question, head in zip(texts_of, heads, strict=True) for passage in head.tolist()]
-    questions, passages = torch.tensor(pairs, device=texts.ids.device).T
-    with torch.no_grad():
-        scores = judge.score(texts, questions, passages).double().cpu().numpy()
-    return np.split(scores, np.cumsum([len(head) for head in heads])[:-1])
 
 
 def joined(near: Scores, judged: Scores, *, dense: float) -> Scores:
@@ -144,13 +117,13 @@ def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]
 # ---------------------------------------------------------------- a library of clauses
 
 
-def library_ndcg(pack: Pack, near: Tensor, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
+def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
     """Return nDCG with the grade as gain; `near` has a row for each query and the score of each passage."""
     clauses = sorted({int(document) for document in pack.grades[:, 1]})
     spans = [pack.passages_of(document) for document in clauses]
     figures = []
     for at, query in enumerate(queries):
-        scores = near[at].double().cpu().numpy()
+        scores = near[at]
         best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
         grades = {d: g for q, d, g in pack.grades[pack.grades[:, 0] == query].tolist()}
         gains = np.array([grades.get(clauses[place], 0) for place in np.argsort(-best, kind="stable")[: max(depths)]])

@@ -8,26 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.network import Encoder, Texts
-from training.pack import Ints, Pack
+from training.pack import Ints
 from training.sampling import Examples, Row
 
 FIRST = 40
 """How many wrong passages of a document are kept, the likeliest first."""
 
 
-@torch.no_grad()
-def embed_all(encoder: Encoder, texts: Texts, pack: Pack, *, strength: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Return the vectors of all passages and of all queries."""
-    merged = encoder.merged(strength)
-    device = texts.ids.device
-    passages = encoder.embed(texts, torch.arange(len(pack.passages), device=device), merged=merged)
-    queries = encoder.embed(texts, torch.from_numpy(pack.queries[:, 0]).to(device), merged=merged)
-    return passages, queries
-
-
-@torch.no_grad()
-def mine(examples: Examples, rows: Sequence[Row], passages: Tensor, queries: Tensor, *, first: int = FIRST) -> list[Ints]:
+def mine(
+    examples: Examples, rows: Sequence[Row], passages: Tensor, queries: Tensor, *, first: int = FIRST
+) -> list[Ints]:
     """Return, for each question, the wrong passages of its document, the likeliest first, over all its wordings."""
     device = passages.device
     middles = {

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from training.tensors import Array
 
-WIDTH, HEADS, LAYERS = 384, 12, 6
+_HEAD = 32
+"""Numbers of an attention head."""
 CLS, SEP = 101, 102
 _EPSILON = 1e-12
 _PRODUCTS = (
@@ -27,9 +28,14 @@ ASKED = 64
 """Tokens of a question beside a passage, at most."""
 
 
-def products() -> list[str]:
-    """Return the names of the products that get low-rank weights."""
-    return [f"encoder.layer.{layer}.{name}" for layer in range(LAYERS) for name in _PRODUCTS]
+def products(weights: Mapping[str, object]) -> list[str]:
+    """Return the names of the products that get low-rank weights, layer by layer."""
+    return [f"encoder.layer.{layer}.{name}" for layer in range(layers_of(weights)) for name in _PRODUCTS]
+
+
+def layers_of(weights: Mapping[str, object]) -> int:
+    """Return how many layers there are."""
+    return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
 
 
 class Encoder(nn.Module):
@@ -37,12 +43,13 @@ class Encoder(nn.Module):
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
-        self.rank = rank
+        self.rank, self.layers, self.names = rank, layers_of(weights), products(weights)
+        self.width = weights["embeddings.LayerNorm.weight"].shape[0]
         for name, array in weights.items():
             self.register_buffer(_flat(name), torch.tensor(array, dtype=torch.float32))
         maker = torch.Generator().manual_seed(seed)
         self.down, self.up = nn.ParameterDict(), nn.ParameterDict()
-        for name in products():
+        for name in self.names:
             rows, columns = weights[f"{name}.weight"].shape
             start = torch.randn(rank, columns, generator=maker) / columns**0.5
             self.down[_flat(name)] = nn.Parameter(start)
@@ -55,7 +62,7 @@ class Encoder(nn.Module):
 
     def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
         """Return the products' weights with so much of the low-rank ones added."""
-        flat = {name: _flat(name) for name in products()}
+        flat = {name: _flat(name) for name in self.names}
         return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
@@ -65,7 +72,7 @@ class Encoder(nn.Module):
         state = state + self.w("embeddings.position_embeddings.weight")[: ids.shape[1]]
         state = self._norm(state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm")
         seen = mask[:, None, None, :]
-        for number in range(LAYERS):
+        for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             attended = self._attend(state, seen, f"{layer}.attention", merged)
             state = self._norm(state + attended, f"{layer}.attention.output.LayerNorm")
@@ -77,18 +84,18 @@ class Encoder(nn.Module):
     def _attend(self, state: Tensor, seen: Tensor, prefix: str, merged: Mapping[str, Tensor]) -> Tensor:
         texts, length, _ = state.shape
         parts = [
-            self._product(state, f"{prefix}.self.{part}", merged).view(texts, length, HEADS, -1).transpose(1, 2)
+            self._product(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
             for part in ("query", "key", "value")
         ]
         mixed = f.scaled_dot_product_attention(*parts, attn_mask=seen)
-        joined = mixed.transpose(1, 2).reshape(texts, length, WIDTH)
+        joined = mixed.transpose(1, 2).reshape(texts, length, self.width)
         return self._product(joined, f"{prefix}.output.dense", merged)
 
     def _product(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
         return f.linear(state, merged[name], self.w(f"{name}.bias"))
 
     def _norm(self, state: Tensor, name: str) -> Tensor:
-        return f.layer_norm(state, (WIDTH,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
+        return f.layer_norm(state, (self.width,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
 
     # ---------------------------------------------------------------- texts
 
@@ -111,11 +118,11 @@ class Judge(nn.Module):
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
         self.encoder = Encoder(weights, rank=rank, seed=seed)
-        self.head = nn.Linear(2 * WIDTH, 1)
+        self.head = nn.Linear(2 * self.encoder.width, 1)
         nn.init.zeros_(self.head.bias)
         with torch.no_grad():
             maker = torch.Generator().manual_seed(seed + 1)
-            self.head.weight.copy_(torch.randn(1, 2 * WIDTH, generator=maker) * 0.02)
+            self.head.weight.copy_(torch.randn(self.head.weight.shape, generator=maker) * 0.02)
 
     def score(
         self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
@@ -194,7 +201,7 @@ def _rooms(lengths: Sequence[int]) -> list[slice]:
 def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
     """Return what was trained, by name: `up @ down` is what is added to a weight."""
     arrays: dict[str, Array] = {}
-    for name in products():
+    for name in encoder.names:
         key = _flat(name)
         arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
         arrays[f"{name}.up"] = strength * encoder.up[key].detach().cpu().numpy()
@@ -203,8 +210,10 @@ def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
 
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
     """Return weights with low-rank ones added."""
-    added = {f"{n}.weight": weights[f"{n}.weight"] + strength * low[f"{n}.up"] @ low[f"{n}.down"] for n in products()}
-    return {**weights, **added}
+    merged = dict(weights)
+    for name in products(weights):
+        merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]
+    return merged
 
 
 def _flat(name: str) -> str:

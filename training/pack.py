@@ -74,7 +74,7 @@ _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents"
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, compressed."""
     told = {"format": FORMAT, "purpose": pack.purpose, "documents": pack.documents, "kinds": pack.kinds}
-    arrays = {name: _small(getattr(pack, name)) for name in _ARRAYS}
+    arrays: dict[str, Any] = {name: _small(getattr(pack, name)) for name in _ARRAYS}
     text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()
     with path.open("wb") as stream:
         np.savez_compressed(stream, about=np.frombuffer(text, np.uint8), **arrays)

@@ -21,10 +21,11 @@ from torch import Tensor
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library
-from training.mining import embed_all, mine
+from training.mining import mine
 from training.network import Encoder, Judge, Texts, lowrank, merge
 from training.pack import Ints, Pack
 from training.sampling import Examples, Random
+from training.scoring import embed_all
 from training.tensors import Array, read_tensors
 
 Say = Callable[[str], None]
@@ -71,7 +72,7 @@ def train_reranker(
     leave_out: frozenset[str] = frozenset(),
     kept_back: frozenset[int] = frozenset(),
     texts: Texts | None = None,
-    say: Say = lambda line: None,
+    say: Say = lambda _: None,
 ) -> Judge:
     """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
     if pack.purpose != "training":
@@ -80,7 +81,7 @@ def train_reranker(
     examples = Examples(pack, split=split, leave_out=leave_out)
     random = np.random.default_rng(recipe.seed)
     groups = _Groups(pack, examples, weights, texts, recipe, random, kept_back)
-    judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(device)
     steps = max(1, groups.size // recipe.batch)
     optimiser = torch.optim.AdamW(judge.parameters(), lr=recipe.rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
@@ -91,7 +92,7 @@ def train_reranker(
         for batch in groups.epoch(steps):
             loss = judged_loss(judge, texts, batch, recipe)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
             optimiser.step()
             schedule.step()
@@ -154,7 +155,7 @@ class _Groups:
             "answerable": self.random.permutation(len(self.examples.answerable)),
             "impossible": self.random.permutation(len(self.examples.impossible)),
         }
-        groups = [self._draw(*todo[at], rows) for at in order]
+        groups = [self._draw(name, turn, rows) for name, turn in (todo[at] for at in order)]
         kept = [group for group in groups if len(group.passages) > 1]
         size = self.recipe.batch
         return [batch for step in range(steps) if (batch := kept[step * size : (step + 1) * size])]
@@ -164,8 +165,8 @@ class _Groups:
         if name == "headings":
             key, passage = self.examples.headings[random.integers(len(self.examples.headings))].tolist()
             span = pack.passages_of(int(pack.passages[passage, 0]))
-            wrong = [at for at in random.integers(span.start, span.stop, size=recipe.others).tolist()]
-            wrong = [at for at in wrong if pack.passages[at, 4] != key]
+            drawn = random.integers(span.start, span.stop, size=recipe.others).tolist()
+            wrong = [at for at in drawn if pack.passages[at, 4] != key]
             return Group(int(pack.queries[key, 0]), [passage, *wrong], [1.0] + [0.0] * len(wrong))
         if name == "library" and self.library is not None:
             return self._draw_clauses(self.library)

@@ -34,10 +34,14 @@ class Row:
 class Examples:
     """The questions of a split, ready to be drawn from."""
 
-    def __init__(self, pack: Pack, *, split: tuple[str, ...] = ("train",), leave_out: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, pack: Pack, *, split: tuple[str, ...] = ("train",), leave_out: frozenset[str] = frozenset()
+    ) -> None:
         self.pack = pack
         kept = {number for number, document in enumerate(pack.documents) if document["split"] in split}
-        out = {number for number, kind in enumerate(pack.kinds) if kind in leave_out or kind.split("/")[-1] in leave_out}
+        out = {
+            number for number, kind in enumerate(pack.kinds) if kind in leave_out or kind.split("/")[-1] in leave_out
+        }
         self.answerable: list[Row] = []
         self.impossible: list[Row] = []
         gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -53,8 +57,7 @@ class Examples:
         """Which kinds a passage has gold for: it is no wrong answer to them, whoever asks."""
         for row, passage, _ in pack.positives.tolist():
             self.kinds_of[passage].add(int(pack.rows[row, 1]))
-        keep = np.isin(pack.passages[pack.headings[:, 1], 0], list(kept)) if len(pack.headings) else []
-        self.headings = pack.headings[keep]
+        self.headings = pack.headings[np.isin(pack.passages[pack.headings[:, 1], 0], list(kept))]
         self.passages = np.flatnonzero(np.isin(pack.passages[:, 0], list(kept)))
 
     def draw_wording(self, kind: int, random: Random) -> int:
