@@ -49,6 +49,8 @@ class Recipe:
     """Queries on a library of clauses a step."""
     rate: float = 1e-3
     temperature: float = 0.05
+    balance: float = 0.5
+    """How much a source's size counts in drawing its questions: CUAD has eight times as many as MAUD."""
     keep: float = 0.0
     """How much it costs to move a passage's vector from where it was."""
     seed: int = 1
@@ -125,7 +127,8 @@ class _Batches:
         pack = examples.pack
         passages, queries = embed_all(encoder, texts, pack)
         self.hard = mine(examples, examples.answerable, passages, queries)
-        self.order = random.permutation(len(examples.answerable))
+        rows = examples.answerable
+        self.order = random.choice(len(rows), size=len(rows), p=examples.shares(rows, recipe.balance))
         lacking = mine(examples, examples.impossible, passages, queries, first=5)
         self.foreign: dict[int, Ints] = {}
         for kind in {row.kind for row in examples.impossible}:

@@ -24,7 +24,7 @@ from training.library import Library
 from training.mining import mine
 from training.network import Encoder, Judge, Texts, lowrank, merge
 from training.pack import Ints, Pack
-from training.sampling import Examples, Random
+from training.sampling import Examples, Random, Row
 from training.scoring import embed_all
 from training.tensors import Array, read_tensors
 
@@ -49,6 +49,8 @@ class Recipe:
     """Queries on a library of clauses, a question."""
     sure: float = 0.5
     """What it counts that a score says yes or no, beside the order of passages."""
+    balance: float = 0.5
+    """How much a source's size counts in drawing its questions."""
     rate: float = 5e-4
     seed: int = 1
 
@@ -151,14 +153,17 @@ class _Groups:
         """Return the batches of an epoch, every kind of question mixed."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
-        rows = {
-            "answerable": self.random.permutation(len(self.examples.answerable)),
-            "impossible": self.random.permutation(len(self.examples.impossible)),
-        }
+        rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}
         groups = [self._draw(name, turn, rows) for name, turn in (todo[at] for at in order)]
         kept = [group for group in groups if len(group.passages) > 1]
         size = self.recipe.batch
         return [batch for step in range(steps) if (batch := kept[step * size : (step + 1) * size])]
+
+    def _order(self, rows: list[Row]) -> Ints:
+        if not rows:
+            return np.zeros(0, np.int64)
+        shares = self.examples.shares(rows, self.recipe.balance)
+        return np.asarray(self.random.choice(len(rows), size=len(rows), p=shares), np.int64)
 
     def _draw(self, name: str, turn: int, rows: Mapping[str, Ints]) -> Group:
         random, pack, recipe = self.random, self.pack, self.recipe

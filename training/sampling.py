@@ -60,6 +60,13 @@ class Examples:
         self.headings = pack.headings[np.isin(pack.passages[pack.headings[:, 1], 0], list(kept))]
         self.passages = np.flatnonzero(np.isin(pack.passages[:, 0], list(kept)))
 
+    def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
+        """Return how likely each row is drawn: 1 = every source as often as it has rows, 0 = every source alike."""
+        sources = np.array([self.pack.documents[row.document]["source"] for row in rows])
+        names, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
+        weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
+        return np.asarray(weights / weights.sum(), np.float64)
+
     def draw_wording(self, kind: int, random: Random) -> int:
         """Return a question of a kind, in any of its words."""
         return int(random.choice(self.wordings[kind]))
