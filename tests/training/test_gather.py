@@ -1,0 +1,91 @@
+"""Bundles to packs: what is left out, what answers what, and that a pack reads as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from schemas.errors import ToolkitError
+from tests.training.material import contract, write_contracts, write_library
+from training.exclusion import Excluded, name_key, read_names
+from training.gather import gather, main
+from training.measure import asks
+from training.pack import ROLES, load_pack
+
+
+def listed(path: Path, *names: str) -> Path:
+    rows = "".join(f"cuad\ttexts\t{name}\n" for name in names)
+    path.write_text(f"benchmark\twhere\tdocument\n{rows}", encoding="utf-8")
+    return path
+
+
+def test_listed_documents_and_whatever_repeats_them_are_left_out(tmp_path: Path) -> None:
+    root = write_contracts(tmp_path / "cuad")
+    copied = root / "corpus" / "birch.txt"
+    copied.write_text("A cover page.\n\n" + contract("alder", "Norway"), encoding="utf-8")
+    excluded = Excluded(read_names(listed(tmp_path / "list.tsv", "Alder.PDF")))
+    pack = gather([root], excluded=excluded)
+    assert [document["name"] for document in pack.documents] == ["cedar.txt", "dogwood.txt", "elm.txt", "fir.txt"]
+    assert pack.notes["skipped"]["cuad: document on the list"] == 1
+    assert pack.notes["skipped"]["cuad: document that repeats one on the list"] == 1
+
+
+def test_names_are_compared_without_what_differs_between_a_pdf_and_its_text() -> None:
+    assert name_key("ACME_INC 01-EX.10 Agreement.PDF") == name_key("acme inc_01_EX 10-Agreement.txt")
+    assert name_key("NDA%20two.pdf") == name_key("NDA two.pdf")
+
+
+def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -> None:
+    pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
+    assert pack.kinds == ["cuad/Governing Law", "cuad/Expiration Date", "cuad/Insurance"]
+    assert len(pack.rows) == 18
+    assert pack.rows[:, 3].sum() == 6
+    for row, passage, count in pack.positives.tolist():
+        document, start, end, *_ = pack.passages[passage].tolist()
+        assert document == pack.rows[row, 0]
+        spans = pack.gold[pack.gold[:, 0] == row, 1:]
+        assert count == sum(max(0, min(end, high) - max(start, low)) for low, high in spans.tolist()) > 0
+    roles = [ROLES[role] for kind, role in pack.queries[:, 1:].tolist() if kind == 0]
+    assert (roles.count("own"), roles.count("train"), roles.count("test")) == (1, 12, 12)
+
+
+def test_headings_lead_to_what_stands_under_them_and_not_to_themselves(tmp_path: Path) -> None:
+    pack = gather([write_contracts(tmp_path / "cuad", names=("alder",))], excluded=Excluded())
+    text = contract("alder", "Norway")
+    shown = {text[start:end].strip()[:20] for _, start, end, *_ in pack.passages[pack.headings[:, 1]].tolist()}
+    assert any(words.startswith("The price is due") or "Payment" in words for words in shown)
+    assert "1. Term and Expiry" not in shown
+
+
+def test_a_library_gives_grades_by_clause(tmp_path: Path) -> None:
+    pack = gather([write_library(tmp_path / "acord")], excluded=Excluded())
+    names = [document["name"] for document in pack.documents]
+    given = {(names[document], grade) for query, document, grade in pack.grades.tolist() if query == 0}
+    assert given == {("cap.txt", 4), ("indirect.txt", 2), ("law.txt", 0), ("notice.txt", 0)}
+    assert not len(pack.headings)
+
+
+def test_what_is_measured_on_is_never_gathered_for_training(tmp_path: Path) -> None:
+    root = write_contracts(tmp_path / "mini", name="legalbenchrag")
+    with pytest.raises(ToolkitError, match="never trained on"):
+        gather([root], excluded=Excluded())
+    pack = gather([root], excluded=Excluded(), measure=True)
+    assert pack.purpose == "measuring"
+    assert len(asks(pack, role="asked")) == 18
+
+
+def test_the_command_writes_a_pack_that_reads_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, out = write_contracts(tmp_path / "cuad"), tmp_path / "pack.npz"
+    exclude = listed(tmp_path / "list.tsv", "alder.txt")
+    assert main(["--bundles", str(root), "--exclude", str(exclude), "--out", str(out), "--dev", "0.5"]) == 0
+    pack = load_pack(out)
+    expected = gather([root], excluded=Excluded(read_names(exclude)), dev=0.5)
+    assert {document["split"] for document in pack.documents} == {"train", "dev"}
+    assert np.array_equal(pack.tokens, expected.tokens)
+    assert np.array_equal(pack.passages, expected.passages)
+    assert pack.documents == expected.documents
+    assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
+    assert main(["--bundles", str(root), "--measure", "--exclude", str(exclude), "--out", str(out)]) == 0
+    assert [document["name"] for document in load_pack(out).documents] == ["alder.txt"]

@@ -1,0 +1,183 @@
+"""A small adapter and a small reranker, trained on the processor: they learn, twice the same, and nothing forbidden."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from schemas.errors import ToolkitError
+from tests.training.material import tiny_weights, write_contracts, write_library
+from training import adapter, reranker
+from training.adapter import Batch, contrast, train_adapter
+from training.exclusion import Excluded
+from training.gather import gather
+from training.network import CLS, SEP, Encoder, Judge, Texts, lowrank, merge
+from training.pack import Pack, save_pack
+from training.reranker import train_reranker
+from training.sampling import Examples
+from training.scoring import embed_all
+from training.tensors import read_tensors, write_tensors
+
+pytestmark = pytest.mark.extra
+CPU = torch.device("cpu")
+torch.set_num_threads(1)  # so small a network is slower on several
+QUICK = adapter.Recipe(rank=4, epochs=2, batch=4, library=2, rate=2e-2)
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    folder = tmp_path_factory.mktemp("bundles")
+    return gather([write_contracts(folder / "cuad"), write_library(folder / "acord")], excluded=Excluded(), dev=0.3)
+
+
+def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
+    from tokenizers import Tokenizer
+
+    from rag.embedders._weights import MODEL, TOKENIZER, find_file
+    from rag.embedders.minilm import MiniLM
+
+    words = ["This Agreement is governed by the law of Norway.", "who pays?"]
+    tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
+    tokenizer.no_padding()
+    ids = [encoding.ids[1:-1] for encoding in tokenizer.encode_batch(words)]
+    tokens = np.concatenate([np.array(one, np.uint16) for one in ids])
+    texts = Texts(tokens, np.cumsum([len(one) for one in ids]), CPU)
+    with torch.no_grad():
+        found = Encoder(read_tensors(find_file(MODEL)), rank=1, seed=0).embed(texts, torch.arange(2)).numpy()
+    assert np.allclose(found, MiniLM("fp32").embed(words, role="query"), atol=1e-4)
+
+
+def margin(encoder: Encoder, pack: Pack, strength: float) -> float:
+    """How much nearer what answers is than the rest of its document, in contracts that were not trained on."""
+    passages, queries = embed_all(encoder, Texts(pack.tokens, pack.ends, CPU), pack, strength=strength)
+    ahead = []
+    for row in Examples(pack, split=("dev",)).answerable:
+        near = passages @ queries[Examples(pack).wordings[row.kind]].mean(0)
+        ahead.append(float(near[row.answers].mean() - near[row.others].mean()))
+    return float(np.mean(ahead))
+
+
+def test_an_adapter_learns(pack: Pack) -> None:
+    encoder = train_adapter(pack, tiny_weights(), replace(QUICK, epochs=15), device=CPU)
+    assert margin(encoder, pack, 1.0) > margin(encoder, pack, 0.0) + 0.02
+
+
+def test_a_second_training_gives_the_same(pack: Pack) -> None:
+    first, second = (lowrank(train_adapter(pack, tiny_weights(), QUICK, device=CPU)) for _ in range(2))
+    other = lowrank(train_adapter(pack, tiny_weights(), replace(QUICK, seed=2), device=CPU))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert not all(np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_a_kind_that_is_left_out_is_not_trained_on(pack: Pack) -> None:
+    examples = Examples(pack, leave_out=frozenset({"Governing Law"}))
+    assert {pack.kinds[row.kind] for row in examples.answerable} == {"cuad/Expiration Date"}
+
+
+def test_documents_for_tuning_are_not_trained_on(pack: Pack) -> None:
+    examples = Examples(pack)
+    tuning = set(pack.documents_of("dev").tolist())
+    assert tuning
+    assert not tuning & {row.document for row in [*examples.answerable, *examples.impossible]}
+    assert not tuning & set(pack.passages[examples.headings[:, 1], 0].tolist())
+
+
+def test_test_wordings_are_never_drawn(pack: Pack) -> None:
+    drawn = {int(query) for numbers in Examples(pack).wordings.values() for query in numbers}
+    assert {int(role) for role in pack.queries[sorted(drawn), 2]} == {0, 1}
+
+
+def test_a_passage_that_may_answer_is_not_held_against_a_question(pack: Pack) -> None:
+    examples = Examples(pack, split=("train", "dev"))
+    rows = [row for row in examples.answerable if row.kind == 0]
+    query = int(pack.queries[examples.wordings[0][0], 0])
+    answers = np.array([rows[0].answers[0]])
+
+    def loss(other: int) -> float:
+        batch = Batch(np.array([query]), np.array([0]), np.array([-1]), answers, np.array([other]))
+        encoder = Encoder(tiny_weights(), rank=1, seed=0)
+        texts = Texts(pack.tokens, pack.ends, CPU)
+        with torch.no_grad():
+            return float(contrast(encoder, texts, batch, examples, QUICK, encoder.merged()))
+
+    assert loss(int(rows[1].answers[0])) == 0  # another contract's governing law: nothing is left to compare with
+    assert loss(int(rows[0].others[0])) > 0
+
+
+def test_pairs_are_joined_with_one_mark_between_them(pack: Pack) -> None:
+    texts = Texts(pack.tokens, pack.ends, CPU)
+    question, passage = int(pack.queries[0, 0]), 1
+    ids, mask, types = texts.pairs(torch.tensor([question]), torch.tensor([passage]))
+    first, second = pack.text(question).tolist(), pack.text(passage).tolist()
+    expected = [CLS, *first, SEP, *second, SEP]
+    assert ids[0].tolist() == expected
+    assert types[0].tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1)
+    assert bool(mask.all())
+
+
+def test_a_reranker_learns_whether_there_is_an_answer(pack: Pack) -> None:
+    recipe = reranker.Recipe(rank=4, epochs=12, batch=4, headings=0.0, library=0.5, rate=1e-2)
+    judge = train_reranker(pack, tiny_weights(), recipe, device=CPU)
+    examples = Examples(pack)
+    texts = Texts(pack.tokens, pack.ends, CPU)
+    scores = {}
+    for name, rows in (("yes", examples.answerable), ("no", examples.impossible)):
+        query = [int(pack.queries[examples.wordings[row.kind][0], 0]) for row in rows]
+        best = [int(row.answers[0]) if len(row.answers) else int(row.others[0]) for row in rows]
+        with torch.no_grad():
+            scores[name] = judge.score(texts, torch.tensor(query), torch.tensor(best))
+    assert scores["yes"].min() > scores["no"].max()
+
+
+def test_nothing_is_trained_on_a_pack_for_measuring(tmp_path: Path) -> None:
+    measured = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded(), measure=True)
+    with pytest.raises(ToolkitError, match="for measuring"):
+        train_adapter(measured, tiny_weights(), QUICK, device=CPU)
+    with pytest.raises(ToolkitError, match="for measuring"):
+        train_reranker(measured, tiny_weights(), reranker.Recipe(), device=CPU)
+
+
+def test_the_commands_write_weights_and_what_they_were_trained_on(
+    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_pack(pack, tmp_path / "pack.npz")
+    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
+    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+    made = ["--rank", "2", "--epochs", "1", "--batch", "4", "--leave-out", "Expiration Date"]
+    assert adapter.main([*common, *made, "--out", str(tmp_path / "legal")]) == 0
+    told = capsys.readouterr().out
+    assert "dev, words not trained on: MiniLM" in told
+    assert "kinds left out: adapter at 1" in told
+    record = json.loads((tmp_path / "legal.json").read_text(encoding="utf-8"))
+    trained = [document for document in pack.documents if document["split"] == "train"]
+    assert [document["sha256"] for document in record["documents"]] == [document["sha256"] for document in trained]
+    assert record["left_out"] == ["Expiration Date"]
+    low = read_tensors(tmp_path / "legal.safetensors")
+    changed = merge(tiny_weights(), low)
+    assert any(not np.array_equal(changed[name], tiny_weights()[name]) for name in changed)
+    given = [*common, "--adapter", str(tmp_path / "legal.safetensors"), "--rank", "2", "--batch", "4"]
+    assert reranker.main([*given, "--out", str(tmp_path / "judge")]) == 0
+    assert "AUROC" in capsys.readouterr().out
+    assert read_tensors(tmp_path / "judge.safetensors")["head.weight"].shape == (1, 64)
+    assert adapter.main([*common, "--leave-out", "No Such Kind", "--out", str(tmp_path / "x")]) == 1
+    assert "no such kind" in capsys.readouterr().err
+
+
+def test_low_rank_weights_survive_half_precision(tmp_path: Path) -> None:
+    judge = Judge(tiny_weights(), rank=3, seed=5)
+    with torch.no_grad():
+        for up in judge.encoder.up.values():
+            up.normal_(generator=torch.Generator().manual_seed(1))
+    arrays = lowrank(judge.encoder, 0.5)
+    write_tensors(arrays, tmp_path / "low.safetensors", about={"format": "test"})
+    back = read_tensors(tmp_path / "low.safetensors")
+    assert back.keys() == arrays.keys()
+    assert all(np.allclose(back[name], arrays[name], atol=2e-3) for name in arrays)
+    name = judge.encoder.names[0]
+    whole = judge.encoder.merged(0.5)[name].detach().numpy()
+    assert np.allclose(merge(tiny_weights(), back)[f"{name}.weight"], whole, atol=5e-3)

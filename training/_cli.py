@@ -1,0 +1,176 @@
+"""What both trainings have in common on the command line: what goes in, what is printed, what is written."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from schemas.errors import ToolkitError
+from training.measure import abstention, asks, auroc, group_of, joined, table
+from training.network import Encoder, Judge, Texts
+from training.pack import Pack, Role, load_pack
+from training.scoring import embed_all, rankings, rerank
+from training.tensors import Array, read_tensors, write_tensors
+
+R = TypeVar("R")
+
+
+def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
+    """Add what both commands take, and a flag for each number of the recipe."""
+    parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="from python -m training.gather")
+    parser.add_argument("--measure", type=Path, nargs="*", default=[], metavar="FILE", help="packs to measure on")
+    parser.add_argument("--base", type=Path, metavar="FILE", help="all-MiniLM-L6-v2's weights, where not installed")
+    parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda or cpu")
+    parser.add_argument("--all", action="store_true", help="train on the documents for tuning, too")
+    parser.add_argument("--leave-out", nargs="*", default=[], metavar="KIND", help="train without these kinds")
+    for field in dataclasses.fields(recipe):
+        value = getattr(recipe, field.name)
+        parser.add_argument(f"--{field.name}", type=type(value), default=value, help=f"(default: {value})")
+
+
+def recipe_of(options: argparse.Namespace, recipe: R) -> R:
+    """Return the recipe with what was given on the command line."""
+    names = [field.name for field in dataclasses.fields(recipe)]  # type: ignore[arg-type]
+    return dataclasses.replace(recipe, **{name: getattr(options, name) for name in names})  # type: ignore[type-var]
+
+
+def run(work: Callable[[], None]) -> int:
+    """Run a command; an error of the outside world is one line."""
+    try:
+        work()
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.device]:
+    """Return the pack, the base's weights and the device."""
+    pack = load_pack(options.pack)
+    unknown = [kind for kind in options.leave_out if not any(kind in (k, k.split("/")[-1]) for k in pack.kinds)]
+    if unknown:
+        raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
+    return pack, read_tensors(options.base or _installed()), torch.device(options.device)
+
+
+def _installed() -> Path:
+    from rag.embedders._weights import MODEL, find_file
+
+    return find_file(MODEL)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Role, str | None]]:
+    """Return what to measure on: name, pack, whose words, which documents."""
+    sets: list[tuple[str, Pack, Role, str | None]] = [
+        ("dev, words trained on", pack, "train", "dev"),
+        ("dev, words not trained on", pack, "test", "dev"),
+    ]
+    for path in options.measure:
+        other = load_pack(path)
+        sets += [(f"{path.stem}, {role}", other, role, None) for role in ("asked", "test") if asks(other, role=role)]
+    return sets
+
+
+def report_embedder(
+    encoder: Encoder, pack: Pack, options: argparse.Namespace, *, strength: float, leave_out: frozenset[str]
+) -> None:
+    """Print what the network finds before and after."""
+    device = torch.device(options.device)
+    for name, measured, role, split in sets_of(pack, options):
+        texts = Texts(measured.tokens, measured.ends, device)
+        wanted = [ask for ask in asks(measured, role=role, split=split) if not ask.impossible]
+        for label, scale in (("MiniLM", 0.0), (f"adapter at {strength:g}", strength)):
+            vectors = embed_all(encoder, texts, measured, strength=scale)
+            ranked = [order for order, _ in rankings(measured, wanted, *vectors)]
+            show(f"{name}: {label}", table(measured, wanted, ranked))
+            left = [at for at, ask in enumerate(wanted) if _kind(measured, ask.kind) in leave_out]
+            if left:
+                show(
+                    f"{name}, kinds left out: {label}",
+                    table(measured, [wanted[n] for n in left], [ranked[n] for n in left]),
+                )
+
+
+def report_reranker(
+    judge: Judge, adapted: Mapping[str, Array], pack: Pack, options: argparse.Namespace, *, leave_out: frozenset[str]
+) -> None:
+    """Print what the reranker makes of the embedder's first passages, and whether it knows when nothing answers."""
+    device = torch.device(options.device)
+    encoder = Encoder(adapted, rank=1, seed=0).to(device)
+    for name, measured, role, split in sets_of(pack, options):
+        texts = Texts(measured.tokens, measured.ends, device)
+        wanted = [
+            a for a in asks(measured, role=role, split=split) if not leave_out or _kind(measured, a.kind) in leave_out
+        ]
+        found = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
+        ranked = [order for order, _ in found]
+        scores = rerank(judge, texts, measured, wanted, ranked)
+        show(f"{name}: embedder", table(measured, wanted, ranked))
+        for dense in (0.0, 0.5, 1.0):
+            moved = []
+            for (order, near), judged in zip(found, scores, strict=True):
+                head = joined(near[: len(judged)], judged, dense=dense)
+                moved.append(np.concatenate([order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]))
+            show(f"{name}: reranked, dense x {dense:g}", table(measured, wanted, moved))
+        for source in sorted({group_of(measured, ask) for ask in wanted}):
+            here = [(a, s.max()) for a, s in zip(wanted, scores, strict=True) if group_of(measured, a) == source]
+            yes, no = [s for a, s in here if not a.impossible], [s for a, s in here if a.impossible]
+            area = auroc(yes, no)
+            if area is not None:
+                right, false = abstention(yes, no)
+                print(f"{name}: {source}: AUROC {area:.3f}; right abstentions {right:.2f}, false refusals {false:.2f}")
+
+
+def show(title: str, rows: Mapping[str, list[float]]) -> None:
+    """Print a small table."""
+    print(title)
+    for group, (count, *figures) in rows.items():
+        print(f"  {group:14} n {int(count):5}  P@1 {figures[0]:5.1f}  R@8 {figures[1]:5.1f}  R@64 {figures[2]:5.1f}")
+
+
+def _kind(pack: Pack, number: int) -> str:
+    return pack.kinds[number].split("/")[-1] if number >= 0 else ""
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def about(pack: Pack, recipe: Any, split: tuple[str, ...], leave_out: frozenset[str], **more: Any) -> dict[str, Any]:
+    """Return the record that stands beside weights: recipe, versions, and everything that was trained on by hash."""
+    documents = [document for document in pack.documents if document["split"] in split]
+    return {
+        "recipe": dataclasses.asdict(recipe),
+        "torch": torch.__version__,
+        "left_out": sorted(leave_out),
+        **more,
+        "kinds": pack.kinds,
+        "gathered": pack.notes,
+        "documents": [{key: document[key] for key in ("source", "name", "sha256")} for document in documents],
+    }
+
+
+def digest(path: Path) -> str:
+    """Return a file's sha256."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any]) -> None:
+    """Write weights in half precision and the record beside them."""
+    weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
+    write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"})
+    told = {"sha256": digest(weights), **told}
+    record.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    print(f"{weights}: {weights.stat().st_size:,} bytes; {record}")

@@ -1,0 +1,113 @@
+"""Bundles to documents, questions and gold, with passages cut and named as the pipeline cuts and names them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evidence import Span
+from rag.config import Config
+from rag.ingest import Preparation, Prepared
+from rag.questions.question import understand
+from schemas.errors import BundleError, DocumentError
+from schemas.models import Gold
+from storage.bundle import Bundle, open_bundle
+from training.questions import LABELS
+
+PRESET = "routed"
+"""Passages are what this preset embeds."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a bundle on one of its documents."""
+
+    filename: str
+    kind: str
+    """`source/kind`, or nothing."""
+    asks: str
+    """What the pipeline embeds of it: the question without the document's name."""
+    impossible: bool
+    gold: tuple[Span, ...] = ()
+    group: str = ""
+    """The benchmark within a collection of several."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A query on a library of clauses, and the grade of each clause that was judged."""
+
+    text: str
+    grades: dict[str, int]
+    split: str = ""
+
+
+@dataclass
+class Material:
+    """What one bundle gives."""
+
+    source: str
+    bundle: Bundle
+    asked: list[Asked] = field(default_factory=list)
+    graded: list[Graded] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def read_material(root: Path) -> Material:
+    """Read the questions of a bundle; documents are read one by one, with `prepare`."""
+    bundle = open_bundle(root)
+    if bundle.info is None:
+        raise BundleError(f"{root}: no bundle.json; training needs a converter's bundle with its gold")
+    material = Material(bundle.info.name, bundle)
+    lines: dict[int | str, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        lines[line.id].append(line)
+    for question in bundle.questions:
+        own = lines[question.id]
+        grades = next((line.labels["grades"] for line in own if line.labels.get("grades")), None)
+        if isinstance(grades, str):
+            split = str(own[0].labels.get("split") or "")
+            material.graded.append(Graded(question.question, json.loads(grades), split))
+            continue
+        material.asked += _asked(question.question, question.is_impossible, own, material)
+    return material
+
+
+def _asked(question: str, impossible: bool, lines: list[Gold], material: Material) -> Iterator[Asked]:
+    files = {line.filename for line in lines if line.filename}
+    if len(files) != 1:
+        material.skipped["question on no document, or on several"] += 1
+        return
+    name = files.pop()
+    label = LABELS.get(material.source)
+    kind = lines[0].labels.get(label) if label else None
+    spans = tuple(Span(*span) for line in lines for span in line.spans)
+    if not impossible and not spans:
+        material.skipped["answer that was not located"] += 1
+        return
+    full, group = f"{material.source}/{kind}" if kind else "", str(lines[0].labels.get("benchmark") or "")
+    yield Asked(name, full, understand(question).asks, impossible, spans, group)
+
+
+class Reader:
+    """Reads documents as the pipeline does."""
+
+    def __init__(self) -> None:
+        # the same passages without the words beside them, which training does not need
+        self._prepare = Preparation(Config.preset(PRESET, routing=False, lexicon=False))
+
+    def read(self, bundle: Bundle, filename: str) -> Prepared | None:
+        """Return a document cut into passages; None where it has no text."""
+        try:
+            return self._prepare(bundle.files[filename])
+        except DocumentError:
+            return None
+
+
+def words_hash(text: str) -> str:
+    """Return the sha256 of a document's words, whatever white space is between them."""
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()

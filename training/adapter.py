@@ -1,0 +1,240 @@
+"""Trains the legal adapter: low-rank weights for all-MiniLM-L6-v2, by contrast of what answers with what does not.
+
+python -m training.adapter --pack pack.npz --out rag/embedders/weights/legal
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from schemas.errors import ToolkitError
+from training import _cli
+from training.library import Library, library_loss
+from training.mining import mine
+from training.network import Encoder, Texts, lowrank
+from training.pack import Ints, Pack
+from training.sampling import Examples, Random
+from training.scoring import embed_all
+from training.tensors import Array
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an adapter is trained."""
+
+    rank: int = 16
+    epochs: int = 3
+    batch: int = 128
+    """Questions a step."""
+    headings: float = 1.0
+    """Headings a question."""
+    hard: int = 4
+    """Wrong passages of the same document that rank high, for each question …"""
+    easy: int = 2
+    """… any others of it …"""
+    foreign: int = 1
+    """… and likely ones of a document that has no answer to it."""
+    library: int = 6
+    """Queries on a library of clauses a step."""
+    rate: float = 1e-3
+    temperature: float = 0.05
+    balance: float = 0.5
+    """How much a source's size counts in drawing its questions: CUAD has eight times as many as MAUD."""
+    keep: float = 0.0
+    """How much it costs to move a passage's vector from where it was."""
+    seed: int = 1
+
+
+def train_adapter(
+    pack: Pack,
+    weights: Mapping[str, Array],
+    recipe: Recipe,
+    *,
+    device: torch.device,
+    split: tuple[str, ...] = ("train",),
+    leave_out: frozenset[str] = frozenset(),
+    kept_back: frozenset[int] = frozenset(),
+    texts: Texts | None = None,
+    say: Say = lambda _: None,
+) -> Encoder:
+    """Return the network with trained low-rank weights; library queries that are `kept_back` are not trained on."""
+    if pack.purpose != "training":
+        raise ToolkitError("this pack is for measuring: nothing of it may be trained on")
+    texts = texts or Texts(pack.tokens, pack.ends, device)
+    examples = Examples(pack, split=split, leave_out=leave_out)
+    library = Library(pack, without=kept_back) if recipe.library and len(pack.grades) else None
+    random = np.random.default_rng(recipe.seed)
+    encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    steps = max(1, len(examples.answerable) // recipe.batch)
+    optimiser = torch.optim.AdamW(encoder.parameters(), lr=recipe.rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, recipe.rate, total_steps=recipe.epochs * steps + 1, pct_start=0.1
+    )
+    original = embed_all(encoder, texts, pack)[0] if recipe.keep else None
+    for epoch in range(recipe.epochs):
+        begun = time.monotonic()
+        batches = _Batches(examples, encoder, texts, recipe, random)
+        losses = []
+        for step in range(steps):
+            merged = encoder.merged()
+            batch = batches.draw(step)
+            loss = contrast(encoder, texts, batch, examples, recipe, merged, original)
+            if library is not None:
+                loss = loss + library_loss(encoder, texts, library, recipe.library, random, merged, recipe.temperature)
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+            losses.append(float(loss.detach()))
+        say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
+    return encoder
+
+
+# ---------------------------------------------------------------- a step
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Queries, the passage that answers each, further passages, and what each query's kind and source are."""
+
+    queries: Ints
+    """Numbers of texts."""
+    kinds: Ints
+    """-1: a heading."""
+    keys: Ints
+    """A heading's number, -1 for a question."""
+    answers: Ints
+    others: Ints
+
+
+class _Batches:
+    """Draws batches; wrong passages are looked for anew in each epoch."""
+
+    def __init__(self, examples: Examples, encoder: Encoder, texts: Texts, recipe: Recipe, random: Random) -> None:
+        self.examples, self.recipe, self.random = examples, recipe, random
+        pack = examples.pack
+        passages, queries = embed_all(encoder, texts, pack)
+        self.hard = mine(examples, examples.answerable, passages, queries)
+        rows = examples.answerable
+        self.order = random.choice(len(rows), size=len(rows), p=examples.shares(rows, recipe.balance))
+        lacking = mine(examples, examples.impossible, passages, queries, first=5)
+        self.foreign: dict[int, Ints] = {}
+        for kind in {row.kind for row in examples.impossible}:
+            found = [hard for row, hard in zip(examples.impossible, lacking, strict=True) if row.kind == kind]
+            self.foreign[kind] = np.concatenate(found)
+
+    def draw(self, step: int) -> Batch:
+        examples, recipe, random = self.examples, self.recipe, self.random
+        pack = examples.pack
+        queries, kinds, keys, answers, others = [], [], [], [], []
+        for at in self.order[step * recipe.batch : (step + 1) * recipe.batch]:
+            row = examples.answerable[at]
+            queries.append(int(pack.queries[examples.draw_wording(row.kind, random), 0]))
+            kinds.append(row.kind)
+            keys.append(-1)
+            answers.append(int(random.choice(row.answers, p=row.weights)))
+            others += _some(self.hard[at], recipe.hard, random)
+            others += _some(row.others, recipe.easy, random)
+            others += _some(self.foreign.get(row.kind, row.others), recipe.foreign, random)
+        count = int(recipe.headings * recipe.batch)
+        if count and len(examples.headings):
+            for key, passage in examples.headings[random.integers(len(examples.headings), size=count)].tolist():
+                queries.append(int(pack.queries[key, 0]))
+                kinds.append(-1)
+                keys.append(key)
+                answers.append(passage)
+                span = pack.passages_of(int(pack.passages[passage, 0]))
+                others.append(int(random.integers(span.start, span.stop)))
+        columns = (queries, kinds, keys, answers, others)
+        return Batch(*(np.array(column, np.int64) for column in columns))
+
+
+def _some(numbers: Ints, count: int, random: Random) -> list[int]:
+    if not len(numbers) or not count:
+        return []
+    return [int(number) for number in random.choice(numbers, size=min(count, len(numbers)), replace=False)]
+
+
+def contrast(
+    encoder: Encoder,
+    texts: Texts,
+    batch: Batch,
+    examples: Examples,
+    recipe: Recipe,
+    merged: Mapping[str, Tensor],
+    original: Tensor | None = None,
+) -> Tensor:
+    """Return how much likelier wrong passages still are than right ones, over all passages of the batch."""
+    device = texts.ids.device
+    passages, place = np.unique(np.concatenate([batch.answers, batch.others]), return_inverse=True)
+    right = torch.from_numpy(place[: len(batch.answers)]).to(device)
+    vectors = encoder.embed(texts, torch.from_numpy(passages).to(device), merged=merged)
+    asked = encoder.embed(texts, torch.from_numpy(batch.queries).to(device), merged=merged)
+    scores = asked @ vectors.T / recipe.temperature
+    barred = torch.from_numpy(_barred(batch, passages, examples)).to(device)
+    barred[torch.arange(len(right), device=device), right] = False
+    loss = torch.nn.functional.cross_entropy(scores.masked_fill(barred, -torch.inf), right)
+    if original is not None:
+        before = original[torch.from_numpy(passages).to(device)]
+        loss = loss + recipe.keep * (1 - (before * vectors).sum(-1)).mean()
+    return loss
+
+
+def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Return which passages are not compared with a question: they may answer it, for all that is known.
+
+    Those are what has gold for its kind, what other benchmarks' documents say, which nobody marked for it, and for a
+    heading what stands under the same words.
+    """
+    pack = examples.pack
+    sources = {name: number for number, name in enumerate(dict.fromkeys(d["source"] for d in pack.documents))}
+    owner = np.array([sources[document["source"]] for document in pack.documents])
+    of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds])
+    gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)
+    for at, passage in enumerate(passages.tolist()):
+        gold[list(examples.kinds_of.get(passage, ())), at] = True
+    question = batch.kinds >= 0
+    barred = np.zeros((len(batch.queries), len(passages)), np.bool_)
+    kinds = batch.kinds[question]
+    barred[question] = gold[kinds] | (owner[pack.passages[passages, 0]][None, :] != of_kind[kinds][:, None])
+    barred[~question] = pack.passages[passages, 4][None, :] == batch.keys[~question][:, None]
+    return barred
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train an adapter and print every figure."""
+    parser = argparse.ArgumentParser(prog="python -m training.adapter", description=__doc__.partition("\n")[0])
+    _cli.add_arguments(parser, Recipe())
+    parser.add_argument("--strength", type=float, default=1.0, help="how much of it is kept (default: 1)")
+    options = parser.parse_args(arguments)
+    return _cli.run(lambda: _main(options))
+
+
+def _main(options: argparse.Namespace) -> None:
+    pack, weights, device = _cli.prepare(options)
+    recipe: Recipe = _cli.recipe_of(options, Recipe())
+    left = frozenset(options.leave_out)
+    split = ("train", "dev") if options.all else ("train",)
+    encoder = train_adapter(pack, weights, recipe, device=device, split=split, leave_out=left, say=print)
+    _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=left)
+    about = _cli.about(pack, recipe, split, left, strength=options.strength)
+    _cli.write(lowrank(encoder, options.strength), Path(options.out), about)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

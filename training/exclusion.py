@@ -1,0 +1,86 @@
+"""Documents that nothing may be trained on: by name, by their words, and whatever repeats them."""
+
+from __future__ import annotations
+
+import csv
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.errors import SourceError
+
+NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
+"""Bundles that retrieval is measured on as a whole."""
+SHINGLE = 8
+"""Words in a row that are compared: eight are seldom the same by chance, and a short clause has as many."""
+MOST_SHARED = 0.5
+"""A text with this share of its shingles in excluded documents repeats them. Boilerplate stays below 0.2."""
+
+_WORD = re.compile(r"[^\W_]+")
+_FACTOR = np.uint64(1_099_511_628_211)
+
+Shingles = npt.NDArray[np.uint64]
+
+
+def read_names(path: Path) -> frozenset[str]:
+    """Return the listed documents' names, as `name_key` writes them."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    if not rows or "document" not in rows[0]:
+        raise SourceError(f"{path}: no column 'document'; expected tab-separated benchmark, where, document")
+    return frozenset(name_key(row["document"]) for row in rows)
+
+
+def name_key(name: str) -> str:
+    """Return a document's name without its ending and all that differs between a PDF and its text."""
+    stem = PurePosixPath(unquote(name)).name
+    stem = re.sub(r"\.(?:pdf|txt|html?|docx?)$", "", stem, flags=re.IGNORECASE)
+    return "".join(_WORD.findall(stem.casefold()))
+
+
+def shingles(text: str) -> Shingles:
+    """Return a number for each eight words in a row."""
+    words = np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text.casefold())], np.uint64)
+    count = max(len(words) - SHINGLE + 1, 0)
+    total = np.zeros(count, np.uint64)
+    with np.errstate(over="ignore"):  # numbers wrap round, as hashes do
+        for step in range(SHINGLE):
+            total = total * _FACTOR + words[step : step + count]
+    return np.unique(total)
+
+
+class Excluded:
+    """Names that are listed, and the words of the documents that have them."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = frozenset(names)
+        self._seen: list[Shingles] = []
+        self._all: Shingles = np.zeros(0, np.uint64)
+
+    def lists(self, name: str) -> bool:
+        """Return whether a document is listed."""
+        return name_key(name) in self.names
+
+    def learn(self, text: str) -> None:
+        """Keep the words of a document that is listed."""
+        self._seen.append(shingles(text))
+        self._all = np.zeros(0, np.uint64)
+
+    def shared(self, text: str) -> float:
+        """Return which share of a text's shingles excluded documents have."""
+        if self._seen and not len(self._all):
+            self._all = np.unique(np.concatenate(self._seen))
+        own = shingles(text)
+        if not len(own) or not len(self._all):
+            return 0.0
+        places = np.minimum(np.searchsorted(self._all, own), len(self._all) - 1)
+        return float((self._all[places] == own).mean())
+
+    def repeats(self, text: str) -> bool:
+        """Return whether a text mostly stands in an excluded document."""
+        return self.shared(text) >= MOST_SHARED

@@ -1,0 +1,248 @@
+"""Gathers what to train on from bundles on disk into one file.
+
+python -m training.gather --bundles datasets_out/{cuad,contractnli,maud,acord} --exclude FILE --out pack.npz
+python -m training.gather --bundles datasets_out/legalbenchrag --measure --out mini.npz
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from evidence import read_document
+from rag.embedders._weights import TOKENIZER, find_file
+from rag.ingest import Prepared
+from schemas.errors import ToolkitError
+from training._reading import Asked, Material, Reader, read_material, words_hash
+from training.exclusion import NEVER, Excluded, read_names
+from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
+from training.questions import read_wordings
+
+DEV = 0.12
+"""Share of each source's documents that tuning is measured on and that are not trained on meanwhile."""
+_LEAST_DEV = 3
+"""Documents of a source for tuning, at least: one says nothing."""
+_HEADING = range(2, 13)
+"""Words of a heading that says something and is no sentence."""
+
+
+class _Tables:
+    """Tables of a pack as they grow."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.documents: list[dict[str, Any]] = []
+        self.kinds: list[str] = []
+        self.passages: list[tuple[int, int, int, int, int]] = []
+        self.passage_texts: list[str] = []
+        self.queries: list[tuple[int, int, int]] = []
+        self.query_texts: list[str] = []
+        self.rows: list[tuple[int, int, int, int]] = []
+        self.gold: list[tuple[int, int, int]] = []
+        self.positives: list[tuple[int, int, int]] = []
+        self.headings: list[tuple[int, int]] = []
+        self.grades: list[tuple[int, int, int]] = []
+        self._known: dict[tuple[str, int, int], int] = {}
+
+    def query(self, text: str, kind: int, role: Role) -> int:
+        """Return the number of a question, added if it is new."""
+        key = (text, kind, ROLES.index(role))
+        if key not in self._known:
+            self._known[key] = len(self.queries)
+            self.queries.append((len(self.query_texts), kind, ROLES.index(role)))
+            self.query_texts.append(text)
+        return self._known[key]
+
+    def kind(self, name: str) -> int:
+        """Return the number of a kind, with all its wordings added if it is new; -1 for none."""
+        if not name:
+            return -1
+        if name not in self.kinds:
+            self.kinds.append(name)
+            source, _, kind = name.partition("/")
+            wordings = read_wordings(source)[kind]
+            number = len(self.kinds) - 1
+            self.query(wordings.own, number, "own")
+            for words in wordings.train:
+                self.query(words, number, "train")
+            for words in wordings.test:
+                self.query(words, number, "test")
+        return self.kinds.index(name)
+
+    def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
+        """Add a document with its passages, and its headings as questions for what stands under them."""
+        number = len(self.documents)
+        about = {"name": prepared.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
+        self.documents.append(about)
+        shown = [path.split(" > ")[-1] for path, _, _ in prepared.sections]
+        for (start, end, _, section), text in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
+            heading = shown[section] if 0 <= section < len(shown) else ""
+            key = self.query(heading, -1, "heading") if headings and len(heading.split()) in _HEADING else -1
+            # the passage that is the heading itself would be found by its words alone
+            if key >= 0 and len(text.strip()) > 2 * len(heading):
+                self.headings.append((key, len(self.passages)))
+            self.passages.append((number, start, end, section, key))
+            self.passage_texts.append(text)
+        return number
+
+    def add_row(self, document: int, asked: Asked) -> None:
+        """Add a question on a document, and the passages that have its gold."""
+        kind = self.kind(asked.kind)
+        query = -1 if kind >= 0 else self.query(asked.asks, -1, "asked")
+        row = len(self.rows)
+        self.rows.append((document, kind, query, int(asked.impossible)))
+        shared: Counter[int] = Counter()
+        at = len(self.passages)
+        while at and self.passages[at - 1][0] >= document:
+            at -= 1
+            owner, start, end, *_ = self.passages[at]
+            if owner == document:
+                shared[at] += sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
+        self.gold += [(row, *span) for span in asked.gold]
+        self.positives += [(row, at, count) for at, count in sorted(shared.items()) if count]
+
+    def pack(self, purpose: Any, notes: dict[str, Any]) -> Pack:
+        """Return the whole, in token ids."""
+        texts = [*self.passage_texts, *self.query_texts]
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        ids = [e.ids[:MOST_TOKENS] for e in self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)]
+        queries = np.array(self.queries, np.int64).reshape(-1, 3)
+        queries[:, 0] += len(self.passage_texts)
+        return Pack(
+            purpose,
+            self.documents,
+            self.kinds,
+            passages=np.array(self.passages, np.int64).reshape(-1, 5),
+            queries=queries,
+            rows=np.array(self.rows, np.int64).reshape(-1, 4),
+            gold=np.array(self.gold, np.int64).reshape(-1, 3),
+            positives=np.array(self.positives, np.int64).reshape(-1, 3),
+            headings=np.array(self.headings, np.int64).reshape(-1, 2),
+            grades=np.array(self.grades, np.int64).reshape(-1, 3),
+            tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
+            ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
+            notes=notes,
+        )
+
+
+# ---------------------------------------------------------------- gathering
+
+
+def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, dev: float = DEV) -> Pack:
+    """Return what bundles give: for training all but what is excluded; for measuring all, or what is excluded alone."""
+    materials = [read_material(root) for root in roots]
+    for material in materials:
+        if not measure and material.source in NEVER:
+            raise ToolkitError(f"{material.bundle.root}: {material.source} is measured on, never trained on")
+    tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tables, reader = _Tables(tokenizer), Reader()
+    only = measure and bool(excluded.names)
+    skipped: Counter[str] = Counter()
+    if not measure:
+        _learn_excluded(materials, excluded)
+    for material in materials:
+        skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
+        asked: dict[str, list[Asked]] = defaultdict(list)
+        for one in material.asked:
+            asked[one.filename].append(one)
+        numbers: dict[str, int] = {}
+        tuning = frozenset() if measure or material.graded else _draw_dev(material, excluded, dev)
+        for name in sorted(material.bundle.files):
+            if measure and only and not excluded.lists(name):
+                continue
+            if not measure and excluded.lists(name):
+                skipped[f"{material.source}: document on the list"] += 1
+                continue
+            prepared = reader.read(material.bundle, name)
+            if prepared is None:
+                skipped[f"{material.source}: document without text"] += 1
+                continue
+            if not measure and excluded.repeats(prepared.text):
+                skipped[f"{material.source}: document that repeats one on the list"] += 1
+                continue
+            split = "dev" if name in tuning else "train"
+            headings = not measure and not material.graded
+            numbers[name] = tables.add_document(material.source, prepared, split, headings=headings)
+            if asked[name] and asked[name][0].group:
+                tables.documents[-1]["group"] = asked[name][0].group
+            for one in asked[name]:
+                tables.add_row(numbers[name], one)
+        for graded in material.graded:
+            query = tables.query(graded.text, -1, "library")
+            for name, grade in graded.grades.items():
+                if name in numbers:
+                    tables.grades.append((query, numbers[name], grade))
+                else:
+                    skipped[f"{material.source}: grade of a clause that is left out"] += 1
+    notes = {"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev}
+    return tables.pack("measuring" if measure else "training", notes)
+
+
+def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
+    for material in materials:
+        for name, path in material.bundle.files.items():
+            if excluded.lists(name):
+                excluded.learn(read_document(path).text)
+
+
+def _draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
+    """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
+    names = [name for name in material.bundle.files if not excluded.lists(name)]
+    names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
+    return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Gather a pack and print what is in it."""
+    parser = argparse.ArgumentParser(prog="python -m training.gather", description=__doc__.partition("\n")[0])
+    parser.add_argument("--bundles", nargs="+", type=Path, required=True, metavar="DIR", help="converters' bundles")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the pack (.npz)")
+    parser.add_argument("--exclude", type=Path, metavar="FILE", help="documents that are not trained on (TSV)")
+    parser.add_argument("--measure", action="store_true", help="to measure on: with --exclude, only what it lists")
+    parser.add_argument("--dev", type=float, default=DEV, help=f"share of documents for tuning (default: {DEV})")
+    options = parser.parse_args(arguments)
+    try:
+        excluded = Excluded(read_names(options.exclude) if options.exclude else ())
+        pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev)
+        save_pack(pack, options.out)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for line in describe(pack):
+        print(line)
+    print(f"{options.out}: {options.out.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def describe(pack: Pack) -> list[str]:
+    """Return what is in a pack, a line each."""
+    lines = []
+    for source in dict.fromkeys(document["source"] for document in pack.documents):
+        for split in ("train", "dev"):
+            wanted = [d["source"] == source and d["split"] == split for d in pack.documents]
+            if any(wanted):
+                here = np.array(wanted)[pack.rows[:, 0]] if len(pack.rows) else np.zeros(0, bool)
+                impossible = pack.rows[here, 3].sum()
+                passages = int(np.array(wanted)[pack.passages[:, 0]].sum())
+                lines.append(
+                    f"{source:12} {split:6} {sum(wanted):5} documents {passages:7} passages "
+                    f"{int(here.sum()):6} questions, {int(impossible)} impossible"
+                )
+    lines.append(f"{len(pack.kinds)} kinds, {len(pack.queries)} queries, {len(pack.headings)} headings' passages")
+    lines.append(f"{len(pack.grades)} grades, {len(pack.tokens)} tokens")
+    lines += [f"left out: {why}: {count}" for why, count in sorted(pack.notes["skipped"].items())]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A library of graded clauses: each clause is a document, and as near to a query as its nearest passage."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.network import Encoder, Texts
+from training.pack import Ints, Pack
+from training.sampling import Random
+
+_DRAWN = {4: 4, 3: 4, 2: 3, 1: 5, 0: 8}
+"""Clauses of each grade that a query is shown with: the few good ones, what nearly is, and what is not."""
+_GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
+"""What a clause of each grade should have of the whole: a grade of one is beside the point, and two is half a yes."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Queries of a step, each with clauses and the share that each clause should have."""
+
+    queries: Ints
+    """Numbers of texts."""
+    clauses: list[Ints]
+    """Documents, by query."""
+    shares: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
+
+
+class Library:
+    """The graded queries of a pack, but for those that are kept for measuring."""
+
+    def __init__(self, pack: Pack, *, without: frozenset[int] = frozenset()) -> None:
+        self.pack = pack
+        self.graded: dict[int, dict[int, Ints]] = {}
+        by: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for query, document, grade in pack.grades.tolist():
+            by[query][grade].append(document)
+        for query, grades in by.items():
+            if query not in without and any(grade >= 2 for grade in grades):
+                self.graded[query] = {grade: np.array(documents, np.int64) for grade, documents in grades.items()}
+
+    def draw(self, count: int, random: Random) -> Drawn:
+        """Return some queries with clauses of every grade."""
+        chosen = random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False)
+        clauses, shares = [], []
+        for query in chosen.tolist():
+            documents: list[int] = []
+            gains: list[float] = []
+            for grade, found in self.graded[query].items():
+                some = random.choice(found, size=min(_DRAWN[grade], len(found)), replace=False)
+                documents += some.tolist()
+                gains += [_GAIN.get(grade, 0.0)] * len(some)
+            total = np.array(gains, np.float32)
+            clauses.append(np.array(documents, np.int64))
+            shares.append(total / total.sum())
+        return Drawn(self.pack.queries[chosen, 0], clauses, shares)
+
+    def passages(self, document: int) -> range:
+        """Return the passages of a clause."""
+        span = self.pack.passages_of(document)
+        return range(span.start, span.stop)
+
+
+def library_loss(
+    encoder: Encoder,
+    texts: Texts,
+    library: Library,
+    count: int,
+    random: Random,
+    merged: Mapping[str, Tensor],
+    temperature: float,
+) -> Tensor:
+    """Return how far the nearness of clauses is from their grades, query by query."""
+    drawn = library.draw(count, random)
+    device = texts.ids.device
+    documents, place = np.unique(np.concatenate(drawn.clauses), return_inverse=True)
+    spans = [library.passages(int(document)) for document in documents]
+    owners = torch.tensor([at for at, span in enumerate(spans) for _ in span], device=device)
+    passages = torch.tensor([passage for span in spans for passage in span], device=device)
+    vectors = encoder.embed(texts, passages, merged=merged)
+    asked = encoder.embed(texts, torch.from_numpy(drawn.queries).to(device), merged=merged)
+    near = asked @ vectors.T
+    best = near.new_full((len(near), len(documents)), -1.0)
+    best = best.scatter_reduce(1, owners.expand(len(near), -1), near, "amax") / temperature
+    losses, at = [], 0
+    for number, (clauses, shares) in enumerate(zip(drawn.clauses, drawn.shares, strict=True)):
+        mine = torch.from_numpy(place[at : at + len(clauses)]).to(device)
+        at += len(clauses)
+        logs = torch.log_softmax(best[number, mine], dim=0)
+        losses.append(-(torch.from_numpy(shares).to(device) * logs).sum())
+    return torch.stack(losses).mean()

@@ -1,0 +1,137 @@
+"""How well vectors and scores find answers, the right document given.
+
+These figures choose between trainings. They are of passages as they are cut, by meaning alone; what the whole pipeline
+makes of the weights is measured with `evaluate_rag.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from training.pack import ROLES, Ints, Pack, Role
+
+DEPTHS = (1, 8, 64)
+
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question in certain words on a document."""
+
+    row: int
+    query: int
+    document: int
+    kind: int
+    impossible: bool
+    gold: tuple[tuple[int, int], ...]
+
+
+def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
+    """Return the questions of a pack in words of one role; of many wordings `each`, which the row's number chooses."""
+    gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for row, start, end in pack.gold.tolist():
+        gold[row].append((start, end))
+    by_kind: dict[int, list[int]] = defaultdict(list)
+    for number, (_, kind, found) in enumerate(pack.queries.tolist()):
+        if ROLES[found] == role and kind >= 0:
+            by_kind[kind].append(number)
+    wanted = []
+    for row, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
+        if split is not None and pack.documents[document]["split"] != split:
+            continue
+        wordings = by_kind[kind] if kind >= 0 else [query] if role == "asked" else []
+        for turn in range(min(each, len(wordings))):
+            chosen = wordings[(row * 7 + turn * 5) % len(wordings)]
+            wanted.append(Ask(row, chosen, document, kind, bool(impossible), tuple(gold[row])))
+    return wanted
+
+
+def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
+    """Return the precision of the first passage and the recall at each deeper depth, in characters."""
+    figures = []
+    total = sum(end - start for start, end in ask.gold)
+    for depth in DEPTHS:
+        found = seen = 0
+        for _, start, end, *_ in pack.passages[ranked[:depth]].tolist():
+            seen += end - start
+            found += sum(max(0, min(end, high) - max(start, low)) for low, high in ask.gold)
+        figures.append(found / seen if depth == 1 else found / total)
+    return figures
+
+
+def table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
+    """Return, for each source and for all of them, n and the means of the figures in percent."""
+    groups: dict[str, list[list[float]]] = defaultdict(list)
+    for ask, order in zip(wanted, ranked, strict=True):
+        if ask.impossible or not ask.gold:
+            continue
+        figures = characters(pack, ask, order)
+        groups[group_of(pack, ask)].append(figures)
+        groups["all"].append(figures)
+    return {name: [len(rows), *(100 * np.mean(rows, axis=0)).tolist()] for name, rows in sorted(groups.items())}
+
+
+def group_of(pack: Pack, ask: Ask) -> str:
+    """Return the benchmark of a question; LegalBench-RAG's documents have theirs in front of their names."""
+    document = pack.documents[ask.document]
+    return str(document.get("group") or document["source"])
+
+
+def joined(near: Scores, judged: Scores, *, dense: float) -> Scores:
+    """Return both scores in standard deviations among the passages, added."""
+    return _standard(judged) + dense * _standard(near)
+
+
+def _standard(values: Scores) -> Scores:
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
+
+
+def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
+    """Return how likely a score of a question with an answer is above one without; None where one kind lacks."""
+    if not len(yes) or not len(no):
+        return None
+    values = np.concatenate([yes, no])
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(len(values))
+    ranks[order] = np.arange(1, len(values) + 1)
+    for value in np.unique(values):  # equals share their ranks
+        same = values == value
+        if same.sum() > 1:
+            ranks[same] = ranks[same].mean()
+    return float((ranks[: len(yes)].sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
+
+
+def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
+    """Return right abstentions and false refusals at the threshold where they are best balanced."""
+    best = max(sorted([*yes, *no]), key=lambda cut: np.mean(np.array(no) < cut) - np.mean(np.array(yes) < cut))
+    return float(np.mean(np.array(no) < best)), float(np.mean(np.array(yes) < best))
+
+
+# ---------------------------------------------------------------- a library of clauses
+
+
+def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
+    """Return nDCG with the grade as gain; `near` has a row for each query and the score of each passage."""
+    clauses = sorted({int(document) for document in pack.grades[:, 1]})
+    spans = [pack.passages_of(document) for document in clauses]
+    figures = []
+    for at, query in enumerate(queries):
+        scores = near[at]
+        best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
+        grades = {d: g for q, d, g in pack.grades[pack.grades[:, 0] == query].tolist()}
+        gains = np.array([grades.get(clauses[place], 0) for place in np.argsort(-best, kind="stable")[: max(depths)]])
+        ideal = np.array(sorted(grades.values(), reverse=True))
+        figures.append([_dcg(gains[:depth]) / _dcg(ideal[:depth]) for depth in depths])
+    means: list[float] = (100 * np.mean(figures, axis=0)).tolist()
+    return means
+
+
+def _dcg(gains: npt.NDArray[np.int64]) -> float:
+    return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())

@@ -1,0 +1,220 @@
+"""all-MiniLM-L6-v2 in PyTorch, frozen, with low-rank weights beside each of its products that are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as f
+from torch import Tensor, nn
+
+from training.tensors import Array
+
+_HEAD = 32
+"""Numbers of an attention head."""
+CLS, SEP = 101, 102
+_EPSILON = 1e-12
+_PRODUCTS = (
+    "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+    "intermediate.dense", "output.dense",
+)  # fmt: skip
+_ROOM = 98_304
+"""Tokens, filling included, that run at once."""
+MOST = 256
+"""Tokens of a text, or of a pair, with its marks."""
+ASKED = 64
+"""Tokens of a question beside a passage, at most."""
+
+
+def products(weights: Mapping[str, object]) -> list[str]:
+    """Return the names of the products that get low-rank weights, layer by layer."""
+    return [f"encoder.layer.{layer}.{name}" for layer in range(layers_of(weights)) for name in _PRODUCTS]
+
+
+def layers_of(weights: Mapping[str, object]) -> int:
+    """Return how many layers there are."""
+    return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
+
+
+class Encoder(nn.Module):
+    """Token ids to states; `down` and `up` are trained, everything else stays as it is."""
+
+    def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
+        super().__init__()
+        self.rank, self.layers, self.names = rank, layers_of(weights), products(weights)
+        self.width = weights["embeddings.LayerNorm.weight"].shape[0]
+        for name, array in weights.items():
+            self.register_buffer(_flat(name), torch.tensor(array, dtype=torch.float32))
+        maker = torch.Generator().manual_seed(seed)
+        self.down, self.up = nn.ParameterDict(), nn.ParameterDict()
+        for name in self.names:
+            rows, columns = weights[f"{name}.weight"].shape
+            start = torch.randn(rank, columns, generator=maker) / columns**0.5
+            self.down[_flat(name)] = nn.Parameter(start)
+            self.up[_flat(name)] = nn.Parameter(torch.zeros(rows, rank))
+
+    def w(self, name: str) -> Tensor:
+        """Return a frozen weight."""
+        weight: Tensor = getattr(self, _flat(name))
+        return weight
+
+    def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
+        """Return the products' weights with so much of the low-rank ones added."""
+        flat = {name: _flat(name) for name in self.names}
+        return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
+
+    def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
+        """Return the last states of a padded batch."""
+        kinds = self.w("embeddings.token_type_embeddings.weight")
+        state = f.embedding(ids, self.w("embeddings.word_embeddings.weight"))
+        state = state + self.w("embeddings.position_embeddings.weight")[: ids.shape[1]]
+        state = self._norm(state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm")
+        seen = mask[:, None, None, :]
+        for number in range(self.layers):
+            layer = f"encoder.layer.{number}"
+            attended = self._attend(state, seen, f"{layer}.attention", merged)
+            state = self._norm(state + attended, f"{layer}.attention.output.LayerNorm")
+            wide = f.gelu(self._product(state, f"{layer}.intermediate.dense", merged))
+            narrow = self._product(wide, f"{layer}.output.dense", merged)
+            state = self._norm(state + narrow, f"{layer}.output.LayerNorm")
+        return state
+
+    def _attend(self, state: Tensor, seen: Tensor, prefix: str, merged: Mapping[str, Tensor]) -> Tensor:
+        texts, length, _ = state.shape
+        parts = [
+            self._product(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
+            for part in ("query", "key", "value")
+        ]
+        mixed = f.scaled_dot_product_attention(*parts, attn_mask=seen)
+        joined = mixed.transpose(1, 2).reshape(texts, length, self.width)
+        return self._product(joined, f"{prefix}.output.dense", merged)
+
+    def _product(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
+        return f.linear(state, merged[name], self.w(f"{name}.bias"))
+
+    def _norm(self, state: Tensor, name: str) -> Tensor:
+        return f.layer_norm(state, (self.width,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
+
+    # ---------------------------------------------------------------- texts
+
+    def embed(self, texts: Texts, numbers: Tensor, *, merged: Mapping[str, Tensor] | None = None) -> Tensor:
+        """Return a unit vector for each text, in order."""
+        merged = merged or self.merged()
+        lengths, order = torch.sort(texts.lengths[numbers], descending=True)
+        pieces = []
+        for rows in _rooms(lengths.tolist()):
+            ids, mask = texts.batch(numbers[order[rows]])
+            with half(ids.device):
+                state = self.forward(ids, mask, None, merged).float()
+            pieces.append(f.normalize(_mean(state, mask), dim=-1))
+        return torch.cat(pieces)[torch.argsort(order)]
+
+
+class Judge(nn.Module):
+    """Question and passage read together; a score that is high where the passage answers."""
+
+    def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
+        super().__init__()
+        self.encoder = Encoder(weights, rank=rank, seed=seed)
+        self.head = nn.Linear(2 * self.encoder.width, 1)
+        nn.init.zeros_(self.head.bias)
+        with torch.no_grad():
+            maker = torch.Generator().manual_seed(seed + 1)
+            self.head.weight.copy_(torch.randn(self.head.weight.shape, generator=maker) * 0.02)
+
+    def score(
+        self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
+    ) -> Tensor:
+        """Return a score for each pair of texts, in order."""
+        merged = merged or self.encoder.merged()
+        lengths, order = torch.sort(texts.pair_lengths(questions, passages), descending=True)
+        pieces = []
+        for rows in _rooms(lengths.tolist()):
+            ids, mask, types = texts.pairs(questions[order[rows]], passages[order[rows]])
+            with half(ids.device):
+                state = self.encoder(ids, mask, types, merged).float()
+            both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
+            pieces.append(self.head(both)[:, 0])
+        return torch.cat(pieces)[torch.argsort(order)]
+
+
+class Texts:
+    """All texts of a pack on the device, each with its marks, filled up to one length."""
+
+    def __init__(self, tokens: npt.NDArray[np.uint16], ends: npt.NDArray[np.int64], device: torch.device) -> None:
+        starts = np.concatenate([[0], ends[:-1]])
+        lengths = np.minimum(ends - starts, MOST - 2)
+        ids = np.zeros((len(ends), MOST), np.int32)
+        ids[:, 0] = CLS
+        for row, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+            ids[row, 1 : length + 1] = tokens[start : start + length]
+            ids[row, length + 1] = SEP
+        self.ids = torch.from_numpy(ids).to(device)
+        self.lengths = torch.from_numpy(lengths + 2).to(device)
+
+    def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the ids of texts, and where they are not filling."""
+        lengths = self.lengths[numbers]
+        longest = int(lengths.max())
+        mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
+        return self.ids[numbers, :longest].long(), mask
+
+    def pair_lengths(self, questions: Tensor, passages: Tensor) -> Tensor:
+        """Return how long pairs are: one mark in the middle serves both."""
+        asked = self.lengths[questions].clamp(max=ASKED)
+        return (asked + self.lengths[passages] - 1).clamp(max=MOST)
+
+    def pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the ids of pairs, where they are not filling, and which are the passage's."""
+        asked = self.lengths[questions].clamp(max=ASKED)[:, None]
+        total = self.pair_lengths(questions, passages)[:, None]
+        at = torch.arange(int(total.max()), device=asked.device)[None, :]
+        first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
+        second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))
+        ids = torch.where(at < asked, first, second)
+        ids = torch.where((at == asked - 1) | (at == total - 1), torch.full_like(ids, SEP), ids)
+        mask = at < total
+        return ids.long() * mask, mask, ((at >= asked) & mask).long()
+
+
+def _mean(state: Tensor, mask: Tensor) -> Tensor:
+    return (state * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+
+
+def half(device: torch.device) -> torch.autocast:
+    """Return the context in which an accelerator computes in bfloat16; a processor stays in single precision."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+
+
+def _rooms(lengths: Sequence[int]) -> list[slice]:
+    """Return batches of texts, the longest first, that fit into the room."""
+    rooms, at = [], 0
+    while at < len(lengths):
+        count = max(1, _ROOM // lengths[at])
+        rooms.append(slice(at, at + count))
+        at += count
+    return rooms
+
+
+def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
+    """Return what was trained, by name: `up @ down` is what is added to a weight."""
+    arrays: dict[str, Array] = {}
+    for name in encoder.names:
+        key = _flat(name)
+        arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
+        arrays[f"{name}.up"] = strength * encoder.up[key].detach().cpu().numpy()
+    return arrays
+
+
+def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
+    """Return weights with low-rank ones added."""
+    merged = dict(weights)
+    for name in products(weights):
+        merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]
+    return merged
+
+
+def _flat(name: str) -> str:
+    return name.replace(".", "_")

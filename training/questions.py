@@ -1,0 +1,36 @@
+"""Questions in other words, by kind: half of them for training, half for testing only."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from converters import contractnli, cuad, maud
+from schemas.errors import ToolkitError
+
+FOLDER = Path(__file__).parent / "wordings"
+OWN = {"cuad": cuad.QUESTIONS, "contractnli": contractnli.QUESTIONS, "maud": maud.QUESTIONS}
+"""How each converter asks."""
+LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
+"""Which label of gold.jsonl has the kind of a question."""
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """What one kind of question may be asked in."""
+
+    own: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+def read_wordings(source: str) -> dict[str, Wordings]:
+    """Return the wordings of each kind of a benchmark."""
+    path = FOLDER / f"{source}.toml"
+    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    own = OWN[source]
+    if told.keys() != own.keys():
+        odd = sorted(told.keys() ^ own.keys())
+        raise ToolkitError(f"{path}: has other kinds than converters.{source}: {odd[0]!r}")
+    return {kind: Wordings(own[kind], tuple(told[kind]["train"]), tuple(told[kind]["test"])) for kind in own}

@@ -1,0 +1,226 @@
+"""Trains the reranker: low-rank weights and a head that read question and passage together.
+
+python -m training.reranker --pack pack.npz --adapter rag/embedders/weights/legal.safetensors --out FILE
+
+Questions without an answer are trained on as well, so that the score of the best passage says whether there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from schemas.errors import ToolkitError
+from training import _cli
+from training.library import Library
+from training.mining import mine
+from training.network import Encoder, Judge, Texts, lowrank, merge
+from training.pack import Ints, Pack
+from training.sampling import Examples, Random, Row
+from training.scoring import embed_all
+from training.tensors import Array, read_tensors
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a reranker is trained."""
+
+    rank: int = 32
+    epochs: int = 1
+    batch: int = 64
+    """Questions a step, with and without an answer."""
+    others: int = 7
+    """Wrong passages a question, of the first forty that the embedder finds."""
+    impossible: float = 0.5
+    """Questions without an answer for each that has one."""
+    headings: float = 0.25
+    """Headings with what stands under them, a question."""
+    library: float = 0.1
+    """Queries on a library of clauses, a question."""
+    sure: float = 0.5
+    """What it counts that a score says yes or no, beside the order of passages."""
+    balance: float = 0.5
+    """How much a source's size counts in drawing its questions."""
+    rate: float = 5e-4
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """A question with passages; the share that each should have, all zero where none answers."""
+
+    query: int
+    passages: list[int]
+    shares: list[float]
+
+
+def train_reranker(
+    pack: Pack,
+    weights: Mapping[str, Array],
+    recipe: Recipe,
+    *,
+    device: torch.device,
+    split: tuple[str, ...] = ("train",),
+    leave_out: frozenset[str] = frozenset(),
+    kept_back: frozenset[int] = frozenset(),
+    texts: Texts | None = None,
+    say: Say = lambda _: None,
+) -> Judge:
+    """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
+    if pack.purpose != "training":
+        raise ToolkitError("this pack is for measuring: nothing of it may be trained on")
+    texts = texts or Texts(pack.tokens, pack.ends, device)
+    examples = Examples(pack, split=split, leave_out=leave_out)
+    random = np.random.default_rng(recipe.seed)
+    groups = _Groups(pack, examples, weights, texts, recipe, random, kept_back)
+    judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    steps = max(1, groups.size // recipe.batch)
+    optimiser = torch.optim.AdamW(judge.parameters(), lr=recipe.rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, recipe.rate, total_steps=recipe.epochs * steps + 1, pct_start=0.1
+    )
+    for epoch in range(recipe.epochs):
+        begun, losses = time.monotonic(), []
+        for batch in groups.epoch(steps):
+            loss = judged_loss(judge, texts, batch, recipe)
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+            losses.append(float(loss.detach()))
+        say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
+    return judge
+
+
+def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
+    """Return how wrong the order of passages is where one answers, and each single verdict everywhere."""
+    device = texts.ids.device
+    questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
+    passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
+    shares = torch.tensor([share for group in batch for share in group.shares], device=device)
+    scores = judge.score(texts, questions, passages)
+    sure = torch.nn.functional.binary_cross_entropy_with_logits(scores, (shares > 0).float())
+    orders, at = [], 0
+    for group in batch:
+        part = slice(at, at + len(group.passages))
+        at = part.stop
+        if any(group.shares):
+            orders.append(-(shares[part] * torch.log_softmax(scores[part], dim=0)).sum())
+    order = torch.stack(orders).mean() if orders else scores.sum() * 0
+    return order + recipe.sure * sure
+
+
+class _Groups:
+    """Draws questions with right and wrong passages."""
+
+    def __init__(
+        self,
+        pack: Pack,
+        examples: Examples,
+        weights: Mapping[str, Array],
+        texts: Texts,
+        recipe: Recipe,
+        random: Random,
+        kept_back: frozenset[int],
+    ) -> None:
+        self.pack, self.examples, self.recipe, self.random = pack, examples, recipe, random
+        encoder = Encoder(weights, rank=1, seed=0).to(texts.ids.device)
+        passages, queries = embed_all(encoder, texts, pack)
+        self.hard = mine(examples, examples.answerable, passages, queries)
+        self.lacking = mine(examples, examples.impossible, passages, queries)
+        self.library = Library(pack, without=kept_back) if recipe.library and len(pack.grades) else None
+        rows = len(examples.answerable)
+        self.counts = {
+            "answerable": rows,
+            "impossible": min(int(recipe.impossible * rows), len(examples.impossible)) if examples.impossible else 0,
+            "headings": int(recipe.headings * rows) if len(examples.headings) else 0,
+            "library": int(recipe.library * rows) if self.library else 0,
+        }
+        self.size = sum(self.counts.values())
+
+    def epoch(self, steps: int) -> list[list[Group]]:
+        """Return the batches of an epoch, every kind of question mixed."""
+        todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
+        order = self.random.permutation(len(todo))
+        rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}
+        groups = [self._draw(name, turn, rows) for name, turn in (todo[at] for at in order)]
+        kept = [group for group in groups if len(group.passages) > 1]
+        size = self.recipe.batch
+        return [batch for step in range(steps) if (batch := kept[step * size : (step + 1) * size])]
+
+    def _order(self, rows: list[Row]) -> Ints:
+        if not rows:
+            return np.zeros(0, np.int64)
+        shares = self.examples.shares(rows, self.recipe.balance)
+        return np.asarray(self.random.choice(len(rows), size=len(rows), p=shares), np.int64)
+
+    def _draw(self, name: str, turn: int, rows: Mapping[str, Ints]) -> Group:
+        random, pack, recipe = self.random, self.pack, self.recipe
+        if name == "headings":
+            key, passage = self.examples.headings[random.integers(len(self.examples.headings))].tolist()
+            span = pack.passages_of(int(pack.passages[passage, 0]))
+            drawn = random.integers(span.start, span.stop, size=recipe.others).tolist()
+            wrong = [at for at in drawn if pack.passages[at, 4] != key]
+            return Group(int(pack.queries[key, 0]), [passage, *wrong], [1.0] + [0.0] * len(wrong))
+        if name == "library" and self.library is not None:
+            return self._draw_clauses(self.library)
+        at = int(rows[name][turn % len(rows[name])])
+        answerable = name == "answerable"
+        row = (self.examples.answerable if answerable else self.examples.impossible)[at]
+        hard = (self.hard if answerable else self.lacking)[at]
+        query = int(pack.queries[self.examples.draw_wording(row.kind, random), 0])
+        count = recipe.others + (0 if answerable else 1)
+        wrong = random.choice(hard, size=min(count, len(hard)), replace=False).tolist() if len(hard) else []
+        if not answerable:
+            return Group(query, wrong, [0.0] * len(wrong))
+        right = int(random.choice(row.answers, p=row.weights))
+        return Group(query, [right, *wrong], [1.0] + [0.0] * len(wrong))
+
+    def _draw_clauses(self, library: Library) -> Group:
+        drawn = library.draw(1, self.random)
+        chosen = self.random.permutation(len(drawn.clauses[0]))[: 2 * self.recipe.others]
+        passages = [int(self.random.choice(list(library.passages(int(drawn.clauses[0][at]))))) for at in chosen]
+        shares = drawn.shares[0][chosen]
+        total = float(shares.sum())
+        return Group(int(drawn.queries[0]), passages, [float(s) / total if total else 0.0 for s in shares])
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train a reranker and print every figure."""
+    parser = argparse.ArgumentParser(prog="python -m training.reranker", description=__doc__.partition("\n")[0])
+    _cli.add_arguments(parser, Recipe())
+    parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
+    options = parser.parse_args(arguments)
+    return _cli.run(lambda: _main(options))
+
+
+def _main(options: argparse.Namespace) -> None:
+    pack, weights, device = _cli.prepare(options)
+    recipe: Recipe = _cli.recipe_of(options, Recipe())
+    adapted = merge(weights, read_tensors(options.adapter))
+    left = frozenset(options.leave_out)
+    split = ("train", "dev") if options.all else ("train",)
+    judge = train_reranker(pack, adapted, recipe, device=device, split=split, leave_out=left, say=print)
+    _cli.report_reranker(judge, adapted, pack, options, leave_out=left)
+    arrays = lowrank(judge.encoder)
+    arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()
+    arrays["head.bias"] = judge.head.bias.detach().cpu().numpy()
+    _cli.write(arrays, Path(options.out), _cli.about(pack, recipe, split, left, adapter=_cli.digest(options.adapter)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

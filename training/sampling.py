@@ -1,0 +1,92 @@
+"""What a step trains on: questions in many words with a passage that answers and some that do not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from training.pack import ROLES, Ints, Pack
+
+COVER = 0.5
+"""A passage answers if gold makes up so much of it, or if it has so much of one of the gold's stretches."""
+_NEAR = 1
+"""Passages beside a gold one may go on with the answer: they are never taken for wrong ones."""
+
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question on a document: what answers it, and what surely does not."""
+
+    document: int
+    kind: int
+    answers: Ints
+    weights: npt.NDArray[np.float64]
+    """How likely each answer is drawn."""
+    others: Ints
+    """Passages of the document that have no gold and are not beside one that has."""
+
+
+class Examples:
+    """The questions of a split, ready to be drawn from."""
+
+    def __init__(
+        self, pack: Pack, *, split: tuple[str, ...] = ("train",), leave_out: frozenset[str] = frozenset()
+    ) -> None:
+        self.pack = pack
+        kept = {number for number, document in enumerate(pack.documents) if document["split"] in split}
+        out = {
+            number for number, kind in enumerate(pack.kinds) if kind in leave_out or kind.split("/")[-1] in leave_out
+        }
+        self.answerable: list[Row] = []
+        self.impossible: list[Row] = []
+        gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row, passage, count in pack.positives.tolist():
+            gold[row].append((passage, count))
+        lengths = {row: end - start for row, start, end in pack.gold.tolist()}
+        for number, (document, kind, _, impossible) in enumerate(pack.rows.tolist()):
+            if document in kept and kind not in out and (impossible or gold[number]):
+                row = _row(pack, document, kind, gold[number], lengths.get(number, 0))
+                (self.impossible if impossible else self.answerable).append(row)
+        self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
+        self.kinds_of: dict[int, set[int]] = defaultdict(set)
+        """Which kinds a passage has gold for: it is no wrong answer to them, whoever asks."""
+        for row, passage, _ in pack.positives.tolist():
+            self.kinds_of[passage].add(int(pack.rows[row, 1]))
+        self.headings = pack.headings[np.isin(pack.passages[pack.headings[:, 1], 0], list(kept))]
+        self.passages = np.flatnonzero(np.isin(pack.passages[:, 0], list(kept)))
+
+    def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
+        """Return how likely each row is drawn: 1 = every source as often as it has rows, 0 = every source alike."""
+        sources = np.array([self.pack.documents[row.document]["source"] for row in rows])
+        names, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
+        weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
+        return np.asarray(weights / weights.sum(), np.float64)
+
+    def draw_wording(self, kind: int, random: Random) -> int:
+        """Return a question of a kind, in any of its words."""
+        return int(random.choice(self.wordings[kind]))
+
+
+def _row(pack: Pack, document: int, kind: int, gold: list[tuple[int, int]], longest: int) -> Row:
+    span = pack.passages_of(document)
+    inside = {passage for passage, _ in gold}
+    near = {passage + step for passage in inside for step in range(-_NEAR, _NEAR + 1)}
+    others = np.array([passage for passage in range(span.start, span.stop) if passage not in near], np.int64)
+    cover = []
+    for passage, count in gold:
+        _, start, end, *_ = pack.passages[passage].tolist()
+        cover.append(max(count / (end - start), count / longest if longest else 0))
+    kept = [at for at, share in enumerate(cover) if share >= COVER] or ([int(np.argmax(cover))] if cover else [])
+    weights = np.array([min(cover[at], 1.0) for at in kept], np.float64)
+    answers = np.array([gold[at][0] for at in kept], np.int64)
+    return Row(document, kind, answers, weights / weights.sum() if len(weights) else weights, others)
+
+
+def _wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:
+    wanted = [number for number, role in enumerate(ROLES) if role in roles]
+    return np.flatnonzero((pack.queries[:, 1] == kind) & np.isin(pack.queries[:, 2], wanted))
