@@ -21,8 +21,8 @@ from typing import Any
 
 from engine import add_engine_arguments
 from evaluation.evaluate import evaluate
-from evaluation.results import shown_metrics, table_of
 from evaluation.settings import Settings, parse_settings, read_config_file
+from evaluation.terminal import ALL, shown_metrics, table_of
 from hub.pull import SCHEME, fetch, parse_address
 from rag.config import DEFAULT, Config, preset_names
 from schemas.errors import ToolkitError
@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped; go on with the same command and --resume", file=sys.stderr)
         return 130
-    means = {**run.by_dataset(), "ALL": run.summary}
+    means = run.by_dataset()
+    means |= {ALL: run.summary} if len(means) > 1 else {}
     print(table_of(means, shown_metrics(run.summary, settings.metrics)))
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return 0

@@ -17,7 +17,7 @@ from engine.llms import LLM
 from evaluation.cases import Case, Reply, Values
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.journal import Journal
-from evaluation.metrics import KS, Options, measure, metric_modules
+from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.records import (
     CONFIG,
     RESULTS,
@@ -141,7 +141,8 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
     """Return the metrics asked for, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
-    judged = {name for file in ("groundedness", "relevance") for name in (file, *metric_modules()[file].NAMES)}
+    files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
+    judged = files | {name for file in files for name in metric_modules()[file].NAMES}
     left_out = [name for name in settings.metrics if name in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
@@ -199,7 +200,8 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
         for dataset in plan.datasets
     }
     judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
-    prompts = {name: metric_modules()[name].PROMPT_VERSION for name in ("groundedness", "relevance")} if judge else {}  # type: ignore[attr-defined]
+    versions = {file: getattr(module, "PROMPT_VERSION", None) for file, module in metric_modules().items()}
+    prompts = {file: version for file, version in versions.items() if version} if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}

@@ -35,13 +35,17 @@ class Estimate:
     mean: float | None
     n: int
     errors: int = 0
+    """Questions that failed, which are in no mean."""
     ci95: Interval | None = None
     """None where fewer than two documents tell nothing of a third."""
+    datasets: int = 1
+    """Of how many datasets' means it is the mean; n and errors are then sums over them."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `summary.json` has it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
-        return {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+        return told | ({"datasets": self.datasets} if self.datasets > 1 else {})
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,8 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     strata = _strata([(table, table.values[name]) for table in tables])
     n = sum(value is not None for table in tables for value in table.values[name])
     errors = sum(table.errors for table in tables)
-    return Estimate(_mean(strata), n, errors, _interval(strata))
+    datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
+    return Estimate(_mean(strata), n, errors, _interval(strata), max(1, datasets))
 
 
 # ---------------------------------------------------------------- two runs
@@ -178,6 +183,39 @@ def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Differ
     pairs = [_pair(table, others[table.name]) for table in first if table.name in others]
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
     return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many questions two runs share, and what became of those in each."""
+
+    asked: int
+    failed_before: int
+    failed_after: int
+    answered: int
+    """Those that neither run failed at: what is compared."""
+    only_before: int = 0
+    only_after: int = 0
+
+
+def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
+    """Return which questions two runs can be compared over."""
+    before, after = (
+        {(t.name, id): bool(bad) for t in tables for id, bad in _outcomes(t)} for tables in (first, second)
+    )
+    shared = before.keys() & after.keys()
+    return Overlap(
+        asked=len(shared),
+        failed_before=sum(before[key] for key in shared),
+        failed_after=sum(after[key] for key in shared),
+        answered=sum(not before[key] and not after[key] for key in shared),
+        only_before=len(before) - len(shared),
+        only_after=len(after) - len(shared),
+    )
+
+
+def _outcomes(table: Table) -> list[tuple[int | str, bool]]:
+    return list(zip(table.ids, table.failed or [False] * len(table.ids), strict=True))
 
 
 def _pair(first: Table, second: Table) -> tuple[Table, Table]:

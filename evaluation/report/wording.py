@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
-
 from evaluation.report.run import Record
 from evaluation.report.spans import meets, placed
 
@@ -20,65 +17,6 @@ VERDICTS = {
     ANSWERED: "A gold passage was among those read, and the question was not refused; the scores judge the words.",
 }
 """Each verdict and what it means, the worst first."""
-
-
-class Name(NamedTuple):
-    """A metric in words."""
-
-    title: str
-    meaning: str
-    lower_is_better: bool = False
-    unit: str = "%"
-
-
-_NAMES = {
-    "char_recall": Name("Gold text retrieved", "share of the gold characters among the first k passages"),
-    "char_precision": Name("Retrieved text that is gold", "share of the first k passages' characters that are gold"),
-    "drm": Name("Passages from a wrong document", "share of the first k passages from a file without gold", True),
-    "document_hit": Name("Right document found", "questions with a passage of the right file among the first k"),
-    "recall": Name("Gold passages found", "share of gold passages matched among the first k"),
-    "ndcg": Name("Ranking quality (nDCG)", "gold passages found, those ranked higher counting more"),
-    "exact_match": Name("Top passage is the gold", "the first passage's words equal a gold passage's"),
-    "span_f1": Name("Top passage overlap (F1)", "words that the first passage shares with gold"),
-    "chunk_essential": Name("Passages that hold gold", "share of the first k passages"),
-    "chunk_complementary": Name("Passages beside gold", "share of the first k passages that neighbour gold"),
-    "chunk_neither": Name("Passages far from gold", "share of the first k passages", True),
-    "answer_f1": Name("Answer overlap (F1)", "words that the answer shares with the expected one"),
-    "answer_exact_match": Name("Answer is the expected one", "word for word"),
-    "abstention_accuracy": Name("Refused when impossible", "impossible questions that were refused"),
-    "false_refusal_rate": Name("Refused when answerable", "answerable questions that were refused", True),
-    "any_citation": Name("Answers with a citation", "answers that cite a source at all"),
-    "citations_matched": Name("Expected sources cited", "share of the sources behind the truth that are cited"),
-    "citation_format_compliance": Name("Citations well formed", "valid citations among all"),
-    "references_exist": Name("References that exist", "references of the answer that occur in the corpus"),
-    "statute_citation_accuracy": Name("Expected rules cited", "rules and statutes of the truth that the answer gives"),
-    "case_law_citation_accuracy": Name("Expected cases cited", "cases of the truth that the answer gives"),
-    "legal_terminology_accuracy": Name("Terminology", "UK terms of the truth used, less for US ones"),
-    "precedent_matching": Name("Sources matched by name", "how near the names cited are to those expected"),
-    "precedent_matching_strict": Name("Sources matched exactly", "names that are equal"),
-    "groundedness": Name("Groundedness", "a judge's mark from 1 to 5", unit="/5"),
-    "relevance": Name("Relevance", "a judge's mark from 1 to 5", unit="/5"),
-    "groundedness_unjudged": Name("Groundedness not judged", "answers the judge gave no mark", True),
-    "relevance_unjudged": Name("Relevance not judged", "answers the judge gave no mark", True),
-    "answer_length": Name("Answer length", "characters", unit="chars"),
-    "latency": Name("Time to reply", "seconds a question", True, "s"),
-}
-
-
-def name_of(metric: str) -> Name:
-    """Return a metric in words, its depth aside; one that nobody has described keeps its own name."""
-    family = metric.partition("@")[0]
-    return _NAMES.get(family) or Name(family.replace("_", " "), metric)
-
-
-def shown(metric: str, value: Any) -> str:
-    """Return a value as it is printed: shares in per cent, without the sign."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    unit = name_of(metric).unit
-    if unit == "%":
-        return f"{100 * value:.1f}"
-    return f"{value:,.0f}" if unit == "chars" else f"{value:.2f}"
 
 
 def explain(row: Record) -> str:
