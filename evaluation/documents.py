@@ -78,9 +78,10 @@ class Documents:
         document = self.get(filename)
         if document is None or span is None:
             return replace(passage, filename=filename or passage.filename, span=None)
-        page = next(iter(document.pages_of(span)), passage.page)
+        pages = tuple(document.pages_of(span))
+        page = next(iter(pages), passage.page)
         text = passage.text or document.text[span.start : span.end]
-        return replace(passage, text=text, filename=filename, span=span, page=page)
+        return replace(passage, text=text, filename=filename, span=span, page=page, pages=pages)
 
     def _stands(self, passage: Passage, document: Document | None) -> bool:
         span = passage.span

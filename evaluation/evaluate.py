@@ -51,6 +51,20 @@ Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Failures:
+    """How many questions got no reply, and what the first of those got instead."""
+
+    asked: int
+    failed: int
+    first: str = ""
+
+    @property
+    def share(self) -> float:
+        """The failed among those asked."""
+        return self.failed / self.asked if self.asked else 0.0
+
+
+@dataclass(frozen=True)
 class Run:
     """What came of it."""
 
@@ -58,6 +72,7 @@ class Run:
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
     report: Path
+    failures: Failures
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return each dataset's means."""
@@ -74,17 +89,18 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
+        _probe(folder, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
-        tables = _without_empty([table for table, _ in measured], settings)
-        for table, (_, finish) in zip(tables, measured, strict=True):
-            finish(table)
+        tables = _without_empty([one.table for one in measured], settings)
+        for table, one in zip(tables, measured, strict=True):
+            one.finish(table)
         summary = summarise_run(tables)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)
-    return Run(folder, tuple(tables), summary, report)
+    return Run(folder, tuple(tables), summary, report, _failures([case for one in measured for case in one.cases]))
 
 
 # ---------------------------------------------------------------- before any work
@@ -116,15 +132,17 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
-    target = attempt(lambda: open_target(settings.target_name, target_options)) if target_options else None
+    own = settings.target_settings if settings.target_name != "builtin" else {}
+    target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
     loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
     for warning in warnings:
         say(warning)
-    if settings.target_parameters and settings.target_name == "builtin":
-        say("target_parameters are for a server (--target-url); the built-in pipeline has its own settings")
+    if settings.target_settings and settings.target_name == "builtin":
+        given = ", ".join(f"target_{name}" for name in settings.target_settings)
+        say(f"{given}: for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names)
 
 
@@ -165,8 +183,8 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
-    name = settings.preset.rpartition("/")[2].removesuffix(".toml") if settings.target_name == "builtin" else "http"
-    name = "predictions" if settings.target_name.startswith("predictions") else name
+    name = settings.target_name.partition(":")[0]
+    name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
     return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
@@ -210,10 +228,26 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 # ---------------------------------------------------------------- one dataset
 
 
-def _dataset(
-    folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn
-) -> tuple[Table, Callable[[Table], None]]:
-    """Return a dataset's table, and what writes its files once it is known which metrics apply to the run."""
+@dataclass(frozen=True)
+class _Measured:
+    """A dataset with its replies and its scores."""
+
+    cases: list[Case]
+    table: Table
+    finish: Callable[[Table], None]
+    """Writes its files, once it is known which metrics apply to the run."""
+
+
+def _probe(folder: Path, plan: _Plan, say: Warn) -> None:
+    """Try the target on each dataset that has questions left to ask, before anything else is done."""
+    for dataset in plan.datasets:
+        left = _left(dataset, _journal(folder / dataset.name, dataset, plan.target).read(dataset.cases))
+        for note in plan.target.probe(dataset, left) if left else ():
+            say(note)
+
+
+def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> _Measured:
+    """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
     write_json(place / "ingestion.json", ingestion.as_json())
@@ -229,6 +263,7 @@ def _dataset(
         jobs=settings.jobs,
         label=f"{dataset.name}: score",
     )
+    values = _told_alone(dataset.name, cases, values, say)
     table = Table.of(cases, values, name=dataset.name, groups=dataset.groups)
     failed = -1.0 if settings.legacy_minus_one else None
 
@@ -238,14 +273,45 @@ def _dataset(
         summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
         write_json(place / SUMMARY, summary)
 
-    return table, finish
+    return _Measured(cases, table, finish)
+
+
+def _told_alone(name: str, cases: Sequence[Case], values: Mapping[str, Values], say: Warn) -> dict[str, Values]:
+    """Return the values without those of metrics that need passages, where no reply has any.
+
+    A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
+    """
+    answered = [case for case in cases if not case.reply.error]
+    if not answered or any(case.reply.passages for case in answered):
+        return dict(values)
+    blind = needing(values, "passages")
+    if blind:
+        say(f"{name}: no reply has passages, so retrieval is not measured")
+    return {metric: [None] * len(cases) if metric in blind else column for metric, column in values.items()}
+
+
+def _failures(cases: Sequence[Case]) -> Failures:
+    errors = [case.reply.error for case in cases if case.reply.error]
+    return Failures(len(cases), len(errors), errors[0] if errors else "")
+
+
+def _journal(place: Path, dataset: Dataset, target: Target) -> Journal:
+    return Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
+
+
+def _left(dataset: Dataset, replies: Mapping[int | str, Reply]) -> list[Case]:
+    """Return the cases that have no reply, or failed; of a conversation with such a turn, all turns."""
+    waiting = [case for case in dataset.cases if case.id not in replies or replies[case.id].error]
+    ids = {case.id for case in waiting}
+    sessions = {case.session for case in waiting if case.session is not None}
+    return [case for case in dataset.cases if case.id in ids or case.session in sessions]
 
 
 def _ask(place: Path, dataset: Dataset, target: Target) -> list[Case]:
-    """Return the cases with their replies; those that are in the journal are not asked again."""
-    journal = Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
+    """Return the cases with their replies; those that are in the journal and did not fail are not asked again."""
+    journal = _journal(place, dataset, target)
     replies = journal.read(dataset.cases)
-    left = [case for case in dataset.cases if case.id not in replies]
+    left = _left(dataset, replies)
     with journal.appending() as out:
         asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
         for position, reply in asked:

@@ -78,7 +78,7 @@ class Journal:
             if document is None or span is None:
                 raise BundleError(f"{self._path}: {told['filename']} is no longer in the corpus; start a new run")
             text = document.text[span.start : span.end]
-        return Passage(text, told["filename"], span, told["score"], told["page"])
+        return Passage(text, told["filename"], span, told["score"], told["page"], told.get("told_page"))
 
 
 class Appender:
@@ -103,6 +103,7 @@ class Appender:
             "seconds": reply.seconds,
             "error": reply.error,
             "usage": reply.usage,
+            "first_token": reply.first_token,
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:
@@ -111,5 +112,5 @@ class Appender:
             "span": list(passage.span) if passage.span else None,
             "page": passage.page,
             "score": passage.score,
-        }
+        } | ({} if passage.told_page is None else {"told_page": passage.told_page})
         return row if not self._texts and passage.span else {**row, "text": passage.text}

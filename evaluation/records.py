@@ -89,6 +89,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "seconds": reply.seconds,
         "error": reply.error,
         "usage": reply.usage,
+        "first_token": reply.first_token,
     }
 
 
@@ -98,7 +99,7 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
         "span": list(passage.span) if passage.span else None,
         "page": passage.page,
         "score": passage.score,
-    }
+    } | ({} if passage.told_page is None else {"told_page": passage.told_page})
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
 

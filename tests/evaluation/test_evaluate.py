@@ -90,7 +90,7 @@ def test_one_object_a_question(run):
                            "verdict"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
     assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
-                                    "usage"]  # fmt: skip
+                                    "usage", "first_token"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
     assert all(row["verdict"] in VERDICTS for row in rows)
@@ -168,7 +168,7 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
     server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
     told = {"target_url": server.url, "metrics": "answer_f1,char_recall@8,citations_matched"}
     whole = run("whole", **told)
-    asked = list(server.questions)
+    asked = server.questions[1:]  # the first is the probe
     journal = (whole.folder / "leases" / "journal.jsonl").read_bytes()
     ends = [at for at, byte in enumerate(journal) if byte == 10]
     # after each question, and in the middle of writing its line
@@ -181,7 +181,8 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
         server.bodies.clear()
         run("cut", **told, resume=True)
         kept = journal[:cut].count(b"\n")
-        assert sorted(server.questions) == sorted(asked[kept:])
+        assert sorted(server.questions[1:]) == sorted(asked[kept:])
+        assert bool(server.questions) == (kept < len(asked)), "nothing is tried where nothing is left to ask"
         assert contents(folder) == contents(whole.folder)
 
 
@@ -232,12 +233,12 @@ def test_a_damaged_journal_is_refused(tmp_path):
 
 
 def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
-    server.reply = lambda question: time.sleep(0.05) or chat("fine", [])
+    server.reply = lambda question: time.sleep(0.05) or chat("fine", ["words"])
     command = [sys.executable, "evaluate_rag.py", "--dataset-paths", str(bundle), "--target-url", server.url,
                "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
                "0", "--metrics", "answer_length"]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(server.bodies) < 4 and process.poll() is None:
+    while len(server.bodies) < 5 and process.poll() is None:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -246,7 +247,7 @@ def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
     server.bodies.clear()
     again = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert again.returncode == 0, again.stderr
-    assert len(server.bodies) == 9 - len(done)
+    assert len(server.bodies) == 1 + 9 - len(done)
     assert len(rows_of(tmp_path / "results" / "r" / "leases" / "eval_results.jsonl")) == 9
 
 
@@ -258,20 +259,20 @@ def test_failures_are_counted_and_in_no_mean(run, server):
         "Which law governs the agreement of Alder Ltd?": 500,
         "What is the term of the agreement of Birch Inc.?": b"<",
     }
-    hangs = "Consider Cedar SA; who won the cup final of 1998?"
+    faults["Consider Cedar SA; who won the cup final of 1998?"] = "cut"
 
     def reply(question):
         right = next(law for party, law in PARTIES.values() if party in question)
-        return "hang" if question == hangs else faults.get(question) or chat(f"The law of {right}.", [])
+        return faults.get(question) or chat(f"The law of {right}.", [])
 
     server.reply = reply
-    done = run(target_url=server.url, timeout=0.5, threads=3)
+    done = run(target_url=server.url, timeout=5, threads=3, retries=0)
     assert done.summary["answer_length"].n == 6 and done.summary["answer_length"].errors == 3
     rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
     failed = [row for row in rows if row["verdict"] == "failed"]
     assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
     assert all(value is None for row in failed for value in row["scores"].values())
-    legacy = run("legacy", target_url=server.url, timeout=0.5, threads=3, legacy_minus_one=True)
+    legacy = run("legacy", target_url=server.url, timeout=5, threads=3, retries=0, legacy_minus_one=True)
     rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
     assert (
         set(rows[0]["scores"].values()) == {-1.0} and legacy.summary["answer_length"] == done.summary["answer_length"]
@@ -279,11 +280,25 @@ def test_failures_are_counted_and_in_no_mean(run, server):
     assert summarise_run(read_run(legacy.folder))["answer_length"] == done.summary["answer_length"]
 
 
-def test_a_server_that_only_fails(run, server):
-    server.reply = lambda question: 503
+def test_a_server_that_only_fails_once_it_is_tried(run, server):
+    server.reply = lambda question: 503 if len(server.bodies) > 1 else chat("fine", ["x"])
     done = run(target_url=server.url, metrics="answer_f1,latency", retries=0)
-    assert len(server.questions) == 9
+    assert len(server.questions) == 10
     assert done.summary["answer_f1"].mean is None and done.summary["answer_f1"].errors == 9
+    assert (done.failures.asked, done.failures.failed, done.failures.share) == (9, 9, 1.0)
+    assert done.failures.first == "HTTP 503 Service Unavailable"
+
+
+def test_failed_questions_are_asked_again_when_a_run_is_resumed(run, server):
+    bad = "Which law governs the agreement of Alder Ltd?"
+    server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
+    first = run("again", target_url=server.url, metrics="answer_length", retries=0)
+    assert first.failures.failed == 1 and first.failures.first == "HTTP 500 Internal Server Error: out of memory"
+    server.bodies.clear()
+    server.reply = lambda question: chat("mended", [])
+    second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
+    assert server.questions == [bad, bad], "the probe, and the one that had failed"
+    assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
 
 
 def test_a_servers_passages_are_placed_and_scored(run, server):
@@ -299,7 +314,7 @@ def test_a_servers_passages_are_placed_and_scored(run, server):
 def test_no_secret_is_written(run, server, monkeypatch, tmp_path):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     url = server.url.replace("//", "//user:planted-4f9a1c77b2e64d50@") + "?code=planted-4f9a1c77b2e64d50"
-    server.reply = lambda question: {"error": SECRET}
+    server.reply = lambda question: {"error": SECRET} if len(server.bodies) > 1 else chat("fine", ["x"])
     parameters = {"api_key": SECRET, "top": 3}
     done = run(target_url=url, target_header=["Authorization=THEIR_TOKEN"], target_parameters=parameters)
     assert server.headers[0]["Authorization"]
@@ -352,8 +367,11 @@ def test_the_ready_configs_are_sound(name):
         ({"colour": 1, "limit": 0}, "limit: .*colour: Extra|colour: Extra.*limit"),
         ({"where": ["clause"]}, "not NAME=VALUE"),
         ({"run_name": "../x"}, "run_name"),
-        ({"target_request": "{"}, "not JSON"),
-        ({"target_request": "/no/such/file"}, "cannot be read"),
+        ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
+        ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
+        ({"target_url": "http://x", "target_colour": "red"}, "--target-colour: not for the target http; its settings"),
+        ({"target": "predictions:x.json", "target_url": "http://x"}, "--target-url: not for the target predictions"),
+        ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],
 )
