@@ -67,7 +67,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         "Haystack",
-        ("answers[?data || answer] | [0] || replies",),
+        ("(answers[?data || answer] | [0]) || replies",),
         (
             "answers[0].data", "answers[0].answer", "replies[0].content[0].text", "replies[0].content",
             "replies[0].text", "replies[0]",

@@ -245,8 +245,8 @@ class Http:
         read.answer = first_words(paths, reply if given else inner)
         read.passages = first_list(contexts, inner if self.settings.response_context_jmespath is None else reply)
         read.usage = read_usage(inner) or read_usage(reply)
-        if read.answer is None and not self._may_be_silent(read):
-            blank = any(search(path, reply if given else inner) is not None for path in paths)
+        blank = any(search(path, reply if given else inner) is not None for path in paths)
+        if read.answer is None and (blank or not self._may_be_silent(read)):
             raise NoAnswerError(f"no answer {self._where()}: {describe(reply)}", reply, blank=blank)
         return read
 

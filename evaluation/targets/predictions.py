@@ -114,7 +114,7 @@ class Predictions:
         answer = first_words(self._shape.answers, fields)
         given = first_list(self._shape.passages, fields)
         try:
-            passages = read_passages(_listed(given), names=names, pages_from=self._shape.pages_from)
+            passages = read_passages(given, names=names, pages_from=self._shape.pages_from)
         except PassagesError as error:
             return Reply(error=f"{self._path.name}: {error}")
         if answer is None and not passages:
@@ -150,7 +150,7 @@ def _question(row: Mapping[str, Any]) -> str | None:
 
 
 def _id(row: Mapping[str, Any]) -> str | None:
-    return next((str(row[key]) for key in _ID if row.get(key) not in (None, "")), None)
+    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
 
 
 def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
@@ -172,31 +172,24 @@ def _plain(question: str) -> str:
     return " ".join(question.split())
 
 
-def _listed(given: Any) -> Any:
-    """Return what a cell of a CSV file means: a list written as JSON or as Python is one."""
-    if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                return parse(given)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-    return given
-
-
 # ---------------------------------------------------------------- files
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     text = read_text(path).removeprefix("\ufeff")
     rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
-    if isinstance(rows, dict):  # {"samples": […]}, {"results": […]}, and columns as datasets write them
-        rows = _inside(rows)
+    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
+        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, and columns as datasets write them
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
-    bad = [n for n, row in enumerate(rows) if _id(row) is None and _question(row) is None]
+    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
     if bad:
         raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question: which question is it for?")
     return [_with_nvidia_passages(row) for row in rows]
+
+
+def _for_no_question(row: Mapping[str, Any]) -> bool:
+    return _id(row) is None and _question(row) is None
 
 
 def _json(path: Path, text: str) -> Any:
@@ -206,7 +199,7 @@ def _json(path: Path, text: str) -> Any:
         try:
             return [json.loads(line) for line in text.split("\n") if line.strip()]
         except ValueError:
-            return json.loads(text)
+            return [json.loads(text)]
     except ValueError as error:
         raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
 
@@ -214,10 +207,21 @@ def _json(path: Path, text: str) -> Any:
 def _csv(text: str) -> list[dict[str, Any]]:
     csv.field_size_limit(1 << 24)
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    return [
-        {k: v for k, v in row.items() if k and v not in (None, "")}
-        for row in csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    ]
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+
+
+def _cell(text: str) -> Any:
+    """Return what a cell means: passages written as JSON or as Python are a list of them, all else is text."""
+    if text.lstrip().startswith(("[", "{")):
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                value = parse(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+            # "[1]" is an answer's citation
+            return value if isinstance(value, dict) or all(isinstance(one, str | dict) for one in value) else text
+    return text
 
 
 def _inside(content: Mapping[str, Any]) -> Any:
@@ -225,7 +229,7 @@ def _inside(content: Mapping[str, Any]) -> Any:
     if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
         return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
     objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
-    return objects[0] if objects else content
+    return objects[0] if objects else [content]
 
 
 def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
