@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -227,7 +228,15 @@ def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, l
 
 
 def read_history(told: Any) -> Iterator[Turn]:
-    """Yield the turns before a question: messages with a role, or bare texts, of which the first is the user's."""
+    """Yield the turns before a question: a list of messages with a role, or of bare texts, the first the user's.
+
+    Labels are plain values, so gold.jsonl has the list as JSON in a text; a text that is none is one thing said.
+    """
+    if isinstance(told, str):
+        try:
+            told = json.loads(told) if told.lstrip().startswith("[") else [told]
+        except ValueError:
+            told = [told]
     for number, one in enumerate(told if isinstance(told, list) else ()):
         if isinstance(one, Mapping) and isinstance(one.get("content"), str):
             yield Turn(str(one.get("role") or "user"), one["content"])

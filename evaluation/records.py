@@ -12,7 +12,7 @@ from evaluation.datasets import Dataset, Found
 from evaluation.metrics import Options
 from evaluation.metrics.drm import pooled
 from evaluation.statistics import Estimate, Table, macro, summarise_by
-from evaluation.verdicts import cited, judge
+from evaluation.verdicts import cited, examine
 from law.refusal import is_refusal
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
@@ -55,6 +55,7 @@ def write_results(
 
 def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question with its truth, its reply, its scores and what became of it."""
+    judgment = examine(case)
     return {
         "id": case.id,
         "question": case.question,
@@ -65,7 +66,9 @@ def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Map
         "gold": [_gold(case, index, found) for index in range(len(case.gold))],
         "reply": _reply(case),
         "scores": dict(scores),
-        "verdict": judge(case),
+        "verdict": judgment.verdict,
+        "stage": judgment.stage,
+        "evidence": judgment.evidence,
     }
 
 

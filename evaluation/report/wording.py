@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.report.run import Record
+from collections import Counter
+
+from evaluation.report.run import Record, Run
 from evaluation.report.spans import meets, placed
 
 ANSWERED = "answered"
@@ -10,18 +12,37 @@ VERDICTS = {
     "wrong document": "None of the passages the system used comes from a document that holds the answer.",
     "right document, wrong passage": "The system found the right document, but not the words that answer.",
     "retrieved but not used": "A gold passage was retrieved, but the answer was not made from it, or cites others.",
+    "figures that no passage has": "The answer has a number or a date that stands in none of its passages.",
     "answered though impossible": "The documents do not answer this question, and the system answered all the same.",
     "refused though answerable": "The documents do answer this question, and the system said they do not.",
     "failed": "The system gave an error instead of a reply. It counts as a failure, not as a zero.",
     "gold not located": "The benchmark's own quotation was not found in the document, so retrieval cannot be judged.",
+    "right document, passage unknown": "The right document was found; the benchmark quotes no words of it to look for.",
+    "cannot be judged": "Nothing tells which passage answers, or which passages the system read.",
     ANSWERED: "A gold passage was among those read, and the question was not refused; the scores judge the words.",
 }
 """Each verdict and what it means, the worst first."""
+UNJUDGED = ("gold not located", "right document, passage unknown", "cannot be judged")
+"""Verdicts that say nothing for the system and nothing against it."""
+_JUDGED_BY = {
+    "retrieval": "The fault lies in retrieval.",
+    "reading": "The fault lies in reading.",
+    "invented": "Invented.",
+}
+
+
+def stage_counts(run: Run) -> list[tuple[str, int]]:
+    """Return how many failures lie in retrieval, in reading, and in invention."""
+    counts = Counter(row.get("stage") for dataset in run.datasets for row in dataset.rows)
+    return [(stage, counts[stage]) for stage in _JUDGED_BY if counts[stage]]
 
 
 def explain(row: Record) -> str:
     """Return why a case has its verdict, with the ranks at which the right things came."""
     verdict, reply = row["verdict"], row["reply"]
+    if row.get("evidence") and verdict != "failed":
+        stage = _JUDGED_BY.get(row.get("stage") or "", "")
+        return " ".join(part for part in (stage, VERDICTS.get(verdict, ""), row["evidence"]) if part)
     if verdict == "failed":
         return f"{VERDICTS[verdict]} The error: {reply.get('error') or 'unknown'}"
     if verdict == ANSWERED and row.get("is_impossible"):

@@ -20,7 +20,7 @@ from evaluation.report.plots import make_plots, verdict_shares
 from evaluation.report.records import make_records
 from evaluation.report.run import Run, read_run, settings
 from evaluation.report.tables import breakdowns, main_table, whole_table
-from evaluation.report.wording import ANSWERED, VERDICTS
+from evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
 from storage.locations import keeping
 
 NAME = "report.html"
@@ -69,6 +69,8 @@ def _render(run: Run, records: list[dict[str, Any]], pages: dict[str, Any]) -> s
         asked=asked,
         telling=[(name, value) for name in _TELLING if (value := asked.get(name) or asked.get(f"config.{name}"))],
         answered=verdicts[ANSWERED],
+        unjudged=sum(verdicts[verdict] for verdict in UNJUDGED),
+        stages=stage_counts(run),
         shares=verdict_shares(run),
         verdicts=[(verdict, meaning, verdicts[verdict]) for verdict, meaning in VERDICTS.items() if verdicts[verdict]],
         plots=make_plots(run),

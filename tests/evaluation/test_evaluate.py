@@ -20,7 +20,7 @@ from evaluation.journal import Journal
 from evaluation.records import read_run
 from evaluation.settings import parse_settings, read_config_file
 from evaluation.statistics import summarise_run
-from evaluation.verdicts import VERDICTS, judge
+from evaluation.verdicts import VERDICTS, examine, judge
 from rag.embedders.hashing import Hashing
 from schemas.errors import BundleError, ToolkitError
 from tests.evaluation.metrics.build import at, case, gold
@@ -87,7 +87,7 @@ def test_one_object_a_question(run):
     assert [row["id"] for row in rows] == list(range(9))
     first = rows[0]
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
-                           "verdict"]  # fmt: skip
+                           "verdict", "stage", "evidence"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
     assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
                                     "usage", "first_token"]  # fmt: skip
@@ -420,15 +420,46 @@ REFUSED = "Not found in provided documents."
         ("answered though impossible", {"passages": [HIT], "is_impossible": True}),
         ("answered", {"passages": [HIT], "is_impossible": True, "answer": REFUSED}),
         ("gold not located", {"passages": [HIT], "golds": [gold(text="words that are nowhere")]}),
-        ("answered", {"passages": [NEAR], "golds": [gold()]}),
+        ("right document, passage unknown", {"passages": [NEAR], "golds": [gold()]}),
+        ("refused though answerable", {"passages": [NEAR], "golds": [gold()], "answer": REFUSED}),
         ("wrong document", {"passages": [OFF], "golds": [gold()]}),
         ("answered", {"passages": [Passage("so the rent is due on Monday")]}),
-        ("answered", {"passages": [], "golds": []}),
+        ("cannot be judged", {"passages": [HIT], "golds": []}),
+        ("cannot be judged", {"passages": []}),
+        ("cannot be judged", {"passages": [HIT], "is_impossible": True, "answer": None}),
+        ("figures that no passage has", {"passages": [HIT], "answer": "The rent is £900 [1]."}),
+        ("figures that no passage has", {"passages": [OFF], "answer": "It ends on 3 May 2031."}),
+        ("answered", {"passages": [Passage("so the rent is due, £900, on Monday")], "answer": "£900 is due [1]."}),
         ("refused though answerable", {"passages": [], "answer": REFUSED}),
     ],
 )
 def test_verdicts(expected, told):
     assert verdict(**told) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "evidence", "told"),
+    [
+        (None, "Passage 2 is the first to touch the gold.", {"passages": [OFF, HIT], "answer": "Yes."}),
+        ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
+        ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
+         {"passages": [OFF, NEAR]}),
+        ("reading", "Passage 2 is the first to touch the gold. The answer cites 1.", {"passages": [NEAR, HIT]}),
+        ("reading", "Passage 2 is the first to touch the gold, but only 1 were read.",
+         {"passages": [NEAR, HIT], "selected": 1}),
+        ("invented", "900: in none of the passages. Passage 1 is the first to touch the gold.",
+         {"passages": [HIT], "answer": "It is 900 [1]."}),
+        ("invented", "The documents do not answer it.", {"passages": [HIT], "is_impossible": True}),
+        (None, "Passage 1 is the first from the right document; the benchmark quotes no words of it.",
+         {"passages": [NEAR], "golds": [gold()]}),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_where_the_failure_lies_and_why(stage, evidence, told):
+    fields = {"answer": "Yes [1].", "selected": None, "golds": RENT, **told}
+    reply = Reply(fields["answer"], tuple(fields["passages"]), fields["selected"])
+    case = Case(0, "?", "", tuple(fields["golds"]), fields.get("is_impossible", False), reply=reply)
+    found = examine(case)
+    assert (found.stage, found.evidence) == (stage, evidence)
 
 
 def test_a_case_of_the_metrics_tests_is_judged_alike():

@@ -15,7 +15,7 @@ from evaluation.targets import TargetOptions, open_target
 from schemas.errors import ToolkitError
 from tests.evaluation.imitations import FILES, SERVERS, evaltools, nvidia_rows, ours, ragas, write_file
 from tests.evaluation.rag_server import SECRET, chat, serving
-from tests.rag.bundles import rows_of, write_bundle
+from tests.rag.bundles import row, rows_of, write_bundle
 
 WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
 
@@ -169,10 +169,10 @@ def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, da
 def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
     for number, shape in enumerate((nvidia_rows, ragas, evaltools)):
         rows = [shape(case) for case in dataset.cases]
-        for row, case in zip(rows, dataset.cases, strict=True):
-            truth = next(key for key, value in row.items() if value == "THE TRUTH")
-            reply = next(key for key, value in row.items() if value == case.truth)
-            row[truth], row[reply] = case.truth, "quite another answer"
+        for held, case in zip(rows, dataset.cases, strict=True):
+            truth = next(key for key, value in held.items() if value == "THE TRUTH")
+            reply = next(key for key, value in held.items() if value == case.truth)
+            held[truth], held[reply] = case.truth, "quite another answer"
         path = write_file(tmp_path / "p.json", rows)
         code, _, err, folder = start("--target", f"predictions:{path}", name=f"run{number}")
         assert code == 0 and summary(folder)["answer_f1"]["mean"] == 0
@@ -258,3 +258,96 @@ def test_a_server_that_answers_may_not_fall_silent(start, server, dataset):
     code, _, err, folder = start("--target-url", server.url)
     rows = rows_of(folder / "leases" / "eval_results.jsonl")
     assert code == 3 and [row["id"] for row in rows if row["verdict"] == "failed"] == [3] and "no answer" in err
+
+
+# ---------------------------------------------------------------- what cannot be told is not counted
+
+
+def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, tmp_path, capsys):
+    rows = [
+        row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
+    ]
+    bundle = write_bundle(tmp_path / "cpr", rows=rows, gold=False)
+    words = {"Which part governs offer 0?": "alder.txt: governed by the law of Norway"}
+    server.reply = lambda question: chat("Part 36 [1].", [words.get(question, "birch.txt: the law of Ohio")])
+    flags = [
+        "--dataset-paths",
+        str(bundle),
+        "--target-url",
+        server.url,
+        "--output-dir",
+        str(tmp_path),
+        "--run-name",
+        "r",
+    ]
+    assert evaluate_rag.main([*flags, "--report-cases", "0"]) == 0
+    found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
+    assert [one["verdict"] for one in found] == ["right document, passage unknown", "wrong document"]
+    assert [one["stage"] for one in found] == [None, "retrieval"]
+    report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    lead = " ".join(report.partition('<p class="lead">')[2].partition("</p>")[0].split())
+    assert "in 0 the right passage was found and used" in lead and "; in 1 that cannot be told." in lead
+    assert "Where it went wrong: 1 retrieval." in lead
+
+
+# ---------------------------------------------------------------- conversations
+
+
+def conversation(tmp_path, labels):
+    """Two questions of which the second means what was said before."""
+    asked = ("Which law governs the agreement of Alder Ltd?", "And what is its term?")
+    rows = [row(number, question, "five years", {"filename": "alder.txt"}) for number, question in enumerate(asked)]
+    bundle = write_bundle(tmp_path / "talk", rows=rows, gold=False)
+    lines = [
+        {"id": number, "context": 0, "filename": "alder.txt", "pages": [], "spans": [], "alternatives": [],
+         "how": "absent", "score": 1.0, "labels": labels[number]}
+        for number in (0, 1)
+    ]  # fmt: skip
+    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    [dataset], _ = load_datasets([bundle], Selection())
+    return dataset
+
+
+def test_a_history_is_sent_as_messages_before_the_question(server, tmp_path):
+    said = [{"role": "user", "content": "We talk of Alder."}, {"role": "assistant", "content": "Very well."}]
+    dataset = conversation(tmp_path, [{}, {"history": json.dumps(said)}])
+    target = open_target("http", TargetOptions(threads=1), {"url": server.url})
+    list(target.ask(dataset, dataset.cases))
+    first, second = (body["messages"] for body in server.bodies)
+    assert [one["content"] for one in first] == [dataset.cases[0].question]
+    assert [(one["role"], one["content"]) for one in second] == [
+        ("user", "We talk of Alder."), ("assistant", "Very well."), ("user", "And what is its term?"),
+    ]  # fmt: skip
+
+
+def test_a_session_is_asked_in_order_with_the_system_s_own_answers(server, tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
+    server.reply = lambda question: chat("The law of Norway." if "Which" in question else "Five years.", ["x"])
+    target = open_target("http", TargetOptions(threads=4), {"url": server.url})
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert [one["content"] for one in server.bodies[1]["messages"]] == [
+        "Which law governs the agreement of Alder Ltd?", "The law of Norway.", "And what is its term?",
+    ]  # fmt: skip
+    assert replies[1].answer == "Five years."
+
+
+def test_a_template_says_where_the_history_goes(server, tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1", "history": '["Hello?", "Yes?"]'}])
+    template = {
+        "q": "{question}",
+        "chat_history": "{history}",
+        "thread": "{session}",
+        "prompt": "{history}\nQ: {question}",
+    }
+    server.reply = lambda body: {"answer": "fine"}
+    target = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": template})
+    assert not [note for note in target.probe(dataset, dataset.cases) if "conversation" in note]
+    list(target.ask(dataset, dataset.cases))
+    body = server.bodies[-1]
+    assert body["q"] == "And what is its term?" and body["thread"] == "s1"
+    assert body["chat_history"] == [{"content": "Hello?", "role": "user"}, {"content": "Yes?", "role": "assistant"}]
+    assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
+    deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
+    assert any(
+        "neither {history} nor {session}: they are asked alone" in note for note in deaf.probe(dataset, dataset.cases)
+    )
