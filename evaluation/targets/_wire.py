@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
+import httpx
 
 from evaluation.targets._secrets import Secrets, plain_address
 from storage.waiting import seconds_asked
@@ -76,6 +77,8 @@ class Wire:
         self._connections = connections
         self.secrets = secrets or Secrets()
         self._pools: dict[str, httpcore.ConnectionPool] = {}
+        """By proxy, the empty one for none."""
+        self._proxies: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -126,17 +129,18 @@ class Wire:
     def _pool(self, url: str) -> httpcore.ConnectionPool:
         """Return the connections for an address: direct ones, or through the proxy that the environment names."""
         parts = urlsplit(url)
-        proxy = getproxies().get(parts.scheme, "") if parts.hostname else ""
-        if proxy and (parts.hostname in ("localhost", "127.0.0.1", "::1") or proxy_bypass(parts.hostname or "")):
-            proxy = ""
+        server = f"{parts.scheme}://{parts.hostname}"
         with self._lock:
+            if server not in self._proxies:  # read once: the environment is slow to ask
+                self._proxies[server] = _proxy_for(parts.scheme, parts.hostname or "")
+            proxy = self._proxies[server]
             if proxy not in self._pools:
                 self._pools[proxy] = self._open(proxy)
             return self._pools[proxy]
 
     def _open(self, proxy: str) -> httpcore.ConnectionPool:
         kept: dict[str, Any] = {
-            "ssl_context": ssl.create_default_context(),
+            "ssl_context": httpx.create_ssl_context(),
             "max_connections": self._connections,
             "max_keepalive_connections": self._connections,
             "keepalive_expiry": 30.0,
@@ -149,6 +153,11 @@ class Wire:
         return httpcore.HTTPProxy(
             proxy_url=f"{parts.scheme}://{parts.hostname}:{parts.port or 80}", proxy_auth=user, **kept
         )
+
+
+def _proxy_for(scheme: str, host: str) -> str:
+    here = host in ("localhost", "127.0.0.1", "::1")
+    return "" if not host or here or proxy_bypass(host) else getproxies().get(scheme, "")
 
 
 class Response:
