@@ -126,6 +126,7 @@ def _add_data(group: Any) -> None:
     group.add_argument("--file-type", metavar="pdf|txt|txt,html", help="ingest only such files, and count their pages")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
+    group.add_argument("--repeat", type=int, metavar="N", help="ask every question N times, and show the spread")
     group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
 
 
@@ -173,7 +174,10 @@ def _add_setting(group: Any, name: str, told: FieldInfo) -> None:
 
 def _add_results(group: Any) -> None:
     group.add_argument("--metrics", metavar="NAME,…", help="default: all that apply")
-    group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness and relevance")
+    group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
+    group.add_argument(
+        "--judge-votes", type=int, metavar="N", help="votes on the correctness of an answer (default: 1)"
+    )
     group.add_argument("--parity", choices=["legalbenchrag", "seed"], help="count as published elsewhere")
     group.add_argument(
         "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"

@@ -38,6 +38,12 @@ class Passage:
     """The page that the system itself gives for it, right or wrong."""
     pages: tuple[int, ...] = ()
     """The pages that its words really stand on, where that is known."""
+    told_box: tuple[float, ...] | None = None
+    """Left, top, right and bottom that the system gives for it on that page, from the top left corner."""
+    told_size: tuple[float, ...] | None = None
+    """Width and height of the page that the box is measured on; None = in points."""
+    box_overlap: float | None = None
+    """How far that box is the one of its words: what they share over what they cover together."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,10 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
         module, argument = load_plugin("engine.llms", settings.judge)
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
-    return Options(ks=tuple(k for k in KS if k <= depth) or (depth,), parity=settings.parity, judge=judge)
+    ks = tuple(k for k in KS if k <= depth) or (depth,)
+    told = (settings.config.price_in, settings.config.price_out)
+    prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
+    return Options(ks=ks, parity=settings.parity, judge=judge, votes=settings.judge_votes, prices=prices)
 
 
 def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from evaluation.cases import Case, Passage, Values
 from evaluation.datasets import Dataset, Found
+from evaluation.journal import told_place
 from evaluation.metrics import Options
 from evaluation.metrics.drm import pooled
 from evaluation.statistics import Estimate, Table, macro, summarise_by
@@ -102,7 +103,7 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
         "span": list(passage.span) if passage.span else None,
         "page": passage.page,
         "score": passage.score,
-    } | ({} if passage.told_page is None else {"told_page": passage.told_page})
+    } | told_place(passage)
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
 

@@ -35,6 +35,8 @@ _ASKED_ANEW = frozenset(
         "metrics",
         "parity",
         "judge",
+        "judge_votes",
+        "repeat",
         "legacy_minus_one",
         "report_cases",
         "resume",
@@ -81,6 +83,9 @@ class Settings(BaseModel):
     metrics: tuple[str, ...] = ()
     parity: Literal["", "legalbenchrag", "seed"] = ""
     judge: str | None = None
+    judge_votes: Positive = 1
+    repeat: Positive = 1
+    """How often every question is asked: systems that sample do not answer alike twice."""
     legacy_minus_one: bool = False
     output_dir: Path = Path("results")
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None

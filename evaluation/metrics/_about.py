@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from evaluation.metrics._options import K
 
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
-"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: nobody has said what it is."""
+"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""
 Better = Literal["more", "less", "neither"]
 Group = Literal["Retrieval", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)

@@ -18,6 +18,8 @@ _FILE = (
 _INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata")
 """Objects inside a passage whose fields are the passage's own: LlamaIndex's node, Haystack's meta …"""
 _PAGES = ("page_number", "page_label", "page")
+_BOXES = ("box", "bbox", "bounding_box", "location")
+_SIZES = ("page_size", "location_max_dimensions")
 _LONGEST_NAME = 255
 _PAGE = re.compile(r"#page=(\d+)$")
 
@@ -63,6 +65,8 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
         score=read_number(fields.get("score", fields.get("similarity"))),
         page=page,
         told_page=page,
+        told_box=_numbers(fields, _BOXES, 4),
+        told_size=_numbers(fields, _SIZES, 2),
     )
 
 
@@ -95,6 +99,17 @@ def _span(fields: Mapping[str, Any]) -> Span | None:
         ]
     whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
     return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
+
+
+def _numbers(fields: Mapping[str, Any], keys: tuple[str, ...], count: int) -> tuple[float, ...] | None:
+    """Return the first of some fields that is so many numbers."""
+    for key in keys:
+        value = fields.get(key)
+        numbers = [read_number(one) for one in value] if isinstance(value, list) else []
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(numbers) == count and any(known):
+            return known
+    return None
 
 
 def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
