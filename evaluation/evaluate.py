@@ -14,9 +14,8 @@ from typing import Any
 
 from engine import check_engine, track
 from engine.llms import LLM
-from evaluation.cases import Case, Reply, Values
+from evaluation.cases import Case, Values
 from evaluation.datasets import Dataset, load_datasets
-from evaluation.journal import Journal
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.records import (
     CONFIG,
@@ -29,6 +28,7 @@ from evaluation.records import (
     write_json,
     write_results,
 )
+from evaluation.replies import Failures, ask, failures_of, journal_of, left_to_ask
 from evaluation.report import write_report
 from evaluation.scoring import score
 from evaluation.settings import Settings, same_replies
@@ -45,23 +45,8 @@ from storage.locations import origin_of
 from storage.place import locked
 
 FORMAT = "exhibit-run/1"
-JOURNAL = "journal.jsonl"
 
 Warn = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Failures:
-    """How many questions got no reply, and what the first of those got instead."""
-
-    asked: int
-    failed: int
-    first: str = ""
-
-    @property
-    def share(self) -> float:
-        """The failed among those asked."""
-        return self.failed / self.asked if self.asked else 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +74,7 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
-        _probe(folder, plan, say)
+        _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
@@ -100,7 +85,8 @@ def evaluate(
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)
-    return Run(folder, tuple(tables), summary, report, _failures([case for one in measured for case in one.cases]))
+    asked = [case for one in measured for cases in one.repeats for case in cases]
+    return Run(folder, tuple(tables), summary, report, failures_of(asked))
 
 
 # ---------------------------------------------------------------- before any work
@@ -235,18 +221,22 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 class _Measured:
     """A dataset with its replies and its scores."""
 
-    cases: list[Case]
+    repeats: list[list[Case]]
+    """Its cases with their replies, once for each time that they were asked."""
     table: Table
     finish: Callable[[Table], None]
     """Writes its files, once it is known which metrics apply to the run."""
 
 
-def _probe(folder: Path, plan: _Plan, say: Warn) -> None:
+def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Try the target on each dataset that has questions left to ask, before anything else is done."""
     for dataset in plan.datasets:
-        left = _left(dataset, _journal(folder / dataset.name, dataset, plan.target).read(dataset.cases))
+        journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
+        left = next((left for one in journals if (left := left_to_ask(dataset, one.read(dataset.cases)))), [])
         for note in plan.target.probe(dataset, left) if left else ():
             say(note)
+    if settings.repeat > 1 and plan.target.exact:
+        say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
 
 
 def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> _Measured:
@@ -256,8 +246,23 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     write_json(place / "ingestion.json", ingestion.as_json())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
-    cases = _ask(place, dataset, plan.target)
-    options = replace(plan.options, corpus=_reference_corpus(cases, dataset, plan.names))
+    repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
+    everything = [case for cases in repeats for case in cases]
+    options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
+    tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]
+    tables = _told_alone(dataset.name, everything, tables, say)
+    failed = -1.0 if settings.legacy_minus_one else None
+
+    def finish(table: Table) -> None:
+        write_results(place / RESULTS, dataset, repeats, table, failed=failed)
+        write_json(place / "breakdown.json", breakdown(table))
+        summary = with_drm_means(summary_json(summarise(table)), repeats[0], table.values, options, table)
+        write_json(place / SUMMARY, summary)
+
+    return _Measured(repeats, Table.of_repeats(tables), finish)
+
+
+def _scored(cases: list[Case], dataset: Dataset, settings: Settings, plan: _Plan, options: Options) -> Table:
     values = score(
         cases,
         options,
@@ -266,69 +271,26 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         jobs=settings.jobs,
         label=f"{dataset.name}: score",
     )
-    values = _told_alone(dataset.name, cases, values, say)
-    table = Table.of(cases, values, name=dataset.name, groups=dataset.groups)
-    failed = -1.0 if settings.legacy_minus_one else None
-
-    def finish(table: Table) -> None:
-        write_results(place / RESULTS, dataset, cases, table.values, failed=failed)
-        write_json(place / "breakdown.json", breakdown(table))
-        summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
-        write_json(place / SUMMARY, summary)
-
-    return _Measured(cases, table, finish)
+    return Table.of(cases, values, name=dataset.name, groups=dataset.groups)
 
 
-def _told_alone(name: str, cases: Sequence[Case], values: Mapping[str, Values], say: Warn) -> dict[str, Values]:
-    """Return the values without those of metrics that need passages, where no reply has any.
+def _told_alone(name: str, cases: Sequence[Case], tables: Sequence[Table], say: Warn) -> list[Table]:
+    """Return the tables without the values of metrics that need passages, where no reply has any.
 
     A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
     """
     answered = [case for case in cases if not case.reply.error]
     if not answered or any(case.reply.passages for case in answered):
-        return dict(values)
-    blind = needing(values, "passages")
+        return list(tables)
+    blind = set(needing(tables[0].values, "passages"))
     if blind:
         say(f"{name}: no reply has passages, so retrieval is not measured")
-    return {metric: [None] * len(cases) if metric in blind else column for metric, column in values.items()}
 
+    def told(table: Table) -> dict[str, Values]:
+        nothing: Values = [None] * len(table.ids)
+        return {metric: nothing if metric in blind else column for metric, column in table.values.items()}
 
-def _failures(cases: Sequence[Case]) -> Failures:
-    errors = [case.reply.error for case in cases if case.reply.error]
-    return Failures(len(cases), len(errors), errors[0] if errors else "")
-
-
-def _journal(place: Path, dataset: Dataset, target: Target) -> Journal:
-    return Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
-
-
-def _left(dataset: Dataset, replies: Mapping[int | str, Reply]) -> list[Case]:
-    """Return the cases that have no reply, or failed; of a conversation with such a turn, all turns."""
-    waiting = [case for case in dataset.cases if case.id not in replies or replies[case.id].error]
-    ids = {case.id for case in waiting}
-    sessions = {case.session for case in waiting if case.session is not None}
-    return [case for case in dataset.cases if case.id in ids or case.session in sessions]
-
-
-def _ask(place: Path, dataset: Dataset, target: Target) -> list[Case]:
-    """Return the cases with their replies; those that are in the journal and did not fail are not asked again."""
-    journal = _journal(place, dataset, target)
-    replies = journal.read(dataset.cases)
-    left = _left(dataset, replies)
-    with journal.appending() as out:
-        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
-        for position, reply in asked:
-            out.add(left[position], reply)
-            replies[left[position].id] = reply
-    if target.exact:
-        return [replace(case, reply=replies[case.id]) for case in dataset.cases]
-    cases = track(dataset.cases, total=len(dataset.cases), label=f"{dataset.name}: locate", unit="question")
-    return [replace(case, reply=_placed(replies[case.id], dataset)) for case in cases]
-
-
-def _placed(reply: Reply, dataset: Dataset) -> Reply:
-    """Return a reply whose passages have their place, as far as it can be told from their words."""
-    return replace(reply, passages=tuple(map(dataset.documents.place, reply.passages)))
+    return [replace(table, values=told(table)) for table in tables]
 
 
 def _reference_corpus(cases: Sequence[Case], dataset: Dataset, names: Sequence[str]) -> ReferenceCorpus | None:
@@ -350,4 +312,4 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
     def only(values: Mapping[str, Values]) -> dict[str, Values]:
         return {name: column for name, column in values.items() if name in kept}
 
-    return [replace(table, values=only(table.values)) for table in tables]
+    return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]

@@ -44,14 +44,28 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_results(
-    path: Path, dataset: Dataset, cases: Sequence[Case], values: Mapping[str, Values], *, failed: float | None = None
+    path: Path, dataset: Dataset, repeats: Sequence[Sequence[Case]], table: Table, *, failed: float | None = None
 ) -> None:
-    """Write one object a question; `failed` is the score of a question whose reply is an error."""
+    """Write one object a question; `failed` is the score of a question whose reply is an error.
+
+    Where questions were asked several times the scores are their means, the reply is the first that is no error, and
+    `repeats` has what was different each time.
+    """
     lines = []
-    for row, case in enumerate(cases):
-        scores = {name: failed if case.reply.error else column[row] for name, column in values.items()}
-        lines.append(json.dumps(record(case, dataset.found, scores), ensure_ascii=False, allow_nan=False))
+    for row, times in enumerate(zip(*repeats, strict=True)):
+        case = next((one for one in times if not one.reply.error), times[0])
+        scores = {name: failed if case.reply.error else column[row] for name, column in table.values.items()}
+        told = record(case, dataset.found, scores)
+        if len(times) > 1:
+            told["repeats"] = [_repeat(one, table.repeats[n], row) for n, one in enumerate(times)]
+        lines.append(json.dumps(told, ensure_ascii=False, allow_nan=False))
     write_whole(path, "".join(f"{line}\n" for line in lines))
+
+
+def _repeat(case: Case, values: Mapping[str, Values], row: int) -> dict[str, Any]:
+    reply = case.reply
+    scores = {name: column[row] for name, column in values.items()}
+    return {"answer": reply.answer, "seconds": reply.seconds, "error": reply.error, "scores": scores}
 
 
 def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,13 +180,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _table(path: Path, name: str, groups: str | None) -> Table:
     rows = [json.loads(line) for line in read_lines(path)]
-    failed = [bool(row["reply"]["error"]) for row in rows]
+    bad = [bool(row["reply"]["error"]) for row in rows]
     names = dict.fromkeys(metric for row in rows for metric in row["scores"])
     # a failed question has no score, even where −1 was asked for
     values: dict[str, Values] = {
-        metric: [None if bad else row["scores"].get(metric) for row, bad in zip(rows, failed, strict=True)]
+        metric: [None if failed else row["scores"].get(metric) for row, failed in zip(rows, bad, strict=True)]
         for metric in names
     }
+    times = min((len(row.get("repeats") or ()) for row in rows), default=0)
+    failed = [sum(bool(one["error"]) for one in row["repeats"]) for row in rows] if times else [*map(int, bad)]
     return Table(
         name=name,
         ids=[row["id"] for row in rows],
@@ -181,6 +197,7 @@ def _table(path: Path, name: str, groups: str | None) -> Table:
         failed=failed,
         labels=[row["labels"] for row in rows],
         groups=groups,
+        repeats=[{m: [row["repeats"][n]["scores"].get(m) for row in rows] for m in names} for n in range(times)],
     )
 
 

@@ -40,7 +40,8 @@ def cell(name: str, estimate: Estimate | None) -> str:
     mean = told.figure(estimate.mean)
     ends = f" [{', '.join(map(told.figure, estimate.ci95))}]" if estimate.ci95 else ""
     over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
-    return f"{mean}{ends} ({over}{failed})"
+    spread = f" ±{told.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
+    return f"{mean}{ends}{spread} ({over}{failed})"
 
 
 def _head(name: str, means: Mapping[str, Estimate]) -> str:

@@ -24,6 +24,8 @@ class Cell(NamedTuple):
     """The mean from 0 to 1, for a bar behind the number."""
     datasets: int = 0
     """Of how many datasets' means it is the mean; 0 where it is one over questions."""
+    spread: str = ""
+    """How much the mean moved between repeats of the run, where there were any."""
 
 
 class Line(NamedTuple):
@@ -102,4 +104,7 @@ def _cell(metric: str, entry: Record | None) -> Cell:
     interval = "" if low is None or high is None else f"{told.in_words(low)}–{told.in_words(high)}"
     share = min(1.0, max(0.0, entry["mean"])) if told.unit == "share" else None
     datasets = entry.get("datasets", 0)
-    return Cell(told.in_words(entry["mean"]), interval, entry["n"], entry.get("errors", 0), share, datasets)
+    spread = (
+        f"±{told.in_words(entry['spread'])} over {entry['repeats']} runs" if entry.get("spread") is not None else ""
+    )
+    return Cell(told.in_words(entry["mean"]), interval, entry["n"], entry.get("errors", 0), share, datasets, spread)
