@@ -114,10 +114,13 @@ def _invented(case: Case) -> list[str]:
     Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
     the expected answer was made up.
     """
+    told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
+    large = {number for number in told.loose if not _counts(number)}
+    if not large and not told.dates:
+        return []
     read = (part for passage in case.reply.passages for part in (passage.text, passage.filename or ""))
     said = figures("\n\n".join([case.question, case.truth, *read]))
-    told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
-    numbers = sorted(number for number in told.loose - said.numbers if not _counts(number))
+    numbers = sorted(large - said.numbers)
     dates = missing_figures(Figures(frozenset(), frozenset(), told.dates), said)
     return [*numbers, *(["a date"] if dates else [])]
 
