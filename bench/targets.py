@@ -3,8 +3,8 @@
     python -m bench.targets [--questions 10000] [--threads 16]
 
 The server is a process of its own. `asked`: replies taken as they come and dropped. `run`: a whole evaluation, from the
-probe to the report. Memory is what this process holds beyond its start, after a tenth of the questions and at the end; CPU is its own, which
-a busy machine does not change much.
+probe to the report. Memory is what this process holds beyond its start, after a tenth of the questions and at the end.
+CPU is this process's own, which a busy machine does not change much.
 """
 
 from __future__ import annotations
