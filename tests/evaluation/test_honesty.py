@@ -102,6 +102,14 @@ def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, d
     assert "note: 1 of 9 questions failed and are in no mean. The first: no answer in the reply" in err
 
 
+def test_a_server_that_is_busy_at_first_is_waited_for(start, server):
+    server.retry_after = "0.01"
+    server.reply = lambda question: 503 if len(server.bodies) < 4 else chat("fine", ["x"])
+    code, _, err, _ = start("--target-url", server.url)
+    assert code == 0 and "error" not in err and len(server.bodies) == 4 + 9
+    assert len(set(server.questions[:4])) == 1, "the same question until it is answered"
+
+
 # ---------------------------------------------------------------- a server that fails in part
 
 
