@@ -161,17 +161,30 @@ def test_a_server_that_answers_from_the_gold_scores_whole_in_its_own_shape(start
     assert {name: means[name]["mean"] for name in WHOLE} == dict.fromkeys(WHOLE, 1.0)
 
 
-@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
 @pytest.mark.parametrize("shape", FILES)
-def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape, ending):
+def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape):
     rows = [FILES[shape](case) for case in dataset.cases]
-    path = write_file(tmp_path / f"p{ending}", rows)
+    path = write_file(tmp_path / "p.json", rows)
     code, _, err, folder = start("--target", f"predictions:{path}")
-    assert code == 0 and f"note: p{ending}: read as" in err
+    assert code == 0 and "note: p.json: read as" in err
     means = summary(folder)
     # ragas names no files, and the three contracts have a clause in the same words
     told = ("answer_f1", "abstention_accuracy", "recall@10") if shape == "ragas" else WHOLE
     assert {name: means[name]["mean"] for name in told} == dict.fromkeys(told, 1.0)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize("shape", FILES)
+def test_lines_and_tables_are_read_as_json_is(dataset, tmp_path, shape, ending):
+    rows = [FILES[shape](case) for case in dataset.cases]
+    one, other = (
+        dict(
+            open_target(f"predictions:{write_file(tmp_path / name, rows)}", TargetOptions()).ask(dataset, dataset.cases)
+        )
+        for name in ("p.json", f"p{ending}")
+    )
+    assert [(r.answer, r.passages) for r in one.values()] == [(r.answer, r.passages) for r in other.values()]
+    assert all(reply.answer and reply.passages and not reply.error for reply in one.values())
 
 
 def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
