@@ -241,6 +241,21 @@ def test_rows_without_a_reply_are_failures(dataset, tmp_path):
     assert replies[1].error == "p.json: the row has neither an answer nor passages" and not replies[2].error
 
 
+def test_an_error_that_evaltools_wrote_for_an_answer_is_no_answer(dataset, tmp_path):
+    rows = [evaltools(case) for case in dataset.cases]
+    rows[4] |= {"answer": "503 Server Error", "context": "503 Server Error", "latency": -1}
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.jsonl', rows)}", TargetOptions())
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert (replies[4].answer, replies[4].error) == (None, "503 Server Error")
+    assert (replies[5].seconds, replies[5].error) == (0.4, "")
+
+
+def test_replies_may_carry_the_question_s_own_fields(dataset, tmp_path):
+    rows = [{**ours(case), "is_impossible": case.is_impossible} for case in dataset.cases]
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
+    assert not any(reply.error for _, reply in target.ask(dataset, dataset.cases))
+
+
 def test_columns_and_wrapped_rows_are_rows(dataset, tmp_path):
     rows = [ragas(case) for case in dataset.cases]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
