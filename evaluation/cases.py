@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from evidence import Span
 
@@ -20,6 +20,8 @@ class GoldPassage:
     text: str | None
     places: tuple[Place, ...] = ()
     """Empty when the source quotes no words, or they were not located."""
+    pages: tuple[int, ...] = ()
+    """The pages that it stands on, where the document has pages."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class Passage:
     score: float | None = None
     page: int | None = None
     """The page it begins on, where the document has pages."""
+    told_page: int | None = None
+    """The page that the system itself gives for it, right or wrong."""
+    pages: tuple[int, ...] = ()
+    """The pages that its words really stand on, where that is known."""
+    told_box: tuple[float, ...] | None = None
+    """Left, top, right and bottom that the system gives for it on that page, from the top left corner."""
+    told_size: tuple[float, ...] | None = None
+    """Width and height of the page that the box is measured on; None = in points."""
+    box_overlap: float | None = None
+    """How far that box is the one of its words: what they share over what they cover together."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,17 @@ class Reply:
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
+    """What it cost as the system tells: `tokens_in`, `tokens_out`, `cost`."""
+    first_token: float | None = None
+    """Seconds until the first words of a streamed answer."""
+
+
+class Turn(NamedTuple):
+    """Something that was said earlier in a conversation."""
+
+    role: str
+    """`user` or `assistant`."""
+    content: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +83,14 @@ class Case:
     """The document it is about, if one is known."""
     labels: dict[str, Any] = field(default_factory=dict)
     reply: Reply = field(default_factory=Reply)
+    history: tuple[Turn, ...] = ()
+    """What was said before the question, where it is one of a conversation."""
+
+    @property
+    def session(self) -> str | None:
+        """The conversation that the question is a turn of, by the label `session`; None where it stands alone."""
+        session = self.labels.get("session")
+        return None if session is None else str(session)
 
 
 Values = list[float | None]

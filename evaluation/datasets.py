@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import track
-from evaluation.cases import Case, GoldPassage
+from evaluation.cases import Case, GoldPassage, Turn
 from evaluation.documents import Documents
 from evidence import Span, readable
 from schemas.bundle import INFO, Question
@@ -210,7 +211,7 @@ def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection
             has_words = bool(context.text and context.text.strip())
             known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
             gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
-            golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places))
+            golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
             found[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels))
     warnings = tuple(_left_out(bundle, cases, files))
@@ -228,7 +229,25 @@ def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, l
         is_impossible=question.is_impossible,
         filename=next((name for name in named if name), None),
         labels=dict(labels.get(question.id, {})),
+        history=tuple(read_history(labels.get(question.id, {}).get("history"))),
     )
+
+
+def read_history(told: Any) -> Iterator[Turn]:
+    """Yield the turns before a question: a list of messages with a role, or of bare texts, the first the user's.
+
+    Labels are plain values, so gold.jsonl has the list as JSON in a text; a text that is none is one thing said.
+    """
+    if isinstance(told, str):
+        try:
+            told = json.loads(told) if told.lstrip().startswith("[") else [told]
+        except ValueError:
+            told = [told]
+    for number, one in enumerate(told if isinstance(told, list) else ()):
+        if isinstance(one, Mapping) and isinstance(one.get("content"), str):
+            yield Turn(str(one.get("role") or "user"), one["content"])
+        elif isinstance(one, str):
+            yield Turn("assistant" if number % 2 else "user", one)
 
 
 def _placed(line: Gold) -> tuple[GoldPassage, Found]:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from evaluation.cases import Passage
 from evidence import Document, Match, Span, fold, locate, read_document
 from evidence.locate import worthy
+from evidence.readers.pdf import boxes
 from schemas.errors import DocumentError
 from storage.locations import Location
 
@@ -78,9 +79,11 @@ class Documents:
         document = self.get(filename)
         if document is None or span is None:
             return replace(passage, filename=filename or passage.filename, span=None)
-        page = next(iter(document.pages_of(span)), passage.page)
+        pages = tuple(document.pages_of(span))
+        page = next(iter(pages), passage.page)
         text = passage.text or document.text[span.start : span.end]
-        return replace(passage, text=text, filename=filename, span=span, page=page)
+        overlap = box_overlap(document, span, passage) if passage.told_box else None
+        return replace(passage, text=text, filename=filename, span=span, page=page, pages=pages, box_overlap=overlap)
 
     def _stands(self, passage: Passage, document: Document | None) -> bool:
         span = passage.span
@@ -120,3 +123,33 @@ class Documents:
                 part.append(document)
         yield from whole
         yield from part
+
+
+def box_overlap(document: Document, span: Span, passage: Passage) -> float | None:
+    """Return what the box that a system gives shares with that of the words, over what both cover together.
+
+    0 where the words are not on that page; None where the document has no pages, or no page was given.
+    """
+    number = passage.told_page
+    if number is None or passage.told_box is None or not 1 <= number <= len(document.pages):
+        return None
+    page = document.pages[number - 1]
+    if not page.width or document.path is None or document.path.suffix.lower() != ".pdf":
+        return None
+    lines = [box for box in boxes(document, span) if box.page == number]
+    if not lines:
+        return 0.0
+    wide, high = passage.told_size or (page.width, page.height)
+    left, top, right, bottom = passage.told_box
+    told = (left * page.width / wide, top * page.height / high, right * page.width / wide, bottom * page.height / high)
+    true = (
+        min(box.left for box in lines), min(box.top for box in lines),
+        max(box.right for box in lines), max(box.bottom for box in lines),
+    )  # fmt: skip
+    shared = _area((max(told[0], true[0]), max(told[1], true[1]), min(told[2], true[2]), min(told[3], true[3])))
+    together = _area(told) + _area(true) - shared
+    return shared / together if together else 0.0
+
+
+def _area(box: tuple[float, float, float, float]) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])

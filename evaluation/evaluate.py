@@ -14,10 +14,9 @@ from typing import Any
 
 from engine import check_engine, track
 from engine.llms import LLM
-from evaluation.cases import Case, Reply, Values
+from evaluation.cases import Case, Values
 from evaluation.datasets import Dataset, load_datasets
-from evaluation.journal import Journal
-from evaluation.metrics import KS, Options, measure, metric_modules
+from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.records import (
     CONFIG,
     RESULTS,
@@ -29,6 +28,7 @@ from evaluation.records import (
     write_json,
     write_results,
 )
+from evaluation.replies import Failures, ask, failures_of, journal_of, left_to_ask
 from evaluation.report import write_report
 from evaluation.scoring import score
 from evaluation.settings import Settings, same_replies
@@ -45,7 +45,6 @@ from storage.locations import origin_of
 from storage.place import locked
 
 FORMAT = "exhibit-run/1"
-JOURNAL = "journal.jsonl"
 
 Warn = Callable[[str], None]
 
@@ -58,6 +57,7 @@ class Run:
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
     report: Path
+    failures: Failures
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return each dataset's means."""
@@ -74,17 +74,19 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
         config = _open_run(folder, settings, plan)
+        _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
-        tables = _without_empty([table for table, _ in measured], settings)
-        for table, (_, finish) in zip(tables, measured, strict=True):
-            finish(table)
+        tables = _without_empty([one.table for one in measured], settings)
+        for table, one in zip(tables, measured, strict=True):
+            one.finish(table)
         summary = summarise_run(tables)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)
-    return Run(folder, tuple(tables), summary, report)
+    asked = [case for one in measured for cases in one.repeats for case in cases]
+    return Run(folder, tuple(tables), summary, report, failures_of(asked))
 
 
 # ---------------------------------------------------------------- before any work
@@ -116,15 +118,17 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
-    target = attempt(lambda: open_target(settings.target_name, target_options)) if target_options else None
+    own = settings.target_settings if settings.target_name != "builtin" else {}
+    target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
     loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
     for warning in warnings:
         say(warning)
-    if settings.target_parameters and settings.target_name == "builtin":
-        say("target_parameters are for a server (--target-url); the built-in pipeline has its own settings")
+    if settings.target_settings and settings.target_name == "builtin":
+        given = ", ".join(f"target_{name}" for name in settings.target_settings)
+        say(f"{given}: for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names)
 
 
@@ -134,14 +138,18 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
         module, argument = load_plugin("engine.llms", settings.judge)
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
-    return Options(ks=tuple(k for k in KS if k <= depth) or (depth,), parity=settings.parity, judge=judge)
+    ks = tuple(k for k in KS if k <= depth) or (depth,)
+    told = (settings.config.price_in, settings.config.price_out)
+    prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
+    return Options(ks=ks, parity=settings.parity, judge=judge, votes=settings.judge_votes, prices=prices)
 
 
 def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
     """Return the metrics asked for, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
-    judged = {name for file in ("groundedness", "relevance") for name in (file, *metric_modules()[file].NAMES)}
+    files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
+    judged = files | {name for file in files for name in metric_modules()[file].NAMES}
     left_out = [name for name in settings.metrics if name in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
@@ -164,8 +172,8 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
-    name = settings.preset.rpartition("/")[2].removesuffix(".toml") if settings.target_name == "builtin" else "http"
-    name = "predictions" if settings.target_name.startswith("predictions") else name
+    name = settings.target_name.partition(":")[0]
+    name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
     return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
@@ -199,7 +207,8 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
         for dataset in plan.datasets
     }
     judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
-    prompts = {name: metric_modules()[name].PROMPT_VERSION for name in ("groundedness", "relevance")} if judge else {}  # type: ignore[attr-defined]
+    versions = {file: getattr(module, "PROMPT_VERSION", None) for file, module in metric_modules().items()}
+    prompts = {file: version for file, version in versions.items() if version} if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
     return {"format": FORMAT, "version": __version__, **settings.asked(), "datasets": datasets, "measured": measured}
@@ -208,17 +217,52 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 # ---------------------------------------------------------------- one dataset
 
 
-def _dataset(
-    folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn
-) -> tuple[Table, Callable[[Table], None]]:
-    """Return a dataset's table, and what writes its files once it is known which metrics apply to the run."""
+@dataclass(frozen=True)
+class _Measured:
+    """A dataset with its replies and its scores."""
+
+    repeats: list[list[Case]]
+    """Its cases with their replies, once for each time that they were asked."""
+    table: Table
+    finish: Callable[[Table], None]
+    """Writes its files, once it is known which metrics apply to the run."""
+
+
+def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
+    """Try the target on each dataset that has questions left to ask, before anything else is done."""
+    for dataset in plan.datasets:
+        journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
+        left = next((left for one in journals if (left := left_to_ask(dataset, one.read(dataset.cases)))), [])
+        for note in plan.target.probe(dataset, left) if left else ():
+            say(note)
+    if settings.repeat > 1 and plan.target.exact:
+        say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
+
+
+def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> _Measured:
+    """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
     write_json(place / "ingestion.json", ingestion.as_json())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
-    cases = _ask(place, dataset, plan.target)
-    options = replace(plan.options, corpus=_reference_corpus(cases, dataset, plan.names))
+    repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
+    everything = [case for cases in repeats for case in cases]
+    options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
+    tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]
+    tables = _told_alone(dataset.name, everything, tables, say)
+    failed = -1.0 if settings.legacy_minus_one else None
+
+    def finish(table: Table) -> None:
+        write_results(place / RESULTS, dataset, repeats, table, failed=failed)
+        write_json(place / "breakdown.json", breakdown(table))
+        summary = with_drm_means(summary_json(summarise(table)), repeats[0], table.values, options, table)
+        write_json(place / SUMMARY, summary)
+
+    return _Measured(repeats, Table.of_repeats(tables), finish)
+
+
+def _scored(cases: list[Case], dataset: Dataset, settings: Settings, plan: _Plan, options: Options) -> Table:
     values = score(
         cases,
         options,
@@ -227,37 +271,26 @@ def _dataset(
         jobs=settings.jobs,
         label=f"{dataset.name}: score",
     )
-    table = Table.of(cases, values, name=dataset.name, groups=dataset.groups)
-    failed = -1.0 if settings.legacy_minus_one else None
-
-    def finish(table: Table) -> None:
-        write_results(place / RESULTS, dataset, cases, table.values, failed=failed)
-        write_json(place / "breakdown.json", breakdown(table))
-        summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
-        write_json(place / SUMMARY, summary)
-
-    return table, finish
+    return Table.of(cases, values, name=dataset.name, groups=dataset.groups)
 
 
-def _ask(place: Path, dataset: Dataset, target: Target) -> list[Case]:
-    """Return the cases with their replies; those that are in the journal are not asked again."""
-    journal = Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
-    replies = journal.read(dataset.cases)
-    left = [case for case in dataset.cases if case.id not in replies]
-    with journal.appending() as out:
-        asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
-        for position, reply in asked:
-            out.add(left[position], reply)
-            replies[left[position].id] = reply
-    if target.exact:
-        return [replace(case, reply=replies[case.id]) for case in dataset.cases]
-    cases = track(dataset.cases, total=len(dataset.cases), label=f"{dataset.name}: locate", unit="question")
-    return [replace(case, reply=_placed(replies[case.id], dataset)) for case in cases]
+def _told_alone(name: str, cases: Sequence[Case], tables: Sequence[Table], say: Warn) -> list[Table]:
+    """Return the tables without the values of metrics that need passages, where no reply has any.
 
+    A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
+    """
+    answered = [case for case in cases if not case.reply.error]
+    if not answered or any(case.reply.passages for case in answered):
+        return list(tables)
+    blind = set(needing(tables[0].values, "passages"))
+    if blind:
+        say(f"{name}: no reply has passages, so retrieval is not measured")
 
-def _placed(reply: Reply, dataset: Dataset) -> Reply:
-    """Return a reply whose passages have their place, as far as it can be told from their words."""
-    return replace(reply, passages=tuple(map(dataset.documents.place, reply.passages)))
+    def told(table: Table) -> dict[str, Values]:
+        nothing: Values = [None] * len(table.ids)
+        return {metric: nothing if metric in blind else column for metric, column in table.values.items()}
+
+    return [replace(table, values=told(table)) for table in tables]
 
 
 def _reference_corpus(cases: Sequence[Case], dataset: Dataset, names: Sequence[str]) -> ReferenceCorpus | None:
@@ -279,4 +312,4 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
     def only(values: Mapping[str, Values]) -> dict[str, Values]:
         return {name: column for name, column in values.items() if name in kept}
 
-    return [replace(table, values=only(table.values)) for table in tables]
+    return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]

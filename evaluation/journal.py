@@ -17,6 +17,14 @@ from schemas.errors import BundleError
 Id = int | str
 
 
+def told_place(passage: Passage) -> dict[str, Any]:
+    """Return where the system itself says that a passage stands; nothing where it does not."""
+    told = {"told_page": passage.told_page, "told_box": passage.told_box, "told_size": passage.told_size}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in told.items() if value is not None
+    }
+
+
 class Journal:
     """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
 
@@ -78,7 +86,9 @@ class Journal:
             if document is None or span is None:
                 raise BundleError(f"{self._path}: {told['filename']} is no longer in the corpus; start a new run")
             text = document.text[span.start : span.end]
-        return Passage(text, told["filename"], span, told["score"], told["page"])
+        box, size = (tuple(told[key]) if told.get(key) else None for key in ("told_box", "told_size"))
+        page = told.get("told_page")
+        return Passage(text, told["filename"], span, told["score"], told["page"], page, told_box=box, told_size=size)
 
 
 class Appender:
@@ -103,6 +113,7 @@ class Appender:
             "seconds": reply.seconds,
             "error": reply.error,
             "usage": reply.usage,
+            "first_token": reply.first_token,
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:
@@ -111,5 +122,5 @@ class Appender:
             "span": list(passage.span) if passage.span else None,
             "page": passage.page,
             "score": passage.score,
-        }
+        } | told_place(passage)
         return row if not self._texts and passage.span else {**row, "text": passage.text}

@@ -9,10 +9,11 @@ from typing import Any
 
 from evaluation.cases import Case, Passage, Values
 from evaluation.datasets import Dataset, Found
+from evaluation.journal import told_place
 from evaluation.metrics import Options
 from evaluation.metrics.drm import pooled
 from evaluation.statistics import Estimate, Table, macro, summarise_by
-from evaluation.verdicts import cited, judge
+from evaluation.verdicts import cited, examine
 from law.refusal import is_refusal
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
@@ -36,18 +37,33 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_results(
-    path: Path, dataset: Dataset, cases: Sequence[Case], values: Mapping[str, Values], *, failed: float | None = None
+    path: Path, dataset: Dataset, repeats: Sequence[Sequence[Case]], table: Table, *, failed: float | None = None
 ) -> None:
-    """Write one object a question; `failed` is the score of a question whose reply is an error."""
+    """Write one object a question; `failed` is the score of a question whose reply is an error.
+
+    Where questions were asked several times the scores are their means, the reply is the first that is no error, and
+    `repeats` has what was different each time.
+    """
     lines = []
-    for row, case in enumerate(cases):
-        scores = {name: failed if case.reply.error else column[row] for name, column in values.items()}
-        lines.append(json.dumps(record(case, dataset.found, scores), ensure_ascii=False, allow_nan=False))
+    for row, times in enumerate(zip(*repeats, strict=True)):
+        case = next((one for one in times if not one.reply.error), times[0])
+        scores = {name: failed if case.reply.error else column[row] for name, column in table.values.items()}
+        told = record(case, dataset.found, scores)
+        if len(times) > 1:
+            told["repeats"] = [_repeat(one, table.repeats[n], row) for n, one in enumerate(times)]
+        lines.append(json.dumps(told, ensure_ascii=False, allow_nan=False))
     write_whole(path, "".join(f"{line}\n" for line in lines))
+
+
+def _repeat(case: Case, values: Mapping[str, Values], row: int) -> dict[str, Any]:
+    reply = case.reply
+    scores = {name: column[row] for name, column in values.items()}
+    return {"answer": reply.answer, "seconds": reply.seconds, "error": reply.error, "scores": scores}
 
 
 def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question with its truth, its reply, its scores and what became of it."""
+    judgment = examine(case)
     return {
         "id": case.id,
         "question": case.question,
@@ -58,7 +74,9 @@ def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Map
         "gold": [_gold(case, index, found) for index in range(len(case.gold))],
         "reply": _reply(case),
         "scores": dict(scores),
-        "verdict": judge(case),
+        "verdict": judgment.verdict,
+        "stage": judgment.stage,
+        "evidence": judgment.evidence,
     }
 
 
@@ -82,6 +100,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "seconds": reply.seconds,
         "error": reply.error,
         "usage": reply.usage,
+        "first_token": reply.first_token,
     }
 
 
@@ -91,7 +110,7 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
         "span": list(passage.span) if passage.span else None,
         "page": passage.page,
         "score": passage.score,
-    }
+    } | told_place(passage)
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
 
@@ -154,13 +173,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def _table(path: Path, name: str, groups: str | None) -> Table:
     rows = [json.loads(line) for line in read_lines(path)]
-    failed = [bool(row["reply"]["error"]) for row in rows]
+    bad = [bool(row["reply"]["error"]) for row in rows]
     names = dict.fromkeys(metric for row in rows for metric in row["scores"])
     # a failed question has no score, even where −1 was asked for
     values: dict[str, Values] = {
-        metric: [None if bad else row["scores"].get(metric) for row, bad in zip(rows, failed, strict=True)]
+        metric: [None if failed else row["scores"].get(metric) for row, failed in zip(rows, bad, strict=True)]
         for metric in names
     }
+    times = min((len(row.get("repeats") or ()) for row in rows), default=0)
+    failed = [sum(bool(one["error"]) for one in row["repeats"]) for row in rows] if times else [*map(int, bad)]
     return Table(
         name=name,
         ids=[row["id"] for row in rows],
@@ -169,6 +190,7 @@ def _table(path: Path, name: str, groups: str | None) -> Table:
         failed=failed,
         labels=[row["labels"] for row in rows],
         groups=groups,
+        repeats=[{m: [row["repeats"][n]["scores"].get(m) for row in rows] for m in names} for n in range(times)],
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evaluation.datasets import Selection
-from evaluation.targets import TargetOptions
+from evaluation.targets import TargetOptions, read_target_settings
+from evaluation.targets._secrets import hide
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
-from schemas.secrets import HIDDEN, names_a_secret
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -29,17 +28,22 @@ RENAMED = {
 }
 """Keys of other tools' config files, and ours."""
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
+_TARGET = "target_"
+"""What the keys of a target's own settings begin with."""
 _ASKED_ANEW = frozenset(
     {
         "metrics",
         "parity",
         "judge",
+        "judge_votes",
+        "repeat",
         "legacy_minus_one",
         "report_cases",
         "resume",
         "threads",
         "timeout",
         "retries",
+        "max_failures",
         "engine",
         "jobs",
     }
@@ -66,23 +70,22 @@ class Settings(BaseModel):
     llm: str | None = None
     """None = answers in the documents' own words; `none` = retrieval alone."""
     target: str = "builtin"
-    target_url: str = ""
-    target_request: Any = None
-    target_parameters: dict[str, Any] = {}
-    target_header: dict[str, str] = {}
-    target_response_answer_jmespath: str | None = None
-    target_response_context_jmespath: str | None = None
-    target_stream: bool = False
+    target_settings: dict[str, Any] = {}
+    """What the target itself can be told: `target_url` is its `url`."""
     threads: Positive = 4
     engine: str = "local"
     jobs: Positive | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
-    retries: Annotated[int, Field(ge=0)] = 3
+    retries: Annotated[int, Field(ge=0)] = 5
+    max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
     skip_ingestion: bool = False
     force_ingestion: bool = False
     metrics: tuple[str, ...] = ()
     parity: Literal["", "legalbenchrag", "seed"] = ""
     judge: str | None = None
+    judge_votes: Positive = 1
+    repeat: Positive = 1
+    """How often every question is asked: systems that sample do not answer alike twice."""
     legacy_minus_one: bool = False
     output_dir: Path = Path("results")
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
@@ -119,18 +122,6 @@ class Settings(BaseModel):
             return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
         return _pairs(value, "source_type=PD")
 
-    @field_validator("target_header", mode="before")
-    @classmethod
-    def _variables(cls, value: Any) -> Any:
-        return (
-            value if isinstance(value, Mapping) else {k: v[-1] for k, v in _pairs(value, "Authorization=TOKEN").items()}
-        )
-
-    @field_validator("target_request", mode="before")
-    @classmethod
-    def _template(cls, value: Any) -> Any:
-        return _read_template(value) if isinstance(value, str) else value
-
     # ---------------------------------------------------------------- what it comes to
 
     @property
@@ -147,7 +138,7 @@ class Settings(BaseModel):
     @property
     def target_name(self) -> str:
         """The system under test; an address is enough to name one."""
-        return "http" if self.target_url and self.target == "builtin" else self.target
+        return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
     def target_options(self, **parts: Any) -> TargetOptions:
         """Return what the target is told."""
@@ -162,26 +153,20 @@ class Settings(BaseModel):
             skip_ingestion=self.skip_ingestion,
             force_ingestion=self.force_ingestion,
             count_pages=bool(self.file_type),
-            url=self.target_url,
-            request=self.target_request,
-            parameters=self.target_parameters,
-            answer_path=self.target_response_answer_jmespath,
-            context_path=self.target_response_context_jmespath,
-            headers=self.target_header,
-            stream=self.target_stream,
             **parts,
         )
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""
         told = self.model_dump(
-            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_url"}
+            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_settings"}
         )
-        address = re.sub(r"//[^/@]*@", "//", self.target_url.partition("?")[0])
-        hidden = {"target_parameters": _hide(self.target_parameters), "target_request": _hide(self.target_request)}
-        told |= {**hidden, "target": self.target_name, "target_url": address}
+        told |= {"target": self.target_name}
         if self.target_name == "builtin":
             return {**told, "config": self.config.model_dump()}
+        settings = read_target_settings(self.target_name, self.target_settings)
+        own = hide(settings.model_dump(mode="json")) if settings is not None else {}
+        told |= {f"target_{name}": value for name, value in own.items()}
         return {name: value for name, value in told.items() if name not in ("preset", "llm")}
 
 
@@ -189,17 +174,25 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     """Return settings; keys of the pipeline may stand among them; raise one error that names each bad one."""
     told: dict[str, Any] = {}
     pipeline = dict(given.get("pipeline") or {})
+    target = dict(given.get("target_settings") or {})
     for key, value in given.items():
         name = RENAMED.get(key, key)
-        if name in setting_help() and name not in Settings.model_fields:
+        if name.startswith(_TARGET) and name != "target_settings":
+            target[name.removeprefix(_TARGET)] = value
+        elif name in setting_help() and name not in Settings.model_fields:
             pipeline |= given_settings({name: value})
         else:
             told[name] = value
     try:
-        settings = Settings.model_validate({**told, "pipeline": pipeline})
+        settings = Settings.model_validate({**told, "pipeline": pipeline, "target_settings": target})
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ToolkitError(f"{where}: {faults}") from error
+    if settings.target_name != "builtin":
+        try:
+            read_target_settings(settings.target_name, settings.target_settings)
+        except ToolkitError as error:
+            raise ToolkitError(f"{where}: {error}") from error
     return settings
 
 
@@ -239,25 +232,6 @@ def _pairs(value: Any, example: str) -> Any:
             raise ValueError(f"{pair!r} is not NAME=VALUE, such as {example}")
         found.setdefault(name.strip(), []).append(wanted.strip())
     return found
-
-
-def _read_template(value: str) -> Any:
-    text = value
-    if not value.lstrip().startswith(("{", "[")):
-        try:
-            text = Path(value).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a file with it") from error
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from error
-
-
-def _hide(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else _hide(v) for k, v in value.items()}
-    return [_hide(one) for one in value] if isinstance(value, list) else value
 
 
 def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

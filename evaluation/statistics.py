@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import stdev
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,22 @@ class Estimate:
     mean: float | None
     n: int
     errors: int = 0
+    """Questions that failed, which are in no mean."""
     ci95: Interval | None = None
     """None where fewer than two documents tell nothing of a third."""
+    datasets: int = 1
+    """Of how many datasets' means it is the mean; n and errors are then sums over them."""
+    repeats: int = 1
+    """How often every question was asked; a question's value is then the mean over its repeats."""
+    spread: float | None = None
+    """The standard deviation of the repeats' means: how much the figure moves when nothing but chance does."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `summary.json` has it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
-        return {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
+        told |= {"datasets": self.datasets} if self.datasets > 1 else {}
+        return told | ({"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {})
 
 
 @dataclass(frozen=True)
@@ -73,11 +83,13 @@ class Table:
     documents: Sequence[str]
     """What each case is about: cases of the same document are drawn together."""
     values: Mapping[str, Values]
-    failed: Sequence[bool] = ()
-    """Which cases have an error for a reply; empty when none."""
+    failed: Sequence[int] = ()
+    """How often each case got an error for a reply: 0 or 1, up to the number of repeats; empty when none did."""
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None
     """The label by which the mean is taken first, as `bundle.json` says."""
+    repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
+    """The values of each time that the questions were asked, where it was more than once; `values` are their means."""
 
     @classmethod
     def of(
@@ -89,14 +101,28 @@ class Table:
             ids=[case.id for case in cases],
             documents=[document_of(case) for case in cases],
             values=values,
-            failed=[bool(case.reply.error) for case in cases],
+            failed=[int(bool(case.reply.error)) for case in cases],
             labels=[case.labels for case in cases],
             groups=groups,
         )
 
+    @classmethod
+    def of_repeats(cls, tables: Sequence[Table]) -> Table:
+        """Return one table of the same questions asked several times: the mean over the replies to each."""
+        first = tables[0]
+        if len(tables) == 1:
+            return first
+        repeats = [table.values for table in tables]
+        means = {
+            name: [mean(column) for column in zip(*(values[name] for values in repeats), strict=True)]
+            for name in first.values
+        }
+        failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
+        return replace(first, values=means, failed=failed, repeats=repeats)
+
     @property
     def errors(self) -> int:
-        """How many cases have an error for a reply."""
+        """How many replies are errors."""
         return sum(self.failed)
 
     def only(self, rows: Sequence[int]) -> Table:
@@ -109,6 +135,7 @@ class Table:
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
             groups=self.groups,
+            repeats=[{name: [values[row] for row in rows] for name, values in one.items()} for one in self.repeats],
         )
 
 
@@ -166,7 +193,12 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     strata = _strata([(table, table.values[name]) for table in tables])
     n = sum(value is not None for table in tables for value in table.values[name])
     errors = sum(table.errors for table in tables)
-    return Estimate(_mean(strata), n, errors, _interval(strata))
+    datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
+    repeats = min((len(table.repeats) for table in tables), default=0)
+    means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
+    known = [one for one in means if one is not None]
+    spread = stdev(known) if len(known) > 1 else None
+    return Estimate(_mean(strata), n, errors, _interval(strata), max(1, datasets), max(1, repeats), spread)
 
 
 # ---------------------------------------------------------------- two runs
@@ -178,6 +210,39 @@ def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Differ
     pairs = [_pair(table, others[table.name]) for table in first if table.name in others]
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
     return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many questions two runs share, and what became of those in each."""
+
+    asked: int
+    failed_before: int
+    failed_after: int
+    answered: int
+    """Those that neither run failed at: what is compared."""
+    only_before: int = 0
+    only_after: int = 0
+
+
+def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
+    """Return which questions two runs can be compared over."""
+    before, after = (
+        {(t.name, id): bool(bad) for t in tables for id, bad in _outcomes(t)} for tables in (first, second)
+    )
+    shared = before.keys() & after.keys()
+    return Overlap(
+        asked=len(shared),
+        failed_before=sum(before[key] for key in shared),
+        failed_after=sum(after[key] for key in shared),
+        answered=sum(not before[key] and not after[key] for key in shared),
+        only_before=len(before) - len(shared),
+        only_after=len(after) - len(shared),
+    )
+
+
+def _outcomes(table: Table) -> list[tuple[int | str, int]]:
+    return list(zip(table.ids, table.failed or [0] * len(table.ids), strict=True))
 
 
 def _pair(first: Table, second: Table) -> tuple[Table, Table]:

@@ -11,11 +11,14 @@ from contextlib import contextmanager
 HIDDEN = "***"
 _SHORTEST = 8
 """Characters of a secret: the value of a variable that is shorter would be found in ordinary words."""
-_NAME = re.compile(r"key|token|secret|password|credential|authorization", re.IGNORECASE)
+_NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:bearer|basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
-_KEY = re.compile(r"\b(?:sk|pk|key)-[\w*-]{6,}", re.IGNORECASE)
-"""A key of OpenAI's kind, whole or half hidden by asterisks, as servers repeat it."""
+_KEY = re.compile(
+    r"\b(?:sk|pk|key)-[\w*-]{6,}|\bgh[pousr]_\w{16,}|\bAKIA\w{12,}|\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?|(?<=\bbearer )\S{4,}",
+    re.IGNORECASE,
+)
+"""What keys look like whoever they belong to, whole or half hidden by asterisks, as servers repeat them."""
 _SIGNED = re.compile(
     r"(https?://[^\s?'\"<>]+)\?[^\s'\"<>]*(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )

@@ -30,7 +30,7 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
     assert command("--dataset-paths", *paths, "--file-type", "txt") == 0
     out, err = capsys.readouterr()
     head, *rows, blank, _, report = out.splitlines()
-    assert head.split() == ["a", "b", "ALL"] and blank == ""
+    assert head.split() == ["a", "b", *"ALL (mean of 2 datasets)".split()] and blank == ""
     assert rows[0].startswith("char_precision@1") and "[" in rows[0] and any(r.startswith("ndcg@10") for r in rows)
     assert report == f"report:  {tmp_path / 'results' / 'r' / 'report.html'}"
     assert "README.md: not a dataset's folder" in err

@@ -1,18 +1,27 @@
-"""Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line."""
+"""Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
+
+A file has `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without its `@k`; and
+`measure(cases, options)`. One that needs a judge or the corpus also has `missing(options)`, which says what it lacks,
+and one that asks a judge `PROMPT_VERSION`. No other file has to be edited: tables, report and `diff` ask `about`.
+"""
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import GROUPS, About, undescribed
 from evaluation.metrics._options import KS, K, Options, Parity
 from schemas.errors import ToolkitError
 
-__all__ = ["KS", "K", "MetricModule", "Options", "Parity", "check_names", "measure", "metric_modules", "metric_names"]
+__all__ = [
+    "GROUPS", "KS", "About", "K", "MetricModule", "Options", "Parity", "about", "check_names", "measure",
+    "metric_modules", "metric_names", "needing", "shortened",
+]  # fmt: skip
 
 
 class MetricModule(Protocol):
@@ -20,6 +29,8 @@ class MetricModule(Protocol):
 
     NAMES: tuple[str, ...]
     """What it yields with the default options."""
+    ABOUT: Mapping[str, About]
+    """What each of them is, under its name without `@k`."""
 
     def measure(self, cases: Sequence[Case], options: Options) -> dict[str, Values]:
         """Return one value a case under each name, in order; None where it does not apply."""
@@ -35,6 +46,44 @@ def metric_modules() -> dict[str, MetricModule]:
 def metric_names() -> list[str]:
     """Return every name that is yielded with the default options."""
     return [name for module in metric_modules().values() for name in module.NAMES]
+
+
+def about(name: str) -> About:
+    """Return what a metric says about itself; of one that no file yields, only that nothing is known."""
+    return _described().get(_family(name)) or undescribed(name)
+
+
+@cache
+def _described() -> dict[str, About]:
+    return {
+        family: told for module in metric_modules().values() for family, told in getattr(module, "ABOUT", {}).items()
+    }
+
+
+def needing(names: Iterable[str], need: str) -> list[str]:
+    """Return those of some metrics that need something to apply at all."""
+    return [name for name in names if need in about(name).needs]
+
+
+def shortened(names: Iterable[str], *, all_families: bool = False) -> list[str]:
+    """Return the metrics that a short table shows, by group; of a family the depths it names, or the nearest to them.
+
+    With `all_families` those are there, too, that say a short table need not show them.
+    """
+    families: dict[str, list[str]] = {}
+    for name in names:
+        families.setdefault(_family(name), []).append(name)
+    chosen = [family for family in families if all_families or about(family).short]
+    chosen.sort(key=lambda family: GROUPS.index(about(family).group))
+    return [name for family in chosen for name in _nearest(families[family])]
+
+
+def _nearest(family: Sequence[str]) -> list[str]:
+    by_depth = {int(depth): name for name in family if (depth := name.partition("@")[2]).isdecimal()}
+    if not by_depth:
+        return list(family)
+    wanted = about(family[0]).depths
+    return list(dict.fromkeys(by_depth[min(by_depth, key=lambda k: (abs(k - depth), k))] for depth in wanted))
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -29,6 +29,10 @@ class Options:
     """Where `references_exist` looks references up."""
     judge: LLM | None = None
     """Who gives marks; without one the judged metrics do not apply."""
+    votes: int = 1
+    """How often the judge of correctness is asked about an answer."""
+    prices: tuple[float, float] | None = None
+    """What a million tokens cost, in and out."""
 
     def __post_init__(self) -> None:
         if not self.ks or any(low >= high for low, high in zip((0, *self.ks), self.ks, strict=False)):

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from law.refusal import is_refusal
 
 NAMES = ("abstention_accuracy", "false_refusal_rate")
+ABOUT = {
+    "abstention_accuracy": About(
+        "Refused when impossible", "impossible questions that were refused", "Answers", needs=("answer",)
+    ),
+    "false_refusal_rate": About(
+        "Refused when answerable",
+        "answerable questions that were refused",
+        "Answers",
+        better="less",
+        needs=("answer",),
+    ),
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

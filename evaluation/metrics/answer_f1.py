@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from evaluation.metrics._words import answer_pair, multiset_f1
 
 NAMES = ("answer_f1",)
+ABOUT = {
+    "answer_f1": About(
+        "Answer overlap (F1)",
+        "words that the answer shares with the expected one",
+        "Answers",
+        needs=("answer", "truth"),
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

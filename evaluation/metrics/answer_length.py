@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 
 NAMES = ("answer_length",)
+ABOUT = {
+    "answer_length": About(
+        "Answer length",
+        "characters of an answer",
+        "Cost",
+        unit="characters",
+        better="neither",
+        needs=("answer",),
+        short=False,
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -12,12 +12,18 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from law.citations import find_citations
 from law.refusal import is_refusal
 
 NAMES = ("any_citation",)
+ABOUT = {
+    "any_citation": About(
+        "Answers with a citation", "answers that cite a source at all", "Citations", needs=("answer",), short=False
+    )
+}
 
 _BRACKET = re.compile(r"\[([^\[\]\n]+)\]")
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)

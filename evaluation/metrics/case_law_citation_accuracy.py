@@ -8,11 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from law.references import references
 
 NAMES = ("case_law_citation_accuracy",)
+ABOUT = {
+    "case_law_citation_accuracy": About(
+        "Expected cases cited",
+        "cases of the truth that the answer gives",
+        "Citations",
+        needs=("answer", "truth"),
+        short=False,
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._options import KS, Options
 from evaluation.metrics._spans import Floats, Ints, Layout, Pieces, add_up, distinct, lay_out, overlaps, spread, unite
 
@@ -30,6 +31,22 @@ Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
+ABOUT = {
+    "char_precision": About(
+        "Retrieved text that is gold",
+        "share of the first k passages' characters that are gold",
+        "Retrieval",
+        needs=("gold spans", "passages"),
+        depths=(1, 8),
+    ),
+    "char_recall": About(
+        "Gold text retrieved",
+        "share of the gold characters among the first k passages",
+        "Retrieval",
+        needs=("gold spans", "passages"),
+        depths=(8, 64),
+    ),
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

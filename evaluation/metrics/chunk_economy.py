@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Passage, Values
+from evaluation.metrics._about import About, Need
 from evaluation.metrics._each import each
 from evaluation.metrics._options import K, Options
 from evidence import Span
@@ -19,6 +20,28 @@ NEAR = 500
 
 KINDS = ("chunk_essential", "chunk_complementary", "chunk_neither")
 NAMES = tuple(f"{kind}@{K}" for kind in KINDS)
+_NEEDS: tuple[Need, ...] = ("gold spans", "passages")
+ABOUT = {
+    "chunk_essential": About(
+        "Passages that hold gold", "share of the first k passages", "Retrieval", needs=_NEEDS, short=False
+    ),
+    "chunk_complementary": About(
+        "Passages beside gold",
+        "share of the first k passages that neighbour gold",
+        "Retrieval",
+        better="neither",
+        needs=_NEEDS,
+        short=False,
+    ),
+    "chunk_neither": About(
+        "Passages far from gold",
+        "share of the first k passages",
+        "Retrieval",
+        better="less",
+        needs=_NEEDS,
+        short=False,
+    ),
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -11,11 +11,17 @@ import re
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from law.citations import find_citations
 
 NAMES = ("citation_format_compliance",)
+ABOUT = {
+    "citation_format_compliance": About(
+        "Citations well formed", "valid citations among all", "Citations", needs=("answer",), short=False
+    )
+}
 
 _DOCUMENT = re.compile(
     r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I

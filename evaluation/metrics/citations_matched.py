@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_files
 from evaluation.metrics._options import Options
 from evaluation.metrics._sources import cited_files, cited_names, file_names, plain
 
 NAMES = ("citations_matched",)
+ABOUT = {
+    "citations_matched": About(
+        "Expected sources cited",
+        "share of the sources behind the truth that are cited",
+        "Citations",
+        needs=("answer", "gold files"),
+        short=False,
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_files
 from evaluation.metrics._options import KS, Options
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
+ABOUT = {
+    "document_hit": About(
+        "Right document found",
+        "questions with a passage of the right file among the first k",
+        "Retrieval",
+        needs=("gold files", "passages"),
+        depths=(1,),
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

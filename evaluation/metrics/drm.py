@@ -11,10 +11,21 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import gold_files
 from evaluation.metrics._options import KS, Options
 
 NAMES = tuple(f"drm@{k}" for k in KS)
+ABOUT = {
+    "drm": About(
+        "Passages from a wrong document",
+        "share of the first k passages from a file without gold",
+        "Retrieval",
+        better="less",
+        needs=("gold files", "passages"),
+        depths=(1, 8),
+    )
+}
 
 
 class Mismatch(NamedTuple):

@@ -9,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_texts
 from evaluation.metrics._options import Options
 from evaluation.metrics._words import answer_pair, same_words
 
 NAMES = ("exact_match", "answer_exact_match")
+ABOUT = {
+    "exact_match": About(
+        "Top passage is the gold",
+        "the first passage's words equal a gold passage's",
+        "Retrieval",
+        needs=("gold text", "passages"),
+        short=False,
+    ),
+    "answer_exact_match": About(
+        "Answer is the expected one", "word for word", "Answers", needs=("answer", "truth"), short=False
+    ),
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

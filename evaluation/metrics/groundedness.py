@@ -9,11 +9,17 @@ from collections.abc import Sequence
 
 from engine.llms import Prompt
 from evaluation.cases import Case, Values
-from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, missing_judge
+from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, judged_about, missing_judge
 from evaluation.metrics._options import Options
 from law.refusal import is_refusal
 
-NAMES = ("groundedness", "groundedness_unjudged")
+ABOUT = judged_about(
+    "groundedness",
+    "Groundedness",
+    "how far the passages bear the answer out: a judge's mark from 1 to 5",
+    needs=("answer", "passages", "judge"),
+)
+NAMES = tuple(ABOUT)
 PROMPT_VERSION = "groundedness-1"
 
 _LONGEST = 24_000

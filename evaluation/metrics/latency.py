@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 
 NAMES = ("latency",)
+ABOUT = {
+    "latency": About(
+        "Time to reply",
+        "seconds from the question to the last word of its reply",
+        "Cost",
+        unit="seconds",
+        better="less",
+        needs=("clock",),
+        gate=False,  # a busy machine is no fault of the system under test
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

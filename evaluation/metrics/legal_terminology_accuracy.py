@@ -11,10 +11,20 @@ import re
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 
 NAMES = ("legal_terminology_accuracy",)
+ABOUT = {
+    "legal_terminology_accuracy": About(
+        "Terminology",
+        "UK terms of the truth used, less for US ones",
+        "Citations",
+        needs=("answer", "truth"),
+        short=False,
+    )
+}
 
 PENALTY = 0.5
 """What is left of a score for each different US term."""

@@ -10,11 +10,20 @@ from collections.abc import Iterable, Sequence
 from math import log2
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import K, Options
 from evaluation.metrics._passages import credited_ranks, matches_of
 
 NAMES = (f"ndcg@{K}",)
+ABOUT = {
+    "ndcg": About(
+        "Ranking quality (nDCG)",
+        "gold passages found, those ranked higher counting more",
+        "Retrieval",
+        needs=("gold text", "passages"),
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

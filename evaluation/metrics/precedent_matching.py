@@ -10,10 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._options import Options
 from evaluation.metrics._sources import cited_files, cited_names, file_names, likeness
 
 NAMES = ("precedent_matching", "precedent_matching_strict")
+ABOUT = {
+    "precedent_matching": About(
+        "Sources matched by name",
+        "how near the names cited are to those expected",
+        "Citations",
+        needs=("answer", "truth"),
+    ),
+    "precedent_matching_strict": About(
+        "Sources matched exactly", "names that are equal", "Citations", needs=("answer", "truth"), short=False
+    ),
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

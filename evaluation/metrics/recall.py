@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import K, Options
 from evaluation.metrics._passages import found_golds, matches_of
 
 NAMES = (f"recall@{K}",)
+ABOUT = {
+    "recall": About(
+        "Gold passages found",
+        "share of gold passages found among the first k",
+        "Retrieval",
+        needs=("gold text", "passages"),
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -10,12 +10,22 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from law.references import Reference, references
 from schemas.errors import ToolkitError
 
 NAMES = ("references_exist",)
+ABOUT = {
+    "references_exist": About(
+        "References that exist",
+        "references of the answer that occur in the corpus",
+        "Citations",
+        needs=("answer", "corpus"),
+        short=False,
+    )
+}
 
 
 @runtime_checkable

@@ -9,10 +9,16 @@ from collections.abc import Sequence
 
 from engine.llms import Prompt
 from evaluation.cases import Case, Values
-from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, missing_judge
+from evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, judged_about, missing_judge
 from evaluation.metrics._options import Options
 
-NAMES = ("relevance", "relevance_unjudged")
+ABOUT = judged_about(
+    "relevance",
+    "Relevance",
+    "how far the answer answers the question: a judge's mark from 1 to 5",
+    needs=("answer", "judge"),
+)
+NAMES = tuple(ABOUT)
 PROMPT_VERSION = "relevance-1"
 
 _SYSTEM = f"""You judge whether an answer answers the legal question that was put. Judge only how fully and directly \

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_texts
 from evaluation.metrics._options import Options
 from evaluation.metrics._words import set_f1
 
 NAMES = ("span_f1",)
+ABOUT = {
+    "span_f1": About(
+        "Top passage overlap (F1)",
+        "words that the first passage shares with gold",
+        "Retrieval",
+        needs=("gold text", "passages"),
+        short=False,
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -12,12 +12,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from evaluation.metrics._sources import without_named
 from law.references import Reference, credit, references
 
 NAMES = ("statute_citation_accuracy",)
+ABOUT = {
+    "statute_citation_accuracy": About(
+        "Expected rules cited",
+        "rules and statutes of the truth that the answer gives",
+        "Citations",
+        needs=("answer", "truth"),
+    )
+}
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -29,7 +29,7 @@ function pageOf(key) {
 
 function valueOf(metric, value) {
   if (value === null || value === undefined) return "–";
-  const unit = (DATA.names[metric] ?? ["", "%"])[1];
+  const unit = (DATA.names[metric] ?? ["", ""])[1];
   if (unit === "%") return (100 * value).toFixed(1);
-  return unit === "chars" ? value.toFixed(0) : value.toFixed(2);
+  return unit === "chars" || unit === "tokens" ? value.toFixed(0) : String(+value.toPrecision(4));
 }

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from evaluation.metrics import about, shortened
 from evaluation.report.run import Record, Run
-from evaluation.report.wording import VERDICTS, name_of, shown
+from evaluation.report.wording import VERDICTS
 
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
@@ -97,7 +98,8 @@ def over_k(summary: Record, families: Sequence[str], title: str, note: str) -> P
 
 def by_dataset(run: Run) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
-    for metric in ("char_recall@8", "document_hit@8", "recall@10", "answer_f1", "answer_exact_match"):
+    names = sorted(filter(_plotted, shortened(run.summary)), key=lambda name: not name.startswith("char_recall"))
+    for metric in names:
         known = [d for d in run.datasets if _mean(d.summary, metric) is not None][:_BARS]
         if known:
             break
@@ -111,12 +113,19 @@ def by_dataset(run: Run) -> Plot | None:
         bar = _across(entry["mean"])
         low, high = entry.get("ci95") or (None, None)
         whisker = None if low is None or high is None else (LEFT + _across(low), LEFT + _across(high))
-        words = f"{dataset.name} {shown(metric, entry['mean'])}%"
+        value = about(metric).in_words(entry["mean"])
+        words = f"{dataset.name} {value}%"
         bars.append(Bar(LEFT, top + 15, bar, max(4, step - 22), dataset.name, words, whisker))
-        rows.append(Point(LEFT, top + 11, f"{dataset.name}\u2002{shown(metric, entry['mean'])}%"))
+        rows.append(Point(LEFT, top + 11, f"{dataset.name}\u2002{value}%"))
     depth = metric.partition("@")[2]
-    note = f"{name_of(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
+    note = f"{about(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
     return Plot("By dataset", note, bars=bars, rows=rows)
+
+
+def _plotted(name: str) -> bool:
+    """Return whether more of a metric is better and it is a share: then a longer bar says what it seems to say."""
+    told = about(name)
+    return told.unit == "share" and told.better == "more" and told.group in ("Retrieval", "Answers")
 
 
 def latency(run: Run) -> Plot | None:
@@ -162,10 +171,13 @@ def _parts(rows: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def _line(family: str, found: Mapping[int, Record], x: Mapping[int, float]) -> Line:
-    points = [Point(x[k], _up(e["mean"]), f"{shown(family, e['mean'])}% at k = {k}") for k, e in sorted(found.items())]
+    points = [
+        Point(x[k], _up(e["mean"]), f"{about(family).in_words(e['mean'])}% at k = {k}")
+        for k, e in sorted(found.items())
+    ]
     sides = [(k, entry["ci95"]) for k, entry in sorted(found.items()) if (entry.get("ci95") or [None])[0] is not None]
     outline = [(x[k], _up(high)) for k, (_, high) in sides] + [(x[k], _up(low)) for k, (low, _) in reversed(sides)]
-    return Line(name_of(family).title, points, " ".join(f"{a:.1f},{b:.1f}" for a, b in outline))
+    return Line(about(family).title, points, " ".join(f"{a:.1f},{b:.1f}" for a, b in outline))
 
 
 def _depths(summary: Record, family: str) -> dict[int, Record]:

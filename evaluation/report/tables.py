@@ -5,32 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evaluation.metrics import GROUPS, About, about, shortened
 from evaluation.report.run import DatasetRun, Record, Run
-from evaluation.report.wording import Name, name_of, shown
 
-_GROUPS = {
-    "Retrieval": ("char_recall@8", "char_precision@8", "document_hit@1", "drm@8", "recall@10", "ndcg@10", "span_f1"),
-    "Answers": (
-        "answer_f1",
-        "answer_exact_match",
-        "abstention_accuracy",
-        "false_refusal_rate",
-        "groundedness",
-        "relevance",
-    ),
-    "Citations": (
-        "any_citation",
-        "citations_matched",
-        "citation_format_compliance",
-        "references_exist",
-        "statute_citation_accuracy",
-        "case_law_citation_accuracy",
-        "precedent_matching",
-        "legal_terminology_accuracy",
-    ),
-    "Cost": ("latency", "answer_length"),
-}
-_BY_LABEL = ("char_recall@8", "char_precision@8", "document_hit@1", "answer_f1", "abstention_accuracy")
+_LABELLED = ("Retrieval", "Answers")
+"""Groups of metrics that a breakdown by label shows."""
 _MOST_VALUES = 45
 
 
@@ -43,13 +22,17 @@ class Cell(NamedTuple):
     errors: int = 0
     share: float | None = None
     """The mean from 0 to 1, for a bar behind the number."""
+    datasets: int = 0
+    """Of how many datasets' means it is the mean; 0 where it is one over questions."""
+    spread: str = ""
+    """How much the mean moved between repeats of the run, where there were any."""
 
 
 class Line(NamedTuple):
     """A metric in all columns."""
 
     metric: str
-    name: Name
+    about: About
     cells: list[Cell]
 
 
@@ -58,15 +41,16 @@ class Breakdown(NamedTuple):
 
     dataset: str
     label: str
-    metrics: list[tuple[str, Name]]
+    metrics: list[tuple[str, About]]
     lines: list[tuple[str, list[Cell]]]
     left_out: int
 
 
 def main_table(run: Run) -> list[tuple[str, list[Line]]]:
     """Return the metrics that tell most, by group, those that nothing has been measured for left out."""
-    groups = ((title, _lines(run, metrics)) for title, metrics in _GROUPS.items())
-    return [(title, lines) for title, lines in groups if lines]
+    lines = _lines(run, shortened(run.summary, all_families=True))
+    groups = ((group, [line for line in lines if line.about.group == group]) for group in GROUPS)
+    return [(group, found) for group, found in groups if found]
 
 
 def whole_table(run: Run) -> list[Line]:
@@ -83,13 +67,18 @@ def breakdowns(run: Run) -> list[Breakdown]:
 
 
 def _breakdown(dataset: DatasetRun, label: str, values: Mapping[str, Record]) -> Breakdown | None:
-    metrics = [m for m in _BY_LABEL if any((v.get(m) or {}).get("mean") is not None for v in values.values())]
+    names = dict.fromkeys(name for means in values.values() for name in means)
+    metrics = [
+        name
+        for name in shortened(names)
+        if about(name).group in _LABELLED and any((v.get(name) or {}).get("mean") is not None for v in values.values())
+    ]
     # a label with a value of its own for every other question is a name, not a kind
     if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):
         return None
     ordered = sorted(values.items(), key=lambda item: (-_rows(item[1]), item[0]))
     lines = [(value, [_cell(m, means.get(m)) for m in metrics]) for value, means in ordered[:_MOST_VALUES]]
-    return Breakdown(dataset.name, label, [(m, name_of(m)) for m in metrics], lines, len(ordered) - len(lines))
+    return Breakdown(dataset.name, label, [(m, about(m)) for m in metrics], lines, len(ordered) - len(lines))
 
 
 def _rows(means: Mapping[str, Any]) -> int:
@@ -101,7 +90,7 @@ def _lines(run: Run, metrics: Iterable[str]) -> list[Line]:
     if len(run.datasets) == 1:
         summaries = [run.datasets[0].summary or run.summary]
     return [
-        Line(metric, name_of(metric), [_cell(metric, summary.get(metric)) for summary in summaries])
+        Line(metric, about(metric), [_cell(metric, summary.get(metric)) for summary in summaries])
         for metric in metrics
         if any((summary.get(metric) or {}).get("mean") is not None for summary in summaries)
     ]
@@ -110,7 +99,12 @@ def _lines(run: Run, metrics: Iterable[str]) -> list[Line]:
 def _cell(metric: str, entry: Record | None) -> Cell:
     if not entry or entry["mean"] is None:
         return Cell("–", n=entry["n"] if entry else 0, errors=entry["errors"] if entry else 0)
+    told = about(metric)
     low, high = entry.get("ci95") or (None, None)
-    interval = "" if low is None or high is None else f"{shown(metric, low)}–{shown(metric, high)}"
-    share = min(1.0, max(0.0, entry["mean"])) if name_of(metric).unit == "%" else None
-    return Cell(shown(metric, entry["mean"]), interval, entry["n"], entry.get("errors", 0), share)
+    interval = "" if low is None or high is None else f"{told.in_words(low)}–{told.in_words(high)}"
+    share = min(1.0, max(0.0, entry["mean"])) if told.unit == "share" else None
+    datasets = entry.get("datasets", 0)
+    spread = (
+        f"±{told.in_words(entry['spread'])} over {entry['repeats']} runs" if entry.get("spread") is not None else ""
+    )
+    return Cell(told.in_words(entry["mean"]), interval, entry["n"], entry.get("errors", 0), share, datasets, spread)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from collections import Counter
 
-from evaluation.report.run import Record
+from evaluation.report.run import Record, Run
 from evaluation.report.spans import meets, placed
 
 ANSWERED = "answered"
@@ -13,77 +12,37 @@ VERDICTS = {
     "wrong document": "None of the passages the system used comes from a document that holds the answer.",
     "right document, wrong passage": "The system found the right document, but not the words that answer.",
     "retrieved but not used": "A gold passage was retrieved, but the answer was not made from it, or cites others.",
+    "figures that no passage has": "The answer has a number or a date that stands in none of its passages.",
     "answered though impossible": "The documents do not answer this question, and the system answered all the same.",
     "refused though answerable": "The documents do answer this question, and the system said they do not.",
     "failed": "The system gave an error instead of a reply. It counts as a failure, not as a zero.",
     "gold not located": "The benchmark's own quotation was not found in the document, so retrieval cannot be judged.",
+    "right document, passage unknown": "The right document was found; the benchmark quotes no words of it to look for.",
+    "cannot be judged": "Nothing tells which passage answers, or which passages the system read.",
     ANSWERED: "A gold passage was among those read, and the question was not refused; the scores judge the words.",
 }
 """Each verdict and what it means, the worst first."""
-
-
-class Name(NamedTuple):
-    """A metric in words."""
-
-    title: str
-    meaning: str
-    lower_is_better: bool = False
-    unit: str = "%"
-
-
-_NAMES = {
-    "char_recall": Name("Gold text retrieved", "share of the gold characters among the first k passages"),
-    "char_precision": Name("Retrieved text that is gold", "share of the first k passages' characters that are gold"),
-    "drm": Name("Passages from a wrong document", "share of the first k passages from a file without gold", True),
-    "document_hit": Name("Right document found", "questions with a passage of the right file among the first k"),
-    "recall": Name("Gold passages found", "share of gold passages matched among the first k"),
-    "ndcg": Name("Ranking quality (nDCG)", "gold passages found, those ranked higher counting more"),
-    "exact_match": Name("Top passage is the gold", "the first passage's words equal a gold passage's"),
-    "span_f1": Name("Top passage overlap (F1)", "words that the first passage shares with gold"),
-    "chunk_essential": Name("Passages that hold gold", "share of the first k passages"),
-    "chunk_complementary": Name("Passages beside gold", "share of the first k passages that neighbour gold"),
-    "chunk_neither": Name("Passages far from gold", "share of the first k passages", True),
-    "answer_f1": Name("Answer overlap (F1)", "words that the answer shares with the expected one"),
-    "answer_exact_match": Name("Answer is the expected one", "word for word"),
-    "abstention_accuracy": Name("Refused when impossible", "impossible questions that were refused"),
-    "false_refusal_rate": Name("Refused when answerable", "answerable questions that were refused", True),
-    "any_citation": Name("Answers with a citation", "answers that cite a source at all"),
-    "citations_matched": Name("Expected sources cited", "share of the sources behind the truth that are cited"),
-    "citation_format_compliance": Name("Citations well formed", "valid citations among all"),
-    "references_exist": Name("References that exist", "references of the answer that occur in the corpus"),
-    "statute_citation_accuracy": Name("Expected rules cited", "rules and statutes of the truth that the answer gives"),
-    "case_law_citation_accuracy": Name("Expected cases cited", "cases of the truth that the answer gives"),
-    "legal_terminology_accuracy": Name("Terminology", "UK terms of the truth used, less for US ones"),
-    "precedent_matching": Name("Sources matched by name", "how near the names cited are to those expected"),
-    "precedent_matching_strict": Name("Sources matched exactly", "names that are equal"),
-    "groundedness": Name("Groundedness", "a judge's mark from 1 to 5", unit="/5"),
-    "relevance": Name("Relevance", "a judge's mark from 1 to 5", unit="/5"),
-    "groundedness_unjudged": Name("Groundedness not judged", "answers the judge gave no mark", True),
-    "relevance_unjudged": Name("Relevance not judged", "answers the judge gave no mark", True),
-    "answer_length": Name("Answer length", "characters", unit="chars"),
-    "latency": Name("Time to reply", "seconds a question", True, "s"),
+UNJUDGED = ("gold not located", "right document, passage unknown", "cannot be judged")
+"""Verdicts that say nothing for the system and nothing against it."""
+_JUDGED_BY = {
+    "retrieval": "The fault lies in retrieval.",
+    "reading": "The fault lies in reading.",
+    "invented": "Invented.",
 }
 
 
-def name_of(metric: str) -> Name:
-    """Return a metric in words, its depth aside; one that nobody has described keeps its own name."""
-    family = metric.partition("@")[0]
-    return _NAMES.get(family) or Name(family.replace("_", " "), metric)
-
-
-def shown(metric: str, value: Any) -> str:
-    """Return a value as it is printed: shares in per cent, without the sign."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    unit = name_of(metric).unit
-    if unit == "%":
-        return f"{100 * value:.1f}"
-    return f"{value:,.0f}" if unit == "chars" else f"{value:.2f}"
+def stage_counts(run: Run) -> list[tuple[str, int]]:
+    """Return how many failures lie in retrieval, in reading, and in invention."""
+    counts = Counter(row.get("stage") for dataset in run.datasets for row in dataset.rows)
+    return [(stage, counts[stage]) for stage in _JUDGED_BY if counts[stage]]
 
 
 def explain(row: Record) -> str:
     """Return why a case has its verdict, with the ranks at which the right things came."""
     verdict, reply = row["verdict"], row["reply"]
+    if row.get("evidence") and verdict != "failed":
+        stage = _JUDGED_BY.get(row.get("stage") or "", "")
+        return " ".join(part for part in (stage, VERDICTS.get(verdict, ""), row["evidence"]) if part)
     if verdict == "failed":
         return f"{VERDICTS[verdict]} The error: {reply.get('error') or 'unknown'}"
     if verdict == ANSWERED and row.get("is_impossible"):

@@ -13,13 +13,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from evaluation.metrics import about
 from evaluation.report.drawing import Library
 from evaluation.report.pages import Gallery
 from evaluation.report.plots import make_plots, verdict_shares
 from evaluation.report.records import make_records
 from evaluation.report.run import Run, read_run, settings
 from evaluation.report.tables import breakdowns, main_table, whole_table
-from evaluation.report.wording import ANSWERED, VERDICTS, name_of
+from evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
 from storage.locations import keeping
 from storage.whole import write_whole
 
@@ -67,6 +68,8 @@ def _render(run: Run, records: list[dict[str, Any]], pages: dict[str, Any]) -> s
         asked=asked,
         telling=[(name, value) for name in _TELLING if (value := asked.get(name) or asked.get(f"config.{name}"))],
         answered=verdicts[ANSWERED],
+        unjudged=sum(verdicts[verdict] for verdict in UNJUDGED),
+        stages=stage_counts(run),
         shares=verdict_shares(run),
         verdicts=[(verdict, meaning, verdicts[verdict]) for verdict, meaning in VERDICTS.items() if verdicts[verdict]],
         plots=make_plots(run),
@@ -87,7 +90,11 @@ def _render(run: Run, records: list[dict[str, Any]], pages: dict[str, Any]) -> s
 def _names(records: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Return the words for each metric that a question has, and its unit."""
     metrics = dict.fromkeys(m for record in records for m in record.get("detail", {}).get("scores", ()))
-    return {m: [name_of(m).title, name_of(m).unit, name_of(m).meaning] for m in metrics}
+    return {m: [about(m).title, _sign(m), about(m).meaning] for m in metrics}
+
+
+def _sign(metric: str) -> str:
+    return "%" if about(metric).unit == "share" else about(metric).sign
 
 
 def _hash(text: str) -> str:

@@ -1,24 +1,45 @@
-"""Systems under test: one file each; its name is its name on the command line (`--target http`)."""
+"""Systems under test: one file each; its name is its name on the command line (`--target http`).
+
+A file in this folder is a target when it has
+
+    class MySettings(BaseModel):            # what it can be told beyond `TargetOptions`; may be left out
+        url: str = Field("", description="where questions are posted")
+    SETTINGS = MySettings
+
+    def open(argument: str | None, options: TargetOptions, settings: MySettings) -> Target: ...
+
+`url` is then the flag `--target-url`, the key `target_url` of a config file, and a line of `--help`; a target without
+SETTINGS is opened as `open(argument, options)`. `argument` is what follows the colon of `--target NAME:ARGUMENT`.
+
+The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset. A target that talks
+HTTP sends with `_wire.Wire` and hands `_asking.ask_all` a function that asks one question once: deadline, retries,
+conversations and concurrency are then as everywhere. `_shapes` and `_passages` read replies, `_usage` their cost, and
+`_secrets` keeps keys out of errors. `http.py` shows all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
+
+from pydantic import BaseModel, ValidationError
 
 from engine.llms import LLM
 from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
 from rag.config import Config
 from rag.seams import Embedder
-from schemas.plugins import load_plugin
+from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin, plugin_names
 from storage.cache import cache_folder
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What a target can be told; each reads what it needs."""
+    """What every target is told; each reads what it needs."""
 
     config: Config = field(default_factory=Config)
     answers: bool = True
@@ -30,10 +51,10 @@ class TargetOptions:
     jobs: int | None = None
     """What runs the built-in pipeline's own work, and with how many workers; None = all processors."""
     timeout: float = 60.0
-    """Seconds for one reply, from the first byte sent to the last received."""
-    retries: int = 3
-    backoff: float = 1.0
-    """How often a server that says it is busy is asked again, and the seconds before the first time."""
+    """Seconds for one question, from connecting to the last byte, repetitions and pauses included."""
+    retries: int = 5
+    backoff: float = 0.5
+    """How often a failing server is asked again, and the seconds before the first time; each pause is twice as long."""
     skip_ingestion: bool = False
     force_ingestion: bool = False
     count_pages: bool = False
@@ -41,16 +62,6 @@ class TargetOptions:
     embedder: Embedder | None = None
     llm: LLM | None = None
     """Parts used instead of those that the config names."""
-    url: str = ""
-    request: Any = None
-    """The body of a request, with `{question}` and `{parameters}` to be filled in; None = a chat message."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    answer_path: str | None = None
-    context_path: str | None = None
-    """JMESPath expressions into the response; None = where chat servers put them."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Header to the name of the environment variable that holds its value."""
-    stream: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,11 +88,18 @@ class Asked(NamedTuple):
 
 
 class Target(Protocol):
-    """A RAG system. A module in `evaluation/targets/` has `open(argument, options) -> Target`."""
+    """A RAG system."""
 
     name: str
     exact: bool
     """Whether its passages have spans of the documents as this project reads them, and so need not be looked for."""
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Return what is worth a note; raise ToolkitError, in one clear line, when no question could be answered.
+
+        It comes before anything is ingested or asked: is there a server, does it take the key, are answer and passages
+        where they are looked for? It may ask one of the questions; their replies are not kept.
+        """
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Make a dataset's documents ready to be asked about."""
@@ -90,10 +108,37 @@ class Target(Protocol):
         """Yield one reply a case as it comes, in any order; a failure is a reply with an error."""
 
 
-def open_target(wanted: str, options: TargetOptions) -> Target:
-    """Return the target that `NAME[:ARGUMENT]` names."""
+def open_target(wanted: str, options: TargetOptions, told: Mapping[str, Any] | None = None) -> Target:
+    """Return the target that `NAME[:ARGUMENT]` names, told its own settings."""
     module, argument = load_plugin(__name__, wanted)
-    return cast(Target, module.open(argument, options))
+    settings = read_target_settings(wanted, told or {})
+    opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)
+    return cast(Target, opened)
+
+
+def read_target_settings(wanted: str, told: Mapping[str, Any]) -> BaseModel | None:
+    """Return a target's own settings, None where it has none; raise one error that names each that is wrong."""
+    module, _ = load_plugin(__name__, wanted)
+    model: type[BaseModel] | None = getattr(module, "SETTINGS", None)
+    name = wanted.partition(":")[0]
+    known = {} if model is None else model.model_fields
+    unknown = [f"--target-{key.replace('_', '-')}" for key in told if key not in known]
+    if unknown:
+        there = ", ".join(f"--target-{key.replace('_', '-')}" for key in known) or "none"
+        raise ToolkitError(f"{', '.join(unknown)}: not for the target {name}; its settings are {there}")
+    if model is None:
+        return None
+    try:
+        return model.model_validate(dict(told))
+    except ValidationError as error:
+        faults = "; ".join(f"target_{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ToolkitError(faults) from error
+
+
+def target_settings() -> dict[str, type[BaseModel]]:
+    """Return the settings that each target says it has, by its name."""
+    modules = {name: import_module(f"{__name__}.{name}") for name in plugin_names(__name__)}
+    return {name: module.SETTINGS for name, module in modules.items() if getattr(module, "SETTINGS", None)}
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:

@@ -82,6 +82,10 @@ class Builtin:
         )
         self._index: Path | None = None
 
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Say nothing: its parts are checked when it is opened."""
+        return []
+
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
@@ -119,7 +123,7 @@ class Builtin:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
         """Yield the replies in order; questions are searched in batches, and answered as they come."""
         self._pipeline.open(self.index_folder(dataset))
-        found = self._search([case.question for case in cases])
+        found = self._search([_asked(case) for case in cases])
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in found)
         elif self._pipeline.llm is None:
@@ -173,6 +177,11 @@ class Builtin:
             (context, answer, answer.usage.get("seconds", each))
             for context, answer in zip(contexts, answers, strict=True)
         ]
+
+
+def _asked(case: Case) -> str:
+    """Return a question with those before it in its conversation: the pipeline remembers nothing."""
+    return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
 
 
 class _Found(NamedTuple):

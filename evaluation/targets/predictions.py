@@ -1,27 +1,38 @@
-"""Replies that a system gave elsewhere: `predictions:FILE`, JSON or JSONL, one object a question.
+"""Replies that a system gave elsewhere: `predictions:FILE`, JSON, JSONL or CSV, one object or row a question.
 
 {"id": 7, "dataset": "cuad", "question": "…", "answer": "…", "passages": ["…", {"filename": "…", "text": "…"}]}
 
-A reply is found by its dataset and id, or by its question. The `eval_results.jsonl` of a run and the predictions of
-`score.py` are read as well.
+A reply is found by its dataset and id, or by its question. The shapes that `_shapes` knows are read as well: results of
+NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of this project. What was recognised is
+said; a field that holds the truth is never taken for a reply.
 """
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
 from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from evaluation.targets._passages import Names, PassagesError, read_number, read_passages
+from evaluation.targets._numbers import read_count, read_number
+from evaluation.targets._passages import Names, PassagesError, read_passages
+from evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
+from evaluation.targets._usage import read_usage
 from schemas.bundle import read_text
 from schemas.errors import ToolkitError
 
-_QUESTION = ("question", "query")
-_PASSAGES = ("passages", "retrieved_passages", "contexts", "context")
+_QUESTION = ("question", "query", "user_input", "input")
+_ID = ("id", "query_id", "question_id")
+_FEW = 3
+"""So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
 
 
 def open(argument: str | None, options: TargetOptions) -> Predictions:
@@ -42,12 +53,30 @@ class Predictions:
         self._options = options
         self._rows: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
         """Replies by dataset, id and question, of which some may not be told."""
-        for row in _rows(path):
-            told = [_plain(row[key]) for key in _QUESTION if isinstance(row.get(key), str)]
-            question, id = next(iter(told), None), str(row["id"]) if "id" in row else None
+        rows = _rows(path)
+        self._shape = _shape(path, rows)
+        for row in rows:
+            question, id = _question(row), _id(row)
             self._rows.setdefault((row.get("dataset"), id, question), row)
             if question is not None:  # ids of another numbering: the question tells
                 self._rows.setdefault((row.get("dataset"), None, question), row)
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        """Say what the rows were recognised as and how many questions they cover; refuse a file of truths."""
+        found = [(case, row) for case in cases if (row := self._find(dataset.name, case)) is not None]
+        where = f"{self._path.name}: "
+        if not found:
+            asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
+            raise ToolkitError(f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}")
+        if len(found) >= _FEW and all(_says_the_truth(case, row) for case, row in found):
+            raise ToolkitError(
+                f"{where}these are the questions of {dataset.name} with their truths, not replies to them"
+            )
+        notes = [f"{where}read as {self._shape.name}{self._fields(found[0][1])}"]
+        if len(found) < len(cases):
+            left = len(cases) - len(found)
+            notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
+        return notes
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Say what the corpus is; nothing is read for the replies."""
@@ -68,41 +97,153 @@ class Predictions:
                     return self._rows[key]
         return None
 
+    def _fields(self, row: Mapping[str, Any]) -> str:
+        """Return which fields are taken for what."""
+        fields = unwrap(row)
+        answer = next((path for path in self._shape.answers if first_words([path], fields)), None)
+        passages = next((path for path in self._shape.passages if first_list([path], fields)), None)
+        truths = [name for name in self._shape.truths if name in fields]
+        told = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
+        return f": {', '.join(told)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
+
     def _reply(self, row: dict[str, Any], names: Names) -> Reply:
-        told = row["reply"] if isinstance(row.get("reply"), dict) else row
+        fields = unwrap(row)
+        told = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
         if told.get("error"):
             return Reply(error=str(told["error"]))
-        answer = told.get("answer")
+        answer = first_words(self._shape.answers, fields)
+        if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
+            return Reply(error=answer or "the row is marked as failed")
+        given = first_list(self._shape.passages, fields)
         try:
-            passages = read_passages(next((told[key] for key in _PASSAGES if key in told), None), names=names)
+            passages = read_passages(given, names=names, pages_from=self._shape.pages_from)
         except PassagesError as error:
             return Reply(error=f"{self._path.name}: {error}")
-        selected, seconds = told.get("selected"), told.get("seconds")
+        if answer is None and not passages:
+            return Reply(error=f"{self._path.name}: the row has neither an answer nor passages")
+        usage = told.get("usage") if self._shape.name == "a run of this project" else read_usage(fields)
         return Reply(
-            answer=answer if isinstance(answer, str) else None,
+            answer=answer,
             passages=passages,
-            selected=selected if isinstance(selected, int) and not isinstance(selected, bool) else None,
-            seconds=read_number(seconds),
+            selected=read_count(told.get("selected")),
+            seconds=_seconds(told),
+            usage={name: value for name, held in (usage or {}).items() if (value := read_number(held)) is not None},
+            first_token=read_number(told.get("first_token")),
         )
+
+
+def _shape(path: Path, rows: Sequence[Mapping[str, Any]]) -> Shape:
+    """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
+    if all(map(is_truth, rows)):
+        raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
+    shapes = [shape for row in rows if (shape := recognise(row)) is not None]
+    if not shapes:
+        raise ToolkitError(
+            f"{path}: not recognised as replies: {describe(rows[0]) if rows else 'no rows'}; "
+            'a row looks like {"id" or "question", "answer", "passages": […]}'
+        )
+    # a row whose answer is missing may look like another: the most telling shape that any row has is the file's
+    names = Counter(shape.name for shape in shapes)
+    return max(shapes, key=lambda shape: names[shape.name])
+
+
+def _question(row: Mapping[str, Any]) -> str | None:
+    return next((_plain(row[key]) for key in _QUESTION if isinstance(row.get(key), str)), None)
+
+
+def _id(row: Mapping[str, Any]) -> str | None:
+    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
+
+
+def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
+    """Return whether a row has the truth for an answer and the gold itself for passages, and nothing else."""
+    contexts = row.get("contexts")
+    if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
+        return False
+    golds = [gold.text or "" for gold in case.gold]
+    told = [one.get("text") or "" if isinstance(one, Mapping) else one for one in contexts]
+    return told == golds and any(isinstance(one, Mapping) for one in contexts)
+
+
+def _seconds(told: Mapping[str, Any]) -> float | None:
+    seconds = read_number(told.get("seconds", told.get("latency")))
+    return None if seconds is None or seconds < 0 else seconds
 
 
 def _plain(question: str) -> str:
     return " ".join(question.split())
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+# ---------------------------------------------------------------- files
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
     text = read_text(path).removeprefix("\ufeff")
-    try:
-        rows = (
-            json.loads(text)
-            if text.lstrip().startswith("[")
-            else [json.loads(n) for n in text.split("\n") if n.strip()]
-        )
-    except ValueError as error:
-        raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+    rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
+    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
+        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, and columns as datasets write them
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
-    bad = [n for n, row in enumerate(rows) if "id" not in row and not any(key in row for key in _QUESTION)]
+    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
     if bad:
         raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question: which question is it for?")
-    yield from rows
+    return [_with_nvidia_passages(row) for row in rows]
+
+
+def _for_no_question(row: Mapping[str, Any]) -> bool:
+    return _id(row) is None and _question(row) is None
+
+
+def _json(path: Path, text: str) -> Any:
+    try:
+        if text.lstrip().startswith("["):
+            return json.loads(text)
+        try:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        except ValueError:
+            return [json.loads(text)]
+    except ValueError as error:
+        raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
+
+
+def _csv(text: str) -> list[dict[str, Any]]:
+    csv.field_size_limit(1 << 24)
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+
+
+def _cell(text: str) -> Any:
+    """Return what a cell means: passages written as JSON or as Python are a list of them, all else is text."""
+    if text.lstrip().startswith(("[", "{")):
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                value = parse(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+            # "[1]" is an answer's citation
+            return value if isinstance(value, dict) or all(isinstance(one, str | dict) for one in value) else text
+    return text
+
+
+def _inside(content: Mapping[str, Any]) -> Any:
+    lists = [value for value in content.values() if isinstance(value, list)]
+    if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
+        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+    objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+    return objects[0] if objects else [content]
+
+
+def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of NVIDIA's results with its passages' words and names (`contract.pdf_3`: page 3) put together."""
+    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
+    if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
+        return row
+    if len(texts) != len(names):  # a passage without a description has a name and no words: which is which is unknown
+        return row
+    passages = []
+    for text, name in zip(texts, names, strict=True):
+        match = re.fullmatch(r"(.+)_(\d+)", str(name))
+        found = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
+        passages.append({**found, "text": text})
+    return {**row, "nvidia_passages": passages}

@@ -24,7 +24,7 @@ class RagServer:
 
     url: str = ""
     reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
-    """From a question to JSON, bytes sent as they are, a status, `hang` or `drip`."""
+    """From a question to JSON, bytes sent as they are, a status, a status and its body, `hang`, `drip` or `cut`."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     content_type: str = "application/json"
@@ -43,6 +43,9 @@ def serving() -> Iterator[RagServer]:
     state = RagServer()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # a reply in one packet: the client's acknowledgement of a first one would cost 40 ms
+
         def log_message(self, format: str, *args: object) -> None:
             """Keep the test's output clean."""
 
@@ -60,23 +63,38 @@ def serving() -> Iterator[RagServer]:
                 state.closing.wait(30)
                 return
             if reply == "cut":
-                self.send_response(200)
-                self.send_header("Content-Length", "1000")
-                self.end_headers()
+                self._head(200, 1000)
                 self.wfile.write(b'{"message"')
+                self.close_connection = True
                 return
-            status = reply if isinstance(reply, int) else 200
+            if reply == "drip headers":
+                self._drip(b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n")
+                return
+            if reply == "drip":
+                self._head(200, 1 << 20)
+                self._drip(b"", b" ")
+                return
+            status, body = (
+                reply if isinstance(reply, tuple) else (reply, b"") if isinstance(reply, int) else (200, reply)
+            )
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self._head(status, len(data))
+            self.wfile.write(data)
+
+        def _head(self, status: int, length: int) -> None:
             self.send_response(status)
             self.send_header("Content-Type", state.content_type)
+            self.send_header("Content-Length", str(length))
             if state.retry_after:
                 self.send_header("Retry-After", state.retry_after)
             self.end_headers()
-            if reply == "drip":
-                while not state.closing.wait(0.05):
-                    self.wfile.write(b" ")
-                    self.wfile.flush()
-            elif not isinstance(reply, int):
-                self.wfile.write(reply if isinstance(reply, bytes) else json.dumps(reply).encode())
+
+        def _drip(self, first: bytes, drop: bytes) -> None:
+            self.wfile.write(first)
+            self.close_connection = True
+            while not state.closing.wait(0.05):
+                self.wfile.write(drop)
+                self.wfile.flush()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

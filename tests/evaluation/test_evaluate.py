@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,8 @@ from evaluation.journal import Journal
 from evaluation.records import read_run
 from evaluation.settings import parse_settings, read_config_file
 from evaluation.statistics import summarise_run
-from evaluation.verdicts import VERDICTS, judge
+from evaluation.terminal import cell
+from evaluation.verdicts import VERDICTS, examine, judge
 from rag.embedders.hashing import Hashing
 from schemas.errors import BundleError, ToolkitError
 from tests.evaluation.metrics.build import at, case, gold
@@ -87,10 +90,10 @@ def test_one_object_a_question(run):
     assert [row["id"] for row in rows] == list(range(9))
     first = rows[0]
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
-                           "verdict"]  # fmt: skip
+                           "verdict", "stage", "evidence"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
     assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
-                                    "usage"]  # fmt: skip
+                                    "usage", "first_token"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
     assert all(row["verdict"] in VERDICTS for row in rows)
@@ -168,7 +171,7 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
     server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
     told = {"target_url": server.url, "metrics": "answer_f1,char_recall@8,citations_matched"}
     whole = run("whole", **told)
-    asked = list(server.questions)
+    asked = server.questions[1:]  # the first is the probe
     journal = (whole.folder / "leases" / "journal.jsonl").read_bytes()
     ends = [at for at, byte in enumerate(journal) if byte == 10]
     # after each question, and in the middle of writing its line
@@ -181,7 +184,8 @@ def test_killed_after_any_question_it_goes_on_where_it_was(run, server, tmp_path
         server.bodies.clear()
         run("cut", **told, resume=True)
         kept = journal[:cut].count(b"\n")
-        assert sorted(server.questions) == sorted(asked[kept:])
+        assert sorted(server.questions[1:]) == sorted(asked[kept:])
+        assert bool(server.questions) == (kept < len(asked)), "nothing is tried where nothing is left to ask"
         assert contents(folder) == contents(whole.folder)
 
 
@@ -232,12 +236,12 @@ def test_a_damaged_journal_is_refused(tmp_path):
 
 
 def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
-    server.reply = lambda question: time.sleep(0.05) or chat("fine", [])
+    server.reply = lambda question: time.sleep(0.05) or chat("fine", ["words"])
     command = [sys.executable, "evaluate_rag.py", "--dataset-paths", str(bundle), "--target-url", server.url,
                "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
                "0", "--metrics", "answer_length"]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(server.bodies) < 4 and process.poll() is None:
+    while len(server.bodies) < 5 and process.poll() is None:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -246,7 +250,7 @@ def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
     server.bodies.clear()
     again = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert again.returncode == 0, again.stderr
-    assert len(server.bodies) == 9 - len(done)
+    assert len(server.bodies) == 1 + 9 - len(done)
     assert len(rows_of(tmp_path / "results" / "r" / "leases" / "eval_results.jsonl")) == 9
 
 
@@ -258,20 +262,20 @@ def test_failures_are_counted_and_in_no_mean(run, server):
         "Which law governs the agreement of Alder Ltd?": 500,
         "What is the term of the agreement of Birch Inc.?": b"<",
     }
-    hangs = "Consider Cedar SA; who won the cup final of 1998?"
+    faults["Consider Cedar SA; who won the cup final of 1998?"] = "cut"
 
     def reply(question):
         right = next(law for party, law in PARTIES.values() if party in question)
-        return "hang" if question == hangs else faults.get(question) or chat(f"The law of {right}.", [])
+        return faults.get(question) or chat(f"The law of {right}.", [])
 
     server.reply = reply
-    done = run(target_url=server.url, timeout=0.5, threads=3)
+    done = run(target_url=server.url, timeout=5, threads=3, retries=0)
     assert done.summary["answer_length"].n == 6 and done.summary["answer_length"].errors == 3
     rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
     failed = [row for row in rows if row["verdict"] == "failed"]
     assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
     assert all(value is None for row in failed for value in row["scores"].values())
-    legacy = run("legacy", target_url=server.url, timeout=0.5, threads=3, legacy_minus_one=True)
+    legacy = run("legacy", target_url=server.url, timeout=5, threads=3, retries=0, legacy_minus_one=True)
     rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
     assert (
         set(rows[0]["scores"].values()) == {-1.0} and legacy.summary["answer_length"] == done.summary["answer_length"]
@@ -279,11 +283,25 @@ def test_failures_are_counted_and_in_no_mean(run, server):
     assert summarise_run(read_run(legacy.folder))["answer_length"] == done.summary["answer_length"]
 
 
-def test_a_server_that_only_fails(run, server):
-    server.reply = lambda question: 503
+def test_a_server_that_only_fails_once_it_is_tried(run, server):
+    server.reply = lambda question: 503 if len(server.bodies) > 1 else chat("fine", ["x"])
     done = run(target_url=server.url, metrics="answer_f1,latency", retries=0)
-    assert len(server.questions) == 9
+    assert len(server.questions) == 10
     assert done.summary["answer_f1"].mean is None and done.summary["answer_f1"].errors == 9
+    assert (done.failures.asked, done.failures.failed, done.failures.share) == (9, 9, 1.0)
+    assert done.failures.first == "HTTP 503 Service Unavailable"
+
+
+def test_failed_questions_are_asked_again_when_a_run_is_resumed(run, server):
+    bad = "Which law governs the agreement of Alder Ltd?"
+    server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
+    first = run("again", target_url=server.url, metrics="answer_length", retries=0)
+    assert first.failures.failed == 1 and first.failures.first == "HTTP 500 Internal Server Error: out of memory"
+    server.bodies.clear()
+    server.reply = lambda question: chat("mended", [])
+    second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
+    assert server.questions == [bad, bad], "the probe, and the one that had failed"
+    assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
 
 
 def test_a_servers_passages_are_placed_and_scored(run, server):
@@ -299,7 +317,7 @@ def test_a_servers_passages_are_placed_and_scored(run, server):
 def test_no_secret_is_written(run, server, monkeypatch, tmp_path):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     url = server.url.replace("//", "//user:planted-4f9a1c77b2e64d50@") + "?code=planted-4f9a1c77b2e64d50"
-    server.reply = lambda question: {"error": SECRET}
+    server.reply = lambda question: {"error": SECRET} if len(server.bodies) > 1 else chat("fine", ["x"])
     parameters = {"api_key": SECRET, "top": 3}
     done = run(target_url=url, target_header=["Authorization=THEIR_TOKEN"], target_parameters=parameters)
     assert server.headers[0]["Authorization"]
@@ -352,8 +370,11 @@ def test_the_ready_configs_are_sound(name):
         ({"colour": 1, "limit": 0}, "limit: .*colour: Extra|colour: Extra.*limit"),
         ({"where": ["clause"]}, "not NAME=VALUE"),
         ({"run_name": "../x"}, "run_name"),
-        ({"target_request": "{"}, "not JSON"),
-        ({"target_request": "/no/such/file"}, "cannot be read"),
+        ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
+        ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
+        ({"target_url": "http://x", "target_colour": "red"}, "--target-colour: not for the target http; its settings"),
+        ({"target": "predictions:x.json", "target_url": "http://x"}, "--target-url: not for the target predictions"),
+        ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],
 )
@@ -402,10 +423,16 @@ REFUSED = "Not found in provided documents."
         ("answered though impossible", {"passages": [HIT], "is_impossible": True}),
         ("answered", {"passages": [HIT], "is_impossible": True, "answer": REFUSED}),
         ("gold not located", {"passages": [HIT], "golds": [gold(text="words that are nowhere")]}),
-        ("answered", {"passages": [NEAR], "golds": [gold()]}),
+        ("right document, passage unknown", {"passages": [NEAR], "golds": [gold()]}),
+        ("refused though answerable", {"passages": [NEAR], "golds": [gold()], "answer": REFUSED}),
         ("wrong document", {"passages": [OFF], "golds": [gold()]}),
         ("answered", {"passages": [Passage("so the rent is due on Monday")]}),
-        ("answered", {"passages": [], "golds": []}),
+        ("cannot be judged", {"passages": [HIT], "golds": []}),
+        ("cannot be judged", {"passages": []}),
+        ("cannot be judged", {"passages": [HIT], "is_impossible": True, "answer": None}),
+        ("figures that no passage has", {"passages": [HIT], "answer": "The rent is £900 [1]."}),
+        ("figures that no passage has", {"passages": [OFF], "answer": "It ends on 3 May 2031."}),
+        ("answered", {"passages": [Passage("so the rent is due, £900, on Monday")], "answer": "£900 is due [1]."}),
         ("refused though answerable", {"passages": [], "answer": REFUSED}),
     ],
 )
@@ -413,7 +440,78 @@ def test_verdicts(expected, told):
     assert verdict(**told) == expected
 
 
+@pytest.mark.parametrize(
+    ("stage", "evidence", "told"),
+    [
+        (None, "Passage 2 is the first to touch the gold.", {"passages": [OFF, HIT], "answer": "Yes."}),
+        ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
+        ("retrieval", "Passage 2 is the first from the right document; none of 2 touches the gold.",
+         {"passages": [OFF, NEAR]}),
+        ("reading", "Passage 2 is the first to touch the gold. The answer cites 1.", {"passages": [NEAR, HIT]}),
+        ("reading", "Passage 2 is the first to touch the gold, but only 1 were read.",
+         {"passages": [NEAR, HIT], "selected": 1}),
+        ("invented", "900: in none of the passages. Passage 1 is the first to touch the gold.",
+         {"passages": [HIT], "answer": "It is 900 [1]."}),
+        ("invented", "The documents do not answer it.", {"passages": [HIT], "is_impossible": True}),
+        (None, "Passage 1 is the first from the right document; the benchmark quotes no words of it.",
+         {"passages": [NEAR], "golds": [gold()]}),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_where_the_failure_lies_and_why(stage, evidence, told):
+    fields = {"answer": "Yes [1].", "selected": None, "golds": RENT, **told}
+    reply = Reply(fields["answer"], tuple(fields["passages"]), fields["selected"])
+    case = Case(0, "?", "", tuple(fields["golds"]), fields.get("is_impossible", False), reply=reply)
+    found = examine(case)
+    assert (found.stage, found.evidence) == (stage, evidence)
+
+
 def test_a_case_of_the_metrics_tests_is_judged_alike():
     assert (
         judge(case([GoldPassage("lease.pdf", "rent")], ["the rent is due"], answer="Rent [1].")) == "gold not located"
     )
+
+
+# ---------------------------------------------------------------- asked several times
+
+
+def test_questions_asked_several_times_have_a_spread(run, server):
+    asked: Counter[str] = Counter()
+    lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first is the probe's
+
+    def reply(question):
+        asked[question] += 1
+        turn = asked[question] + (question != "Which law governs the agreement of Alder Ltd?")
+        return chat("x" * lengths[turn], ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3)
+    found = done.summary["answer_length"]
+    # 20, 30 and 60 characters: their mean, and the standard deviation of the three runs' means
+    assert (found.mean, found.n, found.repeats) == (pytest.approx(110 / 3), 9, 3)
+    assert found.spread == pytest.approx(statistics.stdev([20, 30, 60]))
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert [one["scores"]["answer_length"] for one in rows[0]["repeats"]] == [20, 30, 60]
+    assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
+    written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
+    assert written["repeats"] == 3 and written["spread"] == found.spread
+    assert summarise_run(read_run(done.folder)) == done.summary
+    assert "±21 over 3 runs (n 9)" in cell("answer_length", found)
+    assert "±21 over 3 runs" in done.report.read_text(encoding="utf-8")
+    again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
+    assert again.summary == done.summary and sum(asked.values()) == 1 + 27
+
+
+def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_mean(run, server):
+    bad = "Which law governs the agreement of Birch Inc.?"
+    seen: list[str] = []
+
+    def reply(question):
+        seen.append(question)
+        return 500 if question == bad and seen.count(bad) == 2 else chat("four", ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3, retries=0)
+    found = done.summary["answer_length"]
+    assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
+    assert (done.failures.asked, done.failures.failed) == (27, 1)
+    assert summarise_run(read_run(done.folder)) == done.summary

@@ -6,15 +6,18 @@ import json
 
 import pytest
 
-from evaluation.results import better, main
+from evaluation.metrics import about
+from evaluation.results import main
 from evaluation.statistics import Difference
 from tests.rag.bundles import row, write_bundle
 
 
-def write_run(folder, scores, *, dataset="leases", failed=()):
+def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
     """A run of questions with these scores, two to a document."""
     (folder / dataset).mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"datasets": {dataset: {"groups": None}}}))
+    (folder / "config.json").write_text(
+        json.dumps({"datasets": {name: {"groups": None} for name in config or [dataset]}})
+    )
     lines = []
     for id in range(len(next(iter(scores.values())))):
         reply = {"error": "HTTP 500" if id in failed else ""}
@@ -39,8 +42,8 @@ def runs(tmp_path):
 def test_summary_shows_datasets_or_runs(runs, capsys):
     assert main(["summary", str(runs[0])]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == ["leases", "ALL"]
-    assert any(line.startswith("recall@10  0.450 [0.450, 0.450]") for line in rows)
+    assert head.split() == ["leases"]
+    assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] (n 40)"] for line in rows)
     assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
     head, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["one", "two"] and line.split()[0] == "drm@1" and "0.750" in line
@@ -48,7 +51,19 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
 
 def test_failures_are_said_under_the_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
-    assert "failed questions, which are in no mean: leases: 2, ALL: 2" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "failed questions, which are in no mean: leases: 2" in told
+    assert "answer_f1  1.000 [1.000, 1.000] (n 6, 2 failed)" in told
+
+
+def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
+    run = write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(7,))
+    write_run(run, {"answer_f1": [0.0] * 2}, dataset="maud", config=("leases", "maud"))
+    assert main(["summary", str(run)]) == 0
+    head, row, *rest = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[-1].strip() == "ALL (mean of 2 datasets)"
+    assert row.split("  ")[-1].strip() == "0.500 (2 datasets, 1 failed)", "7 ones and 2 zeros would pool to 0.778"
+    assert rest[0].startswith("A mean over several datasets is the mean of their means")
 
 
 def test_diff_has_arrows_and_says_what_is_beyond_chance(runs, capsys):
@@ -70,9 +85,29 @@ def test_a_regression_fails_where_that_is_asked(runs, capsys):
     assert main(["diff", two, one, "--fail-on-regression"]) == 1  # recall is worse that way
 
 
+def test_a_run_half_of_which_failed_is_a_regression_though_its_means_are_perfect(tmp_path, capsys):
+    good = write_run(tmp_path / "good", {"answer_f1": [1.0] * 40})
+    flaky = write_run(tmp_path / "flaky", {"answer_f1": [1.0] * 40}, failed=range(0, 38, 2))
+    assert main(["diff", str(good), str(flaky), "--fail-on-regression"]) == 1
+    told = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in told.splitlines() if line.strip()}
+    assert lines["failed"].split()[3:] == ["0", "19", "+19", "40", "▲", "worse"]
+    assert lines["answer_f1"].split()[1:3] == ["1.000", "1.000"] and lines["answer_f1"].split()[-2:] == ["21", "="]
+    assert "compared over the 21 of 40 questions that both runs answered" in told
+    assert "worse: 19 of 40 questions failed, 19 more than before" in told
+    assert main(["diff", str(flaky), str(good), "--fail-on-regression"]) == 0
+    assert main(["diff", str(good), str(flaky), "--fail-on-regression", "--metrics", "answer_f1"]) == 1
+
+
+def test_questions_that_one_run_did_not_ask_are_said(tmp_path, capsys):
+    long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
+    assert main(["diff", str(long), str(short)]) == 0
+    assert "2 questions are in the first run alone and are left out" in capsys.readouterr().out
+
+
 def test_which_way_is_better():
-    assert better("recall@10", 0.1) and better("drm@4", -0.1) and not better("false_refusal_rate", 0.1)
-    assert better("answer_length", 5) is None
+    assert about("recall@10").improves(0.1) and about("drm@4").improves(-0.1)
+    assert about("false_refusal_rate").improves(0.1) is False and about("answer_length").improves(5) is None
     assert not Difference(None, None, 0).beyond_chance
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.llms import Completion, Prompt
 from evaluation.cases import Case, Passage, Reply
-from evaluation.metrics import Options, groundedness, relevance
+from evaluation.metrics import Options, answer_correctness, groundedness, relevance
 from evaluation.metrics._judge import read_mark
 
 JUDGED = pytest.mark.parametrize("metric", [groundedness, relevance])
@@ -130,3 +130,67 @@ def test_an_answer_cannot_leave_its_fence(metric: Any) -> None:
     metric.measure([row(answer)], Options(judge=judge))
     assert f"ANSWER\n~~~~~\n{answer}\n~~~~~" in judge.asked[0].user
     assert "do not bind you" in judge.asked[0].system
+
+
+# ---------------------------------------------------------------- correctness by several votes
+
+
+class Panel:
+    """A judge whose votes are prepared, asked about all answers at once."""
+
+    name = "panel"
+
+    def __init__(self, *marks: int | None) -> None:
+        self.marks = marks
+        self.asked: list[Prompt] = []
+        self.temperature = -1.0
+
+    def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
+        """Return the marks in order; None is a reply that cannot be read."""
+        self.asked, self.temperature = list(prompts), temperature
+        assert len(prompts) == len(self.marks)
+        return [Completion(text="no idea" if mark is None else f'{{"score": {mark}}}') for mark in self.marks]
+
+
+@pytest.mark.parametrize(
+    ("marks", "mean", "agreement", "variance", "unjudged"),
+    [
+        ((4, 4, 4), 4.0, 1.0, 0.0, 0.0),
+        ((5, 4, 3), 4.0, 0.0, 2 / 3, 0.0),  # (1 + 0 + 1) / 3
+        ((5, 5, 2), 4.0, 1 / 3, 2.0, 0.0),  # one pair of three; (1 + 1 + 4) / 3
+        ((5, None, 3), 4.0, 0.0, 1.0, 1 / 3),
+        ((5, None, None), 5.0, None, None, 2 / 3),
+        ((None, None, None), None, None, None, 1.0),
+    ],
+)
+def test_votes_have_a_mean_an_agreement_and_a_variance(marks, mean, agreement, variance, unjudged) -> None:
+    panel = Panel(*marks)
+    found = answer_correctness.measure([row(), row(None), row(is_impossible=True)], Options(judge=panel, votes=3))
+    assert {name: column[0] for name, column in found.items()} == {
+        "answer_correctness": mean,
+        "answer_correctness_agreement": pytest.approx(agreement),
+        "answer_correctness_variance": pytest.approx(variance),
+        "answer_correctness_unjudged": pytest.approx(unjudged),
+    }
+    assert all(column[1:] == [None, None] for column in found.values()), "no answer, and nothing to answer"
+    assert panel.temperature > 0 and len({prompt.user for prompt in panel.asked}) == 3, (
+        "three votes, not one three times"
+    )
+
+
+def test_every_second_vote_reads_the_answers_the_other_way_round() -> None:
+    panel = Panel(4, 4)
+    answer_correctness.measure([row()], Options(judge=panel, votes=2))
+    first, second = (prompt.user for prompt in panel.asked)
+    assert first.index("EXPERT'S ANSWER") < first.index("ANSWER TO JUDGE")
+    assert second.index("EXPERT'S ANSWER") > second.index("ANSWER TO JUDGE")
+
+
+def test_one_vote_is_asked_without_chance() -> None:
+    panel = Panel(3)
+    found = answer_correctness.measure([row()], Options(judge=panel))
+    assert found["answer_correctness"] == [3.0] and found["answer_correctness_agreement"] == [None]
+    assert panel.temperature == 0.0
+    assert (
+        answer_correctness.missing(Options()) and answer_correctness.describe(Options(judge=panel))["judge"] == "panel"
+    )

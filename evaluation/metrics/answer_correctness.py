@@ -1,0 +1,124 @@
+"""Answer correctness: how far an answer says what the expected one says, from 1 to 5, judged by a language model.
+
+With several votes (`--judge-votes`) the mark is their mean. Beside it stand how often two votes agree, and their
+variance: a judge that contradicts itself says little. Every second vote is shown the two answers in the other order,
+as judges favour what they read first. Impossible rows are None: `abstention_accuracy` is about those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from statistics import fmean, pvariance
+
+from engine.llms import Prompt
+from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._judge import REPLY, describe_judge, fenced, missing_judge, read_mark
+from evaluation.metrics._options import Options
+
+_MAX_TOKENS = 300
+_TEMPERATURE = 0.7
+"""Of several votes: at 0 they would be one vote counted several times."""
+PROMPT_VERSION = "answer_correctness-1"
+_NAME = "answer_correctness"
+NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
+ABOUT = {
+    NAMES[0]: About(
+        "Correctness",
+        "how far the answer says what the expected one says: a judge's mark from 1 to 5",
+        "Answers",
+        unit="mark",
+        needs=("answer", "truth", "judge"),
+    ),
+    NAMES[1]: About(
+        "Correctness: votes that agree",
+        "share of the pairs of a question's votes that give the same mark",
+        "Answers",
+        needs=("answer", "truth", "judge"),
+        short=False,
+        gate=False,  # of the judge, not of the system
+    ),
+    NAMES[2]: About(
+        "Correctness: variance of the votes",
+        "mean squared distance of a question's votes from their mean",
+        "Answers",
+        unit="number",
+        better="less",
+        needs=("answer", "truth", "judge"),
+        short=False,
+        gate=False,
+    ),
+    NAMES[3]: About(
+        "Correctness not judged",
+        "share of a question's votes that could not be read",
+        "Answers",
+        better="less",
+        needs=("answer", "truth", "judge"),
+        short=False,
+    ),
+}
+
+_SYSTEM = f"""You compare an answer to a legal question with the answer that an expert gave. Judge only whether the \
+answer says the same in substance; its wording, length and citations are not your concern.
+5: it says everything of substance that the expert says, and nothing that contradicts it.
+4: it says what matters; a minor point is missing or imprecise.
+3: it says part of what matters; something of substance is missing or wrong.
+2: little of it agrees with the expert.
+1: it says something else, contradicts the expert, or does not answer.
+{REPLY}"""
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the mean mark, the agreement and the variance of the votes, None where there is nothing to judge."""
+    prompts = [_prompts(case, options) for case in cases]
+    votes = _votes([prompt for asked in prompts for prompt in asked], options)
+    columns: dict[str, Values] = {name: [] for name in NAMES}
+    start = 0
+    for asked in prompts:
+        marks = [mark for mark in votes[start : start + len(asked)] if mark is not None]
+        start += len(asked)
+        pairs = list(combinations(marks, 2))
+        columns[NAMES[0]].append(fmean(marks) if marks else None)
+        columns[NAMES[1]].append(sum(a == b for a, b in pairs) / len(pairs) if pairs else None)
+        columns[NAMES[2]].append(pvariance(marks) if len(marks) > 1 else None)
+        columns[NAMES[3]].append(1 - len(marks) / len(asked) if asked else None)
+    return columns
+
+
+def describe(options: Options) -> dict[str, str]:
+    """Return the judge's name and the prompt's version."""
+    return describe_judge(options, PROMPT_VERSION)
+
+
+def missing(options: Options) -> str:
+    """Return what the metric lacks, nothing when it can be measured."""
+    return missing_judge(_NAME, options)
+
+
+def _votes(prompts: Sequence[Prompt], options: Options) -> list[float | None]:
+    if options.judge is None or not prompts:
+        return []
+    temperature = _TEMPERATURE if options.votes > 1 else 0.0
+    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=temperature)
+    return [None if reply.error else read_mark(reply.text) for reply in replies]
+
+
+def _prompts(case: Case, options: Options) -> list[Prompt]:
+    if (
+        options.judge is None
+        or case.reply.error
+        or case.is_impossible
+        or not case.reply.answer
+        or not case.truth.strip()
+    ):
+        return []
+    question = fenced("QUESTION", case.question)
+    both = [fenced("EXPERT'S ANSWER", case.truth), fenced("ANSWER TO JUDGE", case.reply.answer)]
+    prompts = []
+    for vote in range(options.votes):
+        shown = both if vote % 2 == 0 else both[::-1]
+        # numbered, so that a cache of replies does not give the first vote again
+        seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
+        prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=_SYSTEM))
+    return prompts

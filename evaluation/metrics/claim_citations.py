@@ -1,0 +1,66 @@
+"""Citations claim by claim: is each passage that a sentence cites the one that bears it out?
+
+A claim is a sentence of the answer; it is borne out when what it cites has enough of its words and all its numbers and
+dates (`law.citations.verify`: a net for citations that are plainly wrong, not a proof).
+
+    claim_citation_precision = citations whose passage bears out their claim / all citations
+    claim_citation_recall    = claims that something they cite bears out / all claims
+
+A citation of a passage that there is not bears out nothing. A refusal claims nothing, so neither applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._options import Options
+from law.citations import claims_of, verify
+from law.refusal import is_refusal
+
+NAMES = ("claim_citation_precision", "claim_citation_recall")
+ABOUT = {
+    "claim_citation_precision": About(
+        "Citations that bear out their sentence",
+        "share of an answer's citations whose passage has the words and numbers of the sentence that cites it",
+        "Citations",
+        needs=("answer", "passages"),
+    ),
+    "claim_citation_recall": About(
+        "Sentences borne out by what they cite",
+        "share of an answer's sentences that a passage they cite bears out",
+        "Citations",
+        needs=("answer", "passages"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A retrieved passage as citations are checked against it."""
+
+    number: int
+    text: str
+    document: str
+    section: str = ""
+    page: int | None = None
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return both shares; no precision where nothing is cited, no recall where nothing is claimed."""
+    scores = [(None, None) if case.reply.error else _scores(case) for case in cases]
+    return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
+
+
+def _scores(case: Case) -> tuple[float | None, float | None]:
+    answer = case.reply.answer
+    if not answer or not case.reply.passages or is_refusal(answer):
+        return None, None
+    sources = [_Source(n, p.text, p.filename or "") for n, p in enumerate(case.reply.passages, 1)]
+    claims = claims_of(answer)
+    holding = [len(verify([claim], sources, given=case.question).citations) for claim in claims]
+    cited = sum(len(claim.citations) for claim in claims)
+    precision = sum(holding) / cited if cited else None
+    return precision, sum(map(bool, holding)) / len(claims) if claims else None

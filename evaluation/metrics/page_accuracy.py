@@ -1,0 +1,79 @@
+"""Pages and boxes: whether a reader who follows a citation to the page it gives finds there what is cited.
+
+    page_accuracy     = passages whose words stand on the page that the system gives / passages with a page and a place
+    gold_page_accuracy = those from a document with gold whose page is one of the gold's / those with a page
+    box_accuracy      = overlap of the box that the system gives with that of the words, over both together; the mean
+
+Counted are the passages that the answer cites, or all where it cites none by number. A system that gives no pages, or
+no boxes, has no such score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Passage, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._each import each, gold_files
+from evaluation.metrics._options import Options
+from law.citations import find_citations
+
+NAMES = ("page_accuracy", "gold_page_accuracy", "box_accuracy")
+ABOUT = {
+    "page_accuracy": About(
+        "Pages given that are right",
+        "share of the cited passages whose words stand on the page that the system gives",
+        "Citations",
+        needs=("passages", "pages"),
+    ),
+    "gold_page_accuracy": About(
+        "Pages given that hold the gold",
+        "share of the pages given in the right document that the gold stands on",
+        "Citations",
+        needs=("passages", "pages", "gold spans"),
+        short=False,
+    ),
+    "box_accuracy": About(
+        "Boxes given that are right",
+        "overlap of the boxes that the system gives with those of the words, over both together",
+        "Citations",
+        needs=("passages", "pages"),
+        short=False,
+    ),
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the three shares, None where no passage has what they need."""
+    return {
+        "page_accuracy": each(cases, _page),
+        "gold_page_accuracy": each(cases, _gold),
+        "box_accuracy": each(cases, _box),
+    }
+
+
+def cited_passages(case: Case) -> list[Passage]:
+    """Return the passages that an answer cites by number, all of them where it cites none."""
+    passages = case.reply.passages
+    numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
+    cited = [passages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(passages)]
+    return cited or list(passages)
+
+
+def _page(case: Case) -> float | None:
+    told = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
+    return sum(passage.told_page in passage.pages for passage in told) / len(told) if told else None
+
+
+def _gold(case: Case) -> float | None:
+    files = gold_files(case)
+    pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
+    if not pages:
+        return None
+    told = [one for one in cited_passages(case) if one.told_page is not None and one.filename in files]
+    return sum((one.filename, one.told_page) in pages for one in told) / len(told) if told else None
+
+
+def _box(case: Case) -> float | None:
+    overlaps = [passage.box_overlap for passage in cited_passages(case) if passage.box_overlap is not None]
+    return sum(overlaps) / len(overlaps) if overlaps else None

@@ -1,0 +1,40 @@
+"""What a reply cost, as servers tell it: tokens in, tokens out, money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evaluation.targets._numbers import read_number
+
+_WHERE = ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata")
+_NAMES = {
+    "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
+    "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
+    "cost": ("cost", "total_cost", "cost_usd"),
+}
+
+
+def read_usage(reply: Any) -> dict[str, float]:
+    """Return the tokens and the cost of a reply under our names; what is not told, or is 0 by default, is left out."""
+    return _read(_places(reply))
+
+
+def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
+    """Return the objects that may tell it, the outermost first."""
+    if not isinstance(reply, Mapping) or not depth:
+        return []
+    inside = [reply[key] for key in _WHERE if isinstance(reply.get(key), Mapping)]
+    replies = [one for one in reply.get("replies") or reply.get("choices") or () if isinstance(one, Mapping)]
+    deeper = [place for one in [*inside, *replies[:1]] for place in _places(one, depth - 1)]
+    return [*inside, *deeper]
+
+
+def _read(places: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for place in places:
+        for name, keys in _NAMES.items():
+            number = next((read_number(place[key]) for key in keys if place.get(key)), None)
+            if number is not None and number > 0:
+                found.setdefault(name, number)
+    return found

@@ -1,0 +1,124 @@
+"""Means and differences as a terminal shows them: every mean with its interval, its n and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evaluation.metrics import about, shortened
+from evaluation.statistics import Difference, Estimate, Overlap
+
+ALL = "ALL"
+
+
+def shown_metrics(summary: Mapping[str, Estimate | Difference], asked: Sequence[str] = ()) -> list[str]:
+    """Return the metrics that a table shows: those asked for, or those that tell most."""
+    if asked:
+        return [name for name in summary if {name, name.partition("@")[0]} & set(asked)] or list(summary)
+    return shortened(summary) or list(summary)
+
+
+def table_of(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> str:
+    """Return means with their intervals, a row a metric and a column a dataset or run."""
+    head = ["", *(_head(name, means) for name, means in columns.items())]
+    rows = [[_title(name), *(cell(name, means.get(name)) for means in columns.values())] for name in metrics]
+    lines = _aligned([head, *rows])
+    if any(_datasets(means) > 1 for means in columns.values()):
+        lines.append("A mean over several datasets is the mean of their means: each dataset counts alike.")
+    failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
+    if any(failed.values()):
+        told = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
+        lines.append(f"failed questions, which are in no mean: {told}")
+    return "\n".join(lines)
+
+
+def cell(name: str, estimate: Estimate | None) -> str:
+    """Return a mean, its interval in brackets, what it is taken over and what failed; a dash where there is none."""
+    failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
+    if estimate is None or estimate.mean is None:
+        return f"–{failed}"
+    told = about(name)
+    mean = told.figure(estimate.mean)
+    ends = f" [{', '.join(map(told.figure, estimate.ci95))}]" if estimate.ci95 else ""
+    over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
+    spread = f" ±{told.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
+    return f"{mean}{ends}{spread} ({over}{failed})"
+
+
+def _head(name: str, means: Mapping[str, Estimate]) -> str:
+    datasets = _datasets(means)
+    return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
+
+
+def _datasets(means: Mapping[str, Estimate]) -> int:
+    return max((estimate.datasets for estimate in means.values()), default=1)
+
+
+def _title(name: str) -> str:
+    """Return a metric's name with its unit and, where less is better, an arrow that says so."""
+    told = about(name)
+    sign = f" {told.sign}" if told.sign else ""
+    return f"{name}{sign}{' ↓' if told.better == 'less' else ''}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+# ---------------------------------------------------------------- two runs
+
+
+def is_regression(name: str, difference: Difference, asked: Sequence[str] = ()) -> bool:
+    """Return whether a metric is worse by more than chance; one that depends on the machine only where it is asked."""
+    if not about(name).gate and name not in asked:
+        return False
+    change = difference.mean
+    return change is not None and difference.beyond_chance and about(name).improves(change) is False
+
+
+def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
+    """Return a row a metric: before, after, the change with its interval, n, and an arrow where it is beyond chance.
+
+    The first row is how many questions failed: more than before is worse, whatever the means of the others are.
+    """
+    rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
+    for name in metrics:
+        found = differences[name]
+        told = about(name)
+        if found.first is None or found.second is None or found.mean is None:
+            rows.append([_title(name), "–", "–", "–", "0", ""])
+            continue
+        ends = f" [{', '.join(told.figure(end, signed=True) for end in found.ci95)}]" if found.ci95 else ""
+        change = f"{told.figure(found.mean, signed=True)}{ends}"
+        before, after = told.figure(found.first), told.figure(found.second)
+        rows.append([_title(name), before, after, change, str(found.n), _told(name, found)])
+    return [*_aligned(rows), *_left_out(overlap)]
+
+
+def _failures(overlap: Overlap) -> list[str]:
+    change = overlap.failed_after - overlap.failed_before
+    told = "=" if not change else "▲ worse" if change > 0 else "▼ better"
+    row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
+    return [*row, str(overlap.asked), told]
+
+
+def _left_out(overlap: Overlap) -> list[str]:
+    """Return what is not compared: questions that one run did not ask, or did not get an answer to."""
+    lines = []
+    if overlap.answered < overlap.asked:
+        lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
+    for count, which in ((overlap.only_before, "first"), (overlap.only_after, "second")):
+        if count:
+            lines.append(f"{count} questions are in the {which} run alone and are left out")
+    return lines
+
+
+def _told(name: str, found: Difference) -> str:
+    change = found.mean or 0.0
+    if not change:
+        return "="
+    arrow = "▲" if change > 0 else "▼"
+    if not found.beyond_chance:
+        return f"{arrow} within chance"
+    good = about(name).improves(change)
+    return arrow if good is None else f"{arrow} {'better' if good else 'worse'}"

@@ -1,0 +1,112 @@
+"""A metric says everything about itself: one more file, and tables, report and diff know it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from evaluation import metrics
+from evaluation.evaluate import evaluate
+from evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
+from evaluation.results import main
+from evaluation.settings import parse_settings
+from rag.embedders.hashing import Hashing
+from tests.rag.bundles import rows_of, write_bundle
+
+WASTE = '''
+"""Wasted tokens: how many tokens of a reply nobody needed."""
+
+from evaluation.metrics._about import About
+from evaluation.metrics._each import each
+
+NAMES = ("wasted",)
+ABOUT = {"wasted": About("Wasted tokens", "tokens nobody needed", "Cost", unit="tokens", better="less")}
+
+
+def measure(cases, options):
+    return {"wasted": each(cases, lambda case: 200.0 + len(case.reply.answer or ""))}
+'''
+
+
+@pytest.mark.parametrize("file", metric_modules())
+def test_every_name_that_a_file_yields_is_described_and_no_other(file):
+    module = metric_modules()[file]
+    assert set(module.ABOUT) == {name.partition("@")[0] for name in module.NAMES}
+    for told in module.ABOUT.values():
+        assert told.title and told.meaning and told.group in GROUPS and told.group != "Other"
+        assert told.needs
+
+
+def test_a_judged_metric_says_so_and_what_it_lacks():
+    judged = {file for file, module in metric_modules().items() if "judge" in about(module.NAMES[0]).needs}
+    assert judged == {file for file, module in metric_modules().items() if hasattr(module, "PROMPT_VERSION")}
+    assert {"groundedness", "relevance"} <= judged
+
+
+def test_figures_have_the_places_of_their_unit():
+    assert about("answer_f1").figure(0.25) == "0.250" and about("answer_f1").in_words(0.25) == "25.0"
+    assert about("latency").figure(1.234) == "1.23" == about("latency").in_words(1.234)
+    assert about("answer_length").figure(1234.4) == "1,234"
+    assert about("groundedness").figure(4.25, signed=True) == "+4.25"
+    assert about("answer_f1").figure(None) == about("answer_f1").in_words(float("inf")) == "–"
+    unknown = about("somebody_elses@3")
+    assert (unknown.title, unknown.figure(2.0), unknown.improves(1)) == ("somebody elses", "2.000", None)
+
+
+def test_a_short_table_has_the_depths_that_a_metric_names_or_the_nearest():
+    names = shortened(metric_names())
+    assert [name for name in names if name.startswith("char_")] == [
+        "char_precision@1", "char_precision@8", "char_recall@8", "char_recall@64",
+    ]  # fmt: skip
+    assert shortened(["char_recall@1", "char_recall@4"]) == ["char_recall@4"]
+    assert "span_f1" not in names and "span_f1" in shortened(metric_names(), all_families=True)
+    groups = [GROUPS.index(about(name).group) for name in names]
+    assert groups == sorted(groups)
+
+
+@pytest.fixture
+def wasted(tmp_path, monkeypatch):
+    """A metric file that somebody adds."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "wasted.py").write_text(WASTE, encoding="utf-8")
+    monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(folder)])
+    metrics.metric_modules.cache_clear()
+    metrics._described.cache_clear()
+    yield
+    sys.modules.pop("evaluation.metrics.wasted", None)
+    metrics.metric_modules.cache_clear()
+    metrics._described.cache_clear()
+
+
+def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
+    bundle = write_bundle(tmp_path / "leases")
+    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "size": 120, "report_cases": 0}
+    parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
+    before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts)
+    after = evaluate(parse_settings({**told, "run_name": "after"}), parts=parts)
+    path = after.folder / "leases" / "eval_results.jsonl"
+    rows = rows_of(path)
+    for row in rows:
+        row["scores"]["wasted"] += 100
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    assert main(["summary", str(before.folder)]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wasted")]
+    assert re.match(r"wasted tokens ↓ +\d{3} \[\d{3}, \d{3}\] \(n 9\)", line), line
+
+    report = before.report.read_text(encoding="utf-8")
+    [head] = re.findall(r"<th scope=\"row\" title=\"wasted: tokens nobody needed\">(.*?)</th>", report)
+    assert head.startswith("Wasted tokens, tokens") and "lower is better" in head
+    [cell] = re.findall(r"title=\"wasted: .*?</th>\s*<td>(.*?)</td>", report, re.DOTALL)
+    mean = before.summary["wasted"].mean
+    assert f"<b>{mean:.0f}</b>" in cell and "level" not in cell, "no bar behind what is no share"
+
+    runs = [str(before.folder), str(after.folder)]
+    assert main(["diff", *runs, "--fail-on-regression", "--metrics", "wasted"]) == 1
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wasted tokens")]
+    assert "+100 [+100, +100]" in line and line.endswith("▲ worse")
+    assert main(["diff", *reversed(runs), "--fail-on-regression", "--metrics", "wasted"]) == 0

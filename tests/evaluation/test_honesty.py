@@ -1,0 +1,399 @@
+"""What used to mislead: each ends in a clear message, the right figure, or exit code 3."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+import evaluate_rag
+from evaluation.cases import Reply
+from evaluation.datasets import Selection, load_datasets
+from evaluation.replies import left_to_ask
+from evaluation.results import main as results
+from evaluation.targets import TargetOptions, open_target
+from schemas.errors import ToolkitError
+from tests.evaluation.imitations import FILES, SERVERS, evaltools, nvidia_rows, ours, ragas, write_file
+from tests.evaluation.rag_server import SECRET, chat, serving
+from tests.rag.bundles import row, rows_of, write_bundle
+
+WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "data" / "leases")], Selection())
+    return dataset
+
+
+@pytest.fixture
+def server():
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def start(dataset, tmp_path, capsys):
+    """Run the command; return its exit code, what it printed and what it said, and where its summary would be."""
+
+    def run(*flags, name="run"):
+        out = tmp_path / "results"
+        common = ["--dataset-paths", str(dataset.root), "--output-dir", str(out), "--run-name", name]
+        code = evaluate_rag.main([*common, "--report-cases", "0", *map(str, flags)])
+        told = capsys.readouterr()
+        return code, told.out, told.err, out / name
+
+    return run
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+# ---------------------------------------------------------------- a server that cannot be asked
+
+REFUSED = {
+    "nobody": (None, "nobody answers at", "Is the server running"),
+    "401": ((401, {"detail": f"bad key {SECRET}"}), "the server refuses the key: HTTP 401 Unauthorized: bad key ***",
+            "--target-header"),
+    "403": ((403, b"no"), "the server refuses the key: HTTP 403 Forbidden: no", "--target-header"),
+    "404": ((404, {"detail": "Not Found"}), "nothing takes questions at this address: HTTP 404 Not Found",
+            "Check --target-url"),
+    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of the first 3 questions was answered",
+            "HTTP 502 Bad Gateway: bad gateway: no upstream"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_server_that_cannot_be_asked_stops_the_run_in_one_line(start, server, fault):
+    reply, why, what_next = REFUSED[fault]
+    server.reply = lambda question: reply
+    url = server.url if reply else "http://127.0.0.1:9/ask"
+    code, out, err, folder = start("--target-url", url, "--retries", "0")
+    assert code == 1 and out == "" and not (folder / "summary.json").exists()
+    [line] = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert why in line and what_next in line and "planted" not in err
+    assert len(server.bodies) <= 3, "nobody is asked hundreds of questions in vain"
+    server.reply = lambda question: chat("fine", ["x"])
+    assert start("--target-url", server.url)[0] == 0, "the folder is not in the way of the next try"
+
+
+def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_that_fit(start, server):
+    server.reply = lambda question: {"out": {"said": "the law of Norway"}, "hits": [{"words": "by the law of Norway"}]}
+    shape = "{out: {said: text}, hits: [1 × {words: text}]}"
+    fits = "--target-response-answer-jmespath 'out.said' --target-response-context-jmespath 'hits'"
+    for flags in ([], ["--target-response-answer-jmespath", "answer.text"]):
+        code, out, err, _ = start("--target-url", server.url, *flags)
+        assert code == 1 and out == "" and len(server.bodies) == 1
+        assert shape in err and fits in err
+        server.bodies.clear()
+    code, _, err, _ = start(
+        "--target-url", server.url, "--target-response-answer-jmespath", "out.said",
+        "--target-response-context-jmespath", "documents",
+    )  # fmt: skip
+    assert code == 1 and "no passages at documents of the reply" in err and "'hits'" in err
+
+
+def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, dataset):
+    blank = dataset.cases[0].question
+    server.reply = lambda question: chat("" if question == blank else "fine", ["x"])
+    code, _, err, folder = start("--target-url", server.url, "--max-failures", "0.2")
+    assert code == 0 and summary(folder)["answer_length"]["errors"] == 1
+    assert "note: 1 of 9 questions failed and are in no mean. The first: no answer in the reply" in err
+
+
+def test_a_server_that_is_busy_at_first_is_waited_for(start, server):
+    server.retry_after = "0.01"
+    server.reply = lambda question: 503 if len(server.bodies) < 4 else chat("fine", ["x"])
+    code, _, err, _ = start("--target-url", server.url)
+    assert code == 0 and "error" not in err and len(server.bodies) == 4 + 9
+    assert len(set(server.questions[:4])) == 1, "the same question until it is answered"
+
+
+# ---------------------------------------------------------------- a server that fails in part
+
+
+def test_many_failures_are_exit_3_with_the_first_error_and_a_regression(start, server, dataset):
+    bad = {case.question for case in dataset.cases[1::2]}
+    server.reply = lambda question: chat(f"About {question}", ["x"])
+    assert start("--target-url", server.url, name="good")[0] == 0
+    server.reply = lambda question: (
+        (500, {"error": f"disk full, key {SECRET}"}) if question in bad else chat("a", ["x"])
+    )
+    code, out, err, folder = start("--target-url", server.url, "--retries", "0", name="flaky")
+    assert code == 3
+    assert "4 of 9 questions failed" in err and "HTTP 500 Internal Server Error: disk full, key ***" in err
+    assert "44.4%, and --max-failures is 5%" in err and "--resume --run-name flaky" in err
+    assert "(n 5, 4 failed)" in out and "failed questions, which are in no mean: leases: 4" in out
+    assert summary(folder)["answer_f1"]["errors"] == 4
+    assert "4 failed" in (folder / "report.html").read_text(encoding="utf-8")
+    assert start("--target-url", server.url, "--retries", "0", "--max-failures", "0.5", name="lenient")[0] == 0
+    assert results(["diff", str(folder.parent / "good"), str(folder), "--fail-on-regression"]) == 1
+
+
+def test_one_request_in_five_fails_and_none_is_lost(start, server, dataset):
+    asked: Counter[str] = Counter()
+    chance = random.Random(4)
+
+    def reply(question):
+        asked[question] += 1
+        if chance.random() < 0.2 and asked[question] < 5:
+            return chance.choice([429, 500, 502, 503, "cut"])
+        return chat(f"About {question}", ["x"])
+
+    server.reply = reply
+    code, _, err, folder = start("--target-url", server.url, "--threads", "16")
+    assert code == 0 and summary(folder)["answer_length"]["errors"] == 0 and "failed" not in err
+    assert sum(asked.values()) > 9 + 1, "some were asked again"
+
+
+# ---------------------------------------------------------------- shapes
+
+
+@pytest.mark.parametrize("shape", SERVERS)
+def test_a_server_that_answers_from_the_gold_scores_whole_in_its_own_shape(start, server, dataset, shape):
+    by_question = {case.question: case for case in dataset.cases}
+    server.content_type = "text/event-stream" if shape == "nvidia" else "application/json"
+    server.reply = lambda question: SERVERS[shape](by_question[question])
+    code, _, err, folder = start("--target-url", server.url)
+    assert code == 0 and f"note: http:{server.url}: the reply is read as that of" in err
+    means = summary(folder)
+    assert {name: means[name]["mean"] for name in WHOLE} == dict.fromkeys(WHOLE, 1.0)
+
+
+@pytest.mark.parametrize("shape", FILES)
+def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape):
+    rows = [FILES[shape](case) for case in dataset.cases]
+    path = write_file(tmp_path / "p.json", rows)
+    code, _, err, folder = start("--target", f"predictions:{path}")
+    assert code == 0 and "note: p.json: read as" in err
+    means = summary(folder)
+    # ragas names no files, and the three contracts have a clause in the same words
+    told = ("answer_f1", "abstention_accuracy", "recall@10") if shape == "ragas" else WHOLE
+    assert {name: means[name]["mean"] for name in told} == dict.fromkeys(told, 1.0)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize("shape", FILES)
+def test_lines_and_tables_are_read_as_json_is(dataset, tmp_path, shape, ending):
+    rows = [FILES[shape](case) for case in dataset.cases]
+    one, other = (
+        dict(
+            open_target(f"predictions:{write_file(tmp_path / name, rows)}", TargetOptions()).ask(dataset, dataset.cases)
+        )
+        for name in ("p.json", f"p{ending}")
+    )
+    assert [(r.answer, r.passages) for r in one.values()] == [(r.answer, r.passages) for r in other.values()]
+    assert all(reply.answer and reply.passages and not reply.error for reply in one.values())
+
+
+def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
+    for number, shape in enumerate((nvidia_rows, ragas, evaltools)):
+        rows = [shape(case) for case in dataset.cases]
+        for held, case in zip(rows, dataset.cases, strict=True):
+            truth = next(key for key, value in held.items() if value == "THE TRUTH")
+            reply = next(key for key, value in held.items() if value == case.truth)
+            held[truth], held[reply] = case.truth, "quite another answer"
+        path = write_file(tmp_path / "p.json", rows)
+        code, _, err, folder = start("--target", f"predictions:{path}", name=f"run{number}")
+        assert code == 0 and summary(folder)["answer_f1"]["mean"] == 0
+        assert f"{truth}" in err and "is the truth, and is not read" in err
+
+
+def test_the_bundle_s_own_questions_are_no_replies(start, dataset):
+    code, _, err, _ = start("--target", f"predictions:{dataset.root / 'train.json'}")
+    assert code == 1 and "questions with their truths" in err
+
+
+def test_the_truth_without_its_tell_tale_field_is_no_reply_either(start, dataset, tmp_path):
+    rows = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
+    bare = [{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in rows]
+    code, _, err, _ = start("--target", f"predictions:{write_file(tmp_path / 'p.json', bare)}")
+    assert code == 1 and "with their truths, not replies" in err
+
+
+def test_predictions_for_a_part_are_said_and_counted_as_failures(start, dataset, tmp_path):
+    path = write_file(tmp_path / "p.jsonl", [ours(case) for case in dataset.cases[:3]])
+    code, out, err, folder = start("--target", f"predictions:{path}")
+    assert code == 3
+    assert "note: p.jsonl: 6 of 9 questions of leases have no row: they count as failed" in err
+    assert "6 of 9 questions failed and are in no mean. The first: no prediction in p.jsonl" in err
+    assert summary(folder)["answer_f1"]["errors"] == 6 and "6 failed" in out
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([{"id": 0, "colour": "red"}], "not recognised as replies: {id: number, colour: text}"),
+        ([{"question": "Who else?", "answer": "Nobody."}], "no row is for a question of leases, such as 0: Which law"),
+    ],
+)
+def test_predictions_that_cannot_be_used_are_an_error(start, tmp_path, rows, told):
+    code, out, err, _ = start("--target", f"predictions:{write_file(tmp_path / 'p.json', rows)}")
+    assert code == 1 and out == "" and told in err
+
+
+def test_rows_without_a_reply_are_failures(dataset, tmp_path):
+    rows = [ours(case) for case in dataset.cases]
+    rows[1] |= {"answer": None, "passages": []}
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert replies[1].error == "p.json: the row has neither an answer nor passages" and not replies[2].error
+
+
+def test_an_error_that_evaltools_wrote_for_an_answer_is_no_answer(dataset, tmp_path):
+    rows = [evaltools(case) for case in dataset.cases]
+    rows[4] |= {"answer": "503 Server Error", "context": "503 Server Error", "latency": -1}
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.jsonl', rows)}", TargetOptions())
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert (replies[4].answer, replies[4].error) == (None, "503 Server Error")
+    assert (replies[5].seconds, replies[5].error) == (0.4, "")
+
+
+def test_replies_may_carry_the_question_s_own_fields(dataset, tmp_path):
+    rows = [{**ours(case), "is_impossible": case.is_impossible} for case in dataset.cases]
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
+    assert not any(reply.error for _, reply in target.ask(dataset, dataset.cases))
+
+
+def test_columns_and_wrapped_rows_are_rows(dataset, tmp_path):
+    rows = [ragas(case) for case in dataset.cases]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    for content in (columns, {"run": "x", "samples": rows}):
+        (tmp_path / "p.json").write_text(json.dumps(content), encoding="utf-8")
+        target = open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions())
+        assert len(target.probe(dataset, dataset.cases)) == 1
+    with pytest.raises(ToolkitError, match="row 0 has neither an id nor a question"):
+        (tmp_path / "p.json").write_text('{"a": 1}', encoding="utf-8")
+        open_target(f"predictions:{tmp_path / 'p.json'}", TargetOptions())
+
+
+# ---------------------------------------------------------------- what is not told is not zero
+
+
+def test_a_system_that_gives_no_passages_is_not_scored_on_retrieval(start, server):
+    server.reply = lambda question: {"answer": "It is governed by the law of Norway."}
+    code, out, err, folder = start("--target-url", server.url)
+    assert code == 0 and "a reply without passages ({answer: text})" in err
+    assert "leases: no reply has passages, so retrieval is not measured" in err
+    means = summary(folder)
+    assert "answer_f1" in means and not {"recall@10", "char_recall@8", "document_hit@1"} & means.keys()
+    assert "recall@10" not in out
+
+
+def test_a_search_server_is_measured_on_retrieval_alone_and_that_is_said(start, server, dataset):
+    server.reply = lambda question: {"passages": ["governed by the law of Norway"]}
+    code, _, err, folder = start("--target-url", server.url)
+    assert code == 0 and "the reply has passages and no answer: only retrieval is measured" in err
+    assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
+
+
+def test_a_server_that_answers_may_not_fall_silent(start, server, dataset):
+    mute = dataset.cases[3].question
+    server.reply = lambda question: {"answer": None if question == mute else "fine", "passages": ["words"]}
+    code, _, err, folder = start("--target-url", server.url)
+    rows = rows_of(folder / "leases" / "eval_results.jsonl")
+    assert code == 3 and [row["id"] for row in rows if row["verdict"] == "failed"] == [3] and "no answer" in err
+
+
+# ---------------------------------------------------------------- what cannot be told is not counted
+
+
+def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, tmp_path, capsys):
+    rows = [
+        row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
+    ]
+    bundle = write_bundle(tmp_path / "cpr", rows=rows, gold=False)
+    words = {"Which part governs offer 0?": "alder.txt: governed by the law of Norway"}
+    server.reply = lambda question: chat("Part 36 [1].", [words.get(question, "birch.txt: the law of Ohio")])
+    flags = [
+        "--dataset-paths",
+        str(bundle),
+        "--target-url",
+        server.url,
+        "--output-dir",
+        str(tmp_path),
+        "--run-name",
+        "r",
+    ]
+    assert evaluate_rag.main([*flags, "--report-cases", "0"]) == 0
+    found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
+    assert [one["verdict"] for one in found] == ["right document, passage unknown", "wrong document"]
+    assert [one["stage"] for one in found] == [None, "retrieval"]
+    report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    lead = " ".join(report.partition('<p class="lead">')[2].partition("</p>")[0].split())
+    assert "in 0 the right passage was found and used" in lead and "; in 1 that cannot be told." in lead
+    assert "Where it went wrong: 1 retrieval." in lead
+
+
+# ---------------------------------------------------------------- conversations
+
+
+def conversation(tmp_path, labels):
+    """Two questions of which the second means what was said before."""
+    asked = ("Which law governs the agreement of Alder Ltd?", "And what is its term?")
+    rows = [row(number, question, "five years", {"filename": "alder.txt"}) for number, question in enumerate(asked)]
+    bundle = write_bundle(tmp_path / "talk", rows=rows, gold=False)
+    lines = [
+        {"id": number, "context": 0, "filename": "alder.txt", "pages": [], "spans": [], "alternatives": [],
+         "how": "absent", "score": 1.0, "labels": labels[number]}
+        for number in (0, 1)
+    ]  # fmt: skip
+    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    [dataset], _ = load_datasets([bundle], Selection())
+    return dataset
+
+
+def test_a_history_is_sent_as_messages_before_the_question(server, tmp_path):
+    said = [{"role": "user", "content": "We talk of Alder."}, {"role": "assistant", "content": "Very well."}]
+    dataset = conversation(tmp_path, [{}, {"history": json.dumps(said)}])
+    target = open_target("http", TargetOptions(threads=1), {"url": server.url})
+    list(target.ask(dataset, dataset.cases))
+    first, second = (body["messages"] for body in server.bodies)
+    assert [one["content"] for one in first] == [dataset.cases[0].question]
+    assert [(one["role"], one["content"]) for one in second] == [
+        ("user", "We talk of Alder."), ("assistant", "Very well."), ("user", "And what is its term?"),
+    ]  # fmt: skip
+
+
+def test_a_session_is_asked_in_order_with_the_system_s_own_answers(server, tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
+    server.reply = lambda question: chat("The law of Norway." if "Which" in question else "Five years.", ["x"])
+    target = open_target("http", TargetOptions(threads=4), {"url": server.url})
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert [one["content"] for one in server.bodies[1]["messages"]] == [
+        "Which law governs the agreement of Alder Ltd?", "The law of Norway.", "And what is its term?",
+    ]  # fmt: skip
+    assert replies[1].answer == "Five years."
+
+
+def test_a_template_says_where_the_history_goes(server, tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1", "history": '["Hello?", "Yes?"]'}])
+    template = {
+        "q": "{question}",
+        "chat_history": "{history}",
+        "thread": "{session}",
+        "prompt": "{history}\nQ: {question}",
+    }
+    server.reply = lambda body: {"answer": "fine"}
+    target = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": template})
+    assert not [note for note in target.probe(dataset, dataset.cases) if "conversation" in note]
+    list(target.ask(dataset, dataset.cases))
+    body = server.bodies[-1]
+    assert body["q"] == "And what is its term?" and body["thread"] == "s1"
+    assert body["chat_history"] == [{"content": "Hello?", "role": "user"}, {"content": "Yes?", "role": "assistant"}]
+    assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
+    deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
+    assert any(
+        "neither {history} nor {session}: they are asked alone" in note for note in deaf.probe(dataset, dataset.cases)
+    )
+
+
+def test_a_conversation_of_which_a_turn_failed_is_asked_again_as_a_whole(tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
+    first, second = (case.id for case in dataset.cases)
+    fine, bad = Reply("fine"), Reply(error="HTTP 500")
+    assert [case.id for case in left_to_ask(dataset, {first: fine, second: bad})] == [first, second]
+    assert left_to_ask(dataset, {first: fine, second: fine}) == []
