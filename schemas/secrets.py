@@ -12,10 +12,11 @@ HIDDEN = "***"
 _SHORTEST = 8
 """Characters of a secret: the value of a variable that is shorter would be found in ordinary words."""
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
-_AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:bearer|basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
+_AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
 _KEY = re.compile(
-    r"\b(?:sk|pk|key)-[\w*-]{6,}|\bgh[pousr]_\w{16,}|\bAKIA\w{12,}|\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?|(?<=\bbearer )\S{4,}",
+    r"\bbearer \S{4,}|\b(?:sk|pk|key)-[\w*-]{6,}|\bgh[pousr]_\w{16,}|\bAKIA\w{12,}|"
+    r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?",
     re.IGNORECASE,
 )
 """What keys look like whoever they belong to, whole or half hidden by asterisks, as servers repeat them."""
@@ -46,7 +47,7 @@ def scrubbed(text: str, *secrets: str | None) -> str:
     text = _SIGNED.sub(rf"\1?{HIDDEN}", text)
     text = _USER.sub(rf"\1{HIDDEN}@", text)
     text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", text)
-    return _KEY.sub(HIDDEN, _TOKEN.sub(rf"\1_{HIDDEN}", text))
+    return _TOKEN.sub(rf"\1_{HIDDEN}", _KEY.sub(HIDDEN, text))
 
 
 @contextmanager
