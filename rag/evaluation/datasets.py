@@ -14,6 +14,7 @@ from engine import track
 from evidence import Span, readable
 from rag.cases import Case, GoldPassage
 from rag.evaluation.documents import Documents
+from rag.evaluation.grades import GRADE, GRADES, read_grades
 from schemas.bundle import INFO, Bundle, Question, open_bundle
 from schemas.errors import BundleError, ToolkitError
 from schemas.locations import Location, Remote, expand, list_file, origin_of, parse_location
@@ -195,6 +196,7 @@ def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str,
 def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection) -> Dataset:
     files = choose_files(bundle, selection)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
+    grades = read_grades(bundle.gold)
     documents = Documents(files)
     cases, found = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
@@ -205,13 +207,19 @@ def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection
             gold, how = _placed(line) if line and has_words else _located(context.filename, context.text, documents)
             golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places))
             found[question.id, index] = how
-        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels))
+        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
     warnings = tuple(_left_out(bundle, cases, files))
     groups = bundle.info.groups if bundle.info else None
     return Dataset(name, bundle.root, tuple(cases), files, found, documents, groups, warnings)
 
 
-def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, labels: Mapping[Any, Any]) -> Case:
+def _case(
+    question: Question,
+    golds: Sequence[GoldPassage],
+    line: Gold | None,
+    labels: Mapping[Any, Any],
+    grades: dict[str, int],
+) -> Case:
     named = [gold.filename for gold in golds] + ([line.filename] if line else [])
     return Case(
         id=question.id,
@@ -220,7 +228,9 @@ def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, l
         gold=tuple(golds),
         is_impossible=question.is_impossible,
         filename=next((name for name in named if name), None),
-        labels=dict(labels.get(question.id, {})),
+        # grades are of files, not of the question; and all of them would make a label of a thousand names
+        labels={name: value for name, value in labels.get(question.id, {}).items() if name not in (GRADE, GRADES)},
+        grades=grades,
     )
 
 

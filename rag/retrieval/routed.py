@@ -18,6 +18,10 @@ from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Chunk, Hit, Vectors
 
+_HELD = 0.5
+"""The documents that are looked into must hold at least this share of the likelihood: more likely than not, one of
+them is meant."""
+
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
@@ -79,11 +83,16 @@ def weights_of(config: Config) -> Weights:
 
 
 def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
-    """Return the log-weights of the documents worth looking into; None when one is as likely as another."""
+    """Return the log-weights of the documents worth looking into; None when the answer is likelier elsewhere.
+
+    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others: the first
+    eight of them are then no choice, and all documents are searched.
+    """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
-    return {number: weights[number] for number in choice.best(config.mass, config.most_documents)}
+    likely = {number: weights[number] for number in choice.best(config.mass, config.most_documents)}
+    return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 
 def _named(choice: Choice, index: Index) -> dict[str, object]:
