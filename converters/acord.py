@@ -54,7 +54,8 @@ INFO = DatasetInfo(
         "Grades go from 0 to 4, which are ACORD's one to five stars. Gold is what has grade 3 or 4, the best first; "
         "`labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each "
         "row, is a JSON object with the grade of every clause that was judged for the query.",
-        "A clause that was not judged for a query counts as irrelevant to it, as in ACORD's own figures.",
+        "For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are "
+        "over that part: clauses that nobody judged are left out of a ranking, as many of them would do as well.",
     ),
     annotations=("expert-generated",),
     derived="acord",
@@ -62,7 +63,7 @@ INFO = DatasetInfo(
 
 SPLITS = ("train", "valid", "test")
 GOLD_GRADE = 3
-"""From this grade on a clause is gold: four stars of five, "helpful" or better in ACORD's scale."""
+"""From this grade on a clause is gold: four or five stars in ACORD's scale."""
 _GRADES = frozenset(range(5))
 _NAME = re.compile(r"[\w.-]{1,200}")
 """Ids that are file names on every system; the release's are ten hexadecimal digits."""

@@ -30,6 +30,7 @@ from rag.evaluation.records import (
 from rag.evaluation.scoring import score
 from rag.evaluation.settings import Settings, same_replies
 from rag.evaluation.statistics import Estimate, Table, summarise, summarise_run
+from rag.evaluation.trec import write_trec
 from rag.metrics import KS, Options, measure, metric_modules
 from rag.plugins import load_plugin
 from rag.references import ReferenceCorpus, references
@@ -231,6 +232,7 @@ def _dataset(
 
     def finish(table: Table) -> None:
         write_results(place / RESULTS, dataset, cases, table.values, failed=failed)
+        write_trec(place, cases, tag=folder.name)
         write_json(place / "breakdown.json", breakdown(table))
         summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
         write_json(place / SUMMARY, summary)

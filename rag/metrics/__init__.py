@@ -10,9 +10,22 @@ from typing import Protocol, cast
 
 from rag.cases import Case, Values
 from rag.metrics._options import KS, K, Options, Parity
+from rag.metrics._ranking import Ranking, ranking_of
 from schemas.errors import ToolkitError
 
-__all__ = ["KS", "K", "MetricModule", "Options", "Parity", "check_names", "measure", "metric_modules", "metric_names"]
+__all__ = [
+    "KS",
+    "K",
+    "MetricModule",
+    "Options",
+    "Parity",
+    "Ranking",
+    "check_names",
+    "measure",
+    "metric_modules",
+    "metric_names",
+    "ranking_of",
+]
 
 
 class MetricModule(Protocol):

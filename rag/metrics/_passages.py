@@ -24,7 +24,10 @@ def golds_of(case: Case) -> list[GoldPassage]:
     if case.is_impossible:
         return []
     worded = [gold for gold in case.gold if gold.places or (gold.text and _folded(gold.text))]
-    return list({_identity(gold): gold for gold in reversed(worded)}.values())[::-1]
+    distinct: dict[tuple[object, ...], GoldPassage] = {}
+    for gold in worded:
+        distinct.setdefault(_identity(gold), gold)
+    return list(distinct.values())
 
 
 def _identity(gold: GoldPassage) -> tuple[object, ...]:

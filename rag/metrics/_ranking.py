@@ -1,10 +1,12 @@
 """A reply as a ranking of units with a grade each, which is what nDCG, MRR and average precision are read from.
 
 Where a case has grades (`Case.grades`) the units are files, each at the rank of its first passage among different
-files; where irrelevant files are graded too (grade 0, as in ACORD), files that nobody judged are left out of the
-ranking, since many of them would do as well. Else they are gold passages, each at the rank at which it is found; a passage that finds several takes the ranks
-after its own for the others, as if it had been several: one unit a rank, as everywhere in retrieval, keeps nDCG within
-1. Where gold is only files without words, the units are files again, of grade 1.
+files. Where irrelevant files are graded too (grade 0, as in ACORD), files that nobody judged are left out of the
+ranking, since many of them would do as well.
+
+Else the units are gold passages, each at the rank at which it is found. A passage that finds several takes the ranks
+after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Where gold is only files
+without words, the units are files again, of grade 1.
 """
 
 from __future__ import annotations
