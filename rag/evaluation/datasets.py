@@ -15,7 +15,7 @@ from evidence import Span, readable
 from rag.cases import Case, GoldPassage
 from rag.evaluation.documents import Documents
 from rag.evaluation.grades import GRADE, GRADES, read_grades
-from schemas.bundle import INFO, Bundle, Question, open_bundle
+from schemas.bundle import GOLD, INFO, Bundle, Question, open_bundle
 from schemas.errors import BundleError, ToolkitError
 from schemas.locations import Location, Remote, expand, list_file, origin_of, parse_location
 from schemas.mirror import mirrored
@@ -196,7 +196,7 @@ def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str,
 def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection) -> Dataset:
     files = choose_files(bundle, selection)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
-    grades = read_grades(bundle.gold)
+    grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files)
     cases, found = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):

@@ -18,11 +18,11 @@ GRADE_RANGE = range(5)
 """A number beyond it is some other grade, of which metrics know nothing."""
 
 
-def read_grades(lines: Iterable[Gold]) -> dict[int | str, dict[str, int]]:
+def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
     """Return the grades of files by row, as far as lines have any; of several grades of a file the best counts."""
     found: dict[int | str, dict[str, int]] = {}
     for line in lines:
-        grades = _all_grades(line)
+        grades = _all_grades(line, where)
         own = line.labels.get(GRADE)
         if type(own) is int and own in GRADE_RANGE and line.filename:
             grades[line.filename] = max(own, grades.get(line.filename, own))
@@ -32,7 +32,7 @@ def read_grades(lines: Iterable[Gold]) -> dict[int | str, dict[str, int]]:
     return found
 
 
-def _all_grades(line: Gold) -> dict[str, int]:
+def _all_grades(line: Gold, where: str) -> dict[str, int]:
     told = line.labels.get(GRADES)
     if not isinstance(told, str):
         return {}
@@ -44,6 +44,6 @@ def _all_grades(line: Gold) -> dict[str, int]:
         type(grade) is int and grade in GRADE_RANGE for grade in grades.values()
     ):
         raise BundleError(
-            f"gold.jsonl: row {line.id}: labels.{GRADES} must be a JSON object, file name to grade from 0 to 4"
+            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object, file name to grade from 0 to 4"
         )
     return grades
