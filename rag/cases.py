@@ -59,9 +59,9 @@ class Case:
     filename: str | None = None
     """The document it is about, if one is known."""
     labels: dict[str, Any] = field(default_factory=dict)
+    reply: Reply = field(default_factory=Reply)
     grades: dict[str, int] = field(default_factory=dict)
     """How well each file that was judged serves the question, 0 to 4; empty where the source has no grades."""
-    reply: Reply = field(default_factory=Reply)
 
 
 Values = list[float | None]
