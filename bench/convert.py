@@ -35,6 +35,7 @@ SOURCES = {
     "privacyqa": "privacyqa",
     "cpr": "cpr",
     "legalbenchrag": "legalbenchrag",
+    "acord": "acord",
 }
 """Where real data has each benchmark; samples/NAME stands in where it is not."""
 SAMPLES_ONLY = ("table", "web")

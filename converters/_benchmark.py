@@ -75,6 +75,8 @@ class RawDocument:
     html: str | None = None
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
+    short: bool = False
+    """A page or two of text among many: such documents are printed together, which is much faster."""
     source: str = ""
     """Where the publisher has it."""
     browser: str = ""

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from converters._print import Press, printing
+from converters._together import print_short
 from engine import Engine, open_engine, track
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
@@ -62,7 +63,7 @@ def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tall
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = benchmark.documents
-    outcomes = engine.map(materialise, tasks(documents, quotes, corpus, press=press, out=out))
+    outcomes = engine.map(materialise, tasks(print_short(documents, corpus), quotes, corpus, press=press, out=out))
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
         name = raw.filename

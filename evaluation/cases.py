@@ -85,6 +85,8 @@ class Case:
     reply: Reply = field(default_factory=Reply)
     history: tuple[Turn, ...] = ()
     """What was said before the question, where it is one of a conversation."""
+    grades: dict[str, int] = field(default_factory=dict)
+    """How well each file that was judged serves the question, 0 to 4; empty where the source has no grades."""
 
     @property
     def session(self) -> str | None:

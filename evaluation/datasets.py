@@ -14,8 +14,9 @@ from typing import Any
 from engine import track
 from evaluation.cases import Case, GoldPassage, Turn
 from evaluation.documents import Documents
+from evaluation.grades import GRADE, GRADES, read_grades
 from evidence import Span, readable
-from schemas.bundle import INFO, Question
+from schemas.bundle import GOLD, INFO, Question
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import Gold, How
 from storage.bundle import Bundle, open_bundle
@@ -202,6 +203,7 @@ def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str,
 def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection) -> Dataset:
     files = choose_files(bundle, selection)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
+    grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files)
     cases, found = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
@@ -213,13 +215,19 @@ def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection
             gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
             golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
             found[question.id, index] = how
-        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels))
+        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
     warnings = tuple(_left_out(bundle, cases, files))
     groups = bundle.info.groups if bundle.info else None
     return Dataset(name, bundle.root, tuple(cases), files, found, documents, groups, warnings)
 
 
-def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, labels: Mapping[Any, Any]) -> Case:
+def _case(
+    question: Question,
+    golds: Sequence[GoldPassage],
+    line: Gold | None,
+    labels: Mapping[Any, Any],
+    grades: dict[str, int],
+) -> Case:
     named = [gold.filename for gold in golds] + ([line.filename] if line else [])
     return Case(
         id=question.id,
@@ -228,8 +236,10 @@ def _case(question: Question, golds: Sequence[GoldPassage], line: Gold | None, l
         gold=tuple(golds),
         is_impossible=question.is_impossible,
         filename=next((name for name in named if name), None),
-        labels=dict(labels.get(question.id, {})),
         history=tuple(read_history(labels.get(question.id, {}).get("history"))),
+        # grades are of files, not of the question; and all of them would make a label of a thousand names
+        labels={name: value for name, value in labels.get(question.id, {}).items() if name not in (GRADE, GRADES)},
+        grades=grades,
     )
 
 

@@ -34,6 +34,7 @@ from evaluation.scoring import score
 from evaluation.settings import Settings, same_replies
 from evaluation.statistics import Estimate, Table, summarise, summarise_run
 from evaluation.targets import Target, TargetOptions, open_target
+from evaluation.trec import write_trec
 from law.references import ReferenceCorpus, references
 from schemas import __version__
 from schemas.bundle import TRAIN
@@ -255,6 +256,7 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
 
     def finish(table: Table) -> None:
         write_results(place / RESULTS, dataset, repeats, table, failed=failed)
+        write_trec(place, repeats[0], tag=folder.name)
         write_json(place / "breakdown.json", breakdown(table))
         summary = with_drm_means(summary_json(summarise(table)), repeats[0], table.values, options, table)
         write_json(place / SUMMARY, summary)

@@ -89,7 +89,7 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Examp
         configs={config.name: config for config in configs},
         example=example,
         row=_json(_shortened(example.row)) if example else "",
-        line=json.dumps(example.line.model_dump(), ensure_ascii=False) if example and example.line else "",
+        line=json.dumps(_shortened_line(example.line), ensure_ascii=False) if example and example.line else "",
         picture=PICTURE,
         text=text,
         command=_command(bundle, text.converter or bundle.name),
@@ -174,6 +174,11 @@ def _shortened(row: Row, most: int = 300) -> dict[str, object]:
         for context in row.contexts[:2]
     ]
     return record
+
+
+def _shortened_line(line: Gold, most: int = 300) -> dict[str, object]:
+    labels = {name: _cut(value, most) if isinstance(value, str) else value for name, value in line.labels.items()}
+    return {**line.model_dump(), "labels": labels}
 
 
 def _cut(text: str, most: int) -> str:

@@ -124,9 +124,9 @@ class Pipeline:
 
     # ---------------------------------------------------------------- questions
 
-    def search(self, questions: Sequence[str]) -> list[Retrieved]:
-        """Return the passages found for each question."""
-        config = self.config
+    def search(self, questions: Sequence[str], *, depth: int | None = None) -> list[Retrieved]:
+        """Return the passages found for each question, as many as the config says, or to another depth."""
+        config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
         llm = self.llm if config.imagine else None
         if config.imagine and llm is None:
             raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")

@@ -164,7 +164,7 @@ def help_of(*program: str) -> str:
 
 def test_every_converter_has_a_sample_and_its_help_an_example_that_works():
     names = [p.stem for p in (ROOT / "converters").glob("*.py") if not p.stem.startswith("_")]
-    assert set(names) >= {"cuad", "contractnli", "maud", "privacyqa", "cpr", "table", "web", "legalbenchrag"}
+    assert set(names) >= {"cuad", "contractnli", "maud", "privacyqa", "cpr", "table", "web", "legalbenchrag", "acord"}
     for name in names:
         assert (ROOT / "samples" / name / "README.md").is_file(), name
 

@@ -19,9 +19,24 @@ from evaluation.metrics._options import KS, K, Options, Parity
 from schemas.errors import ToolkitError
 
 __all__ = [
-    "GROUPS", "KS", "About", "K", "MetricModule", "Options", "Parity", "about", "check_names", "measure",
-    "metric_modules", "metric_names", "needing", "shortened",
+    "GROUPS",
+    "KS",
+    "About",
+    "K",
+    "MetricModule",
+    "Options",
+    "Parity",
+    "Ranking",
+    "about",
+    "check_names",
+    "measure",
+    "metric_modules",
+    "metric_names",
+    "needing",
+    "ranking_of",
+    "shortened",
 ]  # fmt: skip
+from evaluation.metrics._ranking import Ranking, ranking_of
 
 
 class MetricModule(Protocol):

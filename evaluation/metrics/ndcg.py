@@ -1,21 +1,23 @@
-"""nDCG@K over passages: how early in the ranking the gold passages are matched.
+"""nDCG@K: how early in the ranking the gold stands.
 
-Each gold is credited once, so the value cannot pass 1. Parity "seed" credits every passage that matches any gold,
-and it can.
+Over passages, each gold is credited once, at the rank at which the passages so far hold half of it, so the value cannot
+pass 1. Where a case has grades (ACORD), it is over files, with the grade as gain. Parity "seed" credits every passage
+that matches any gold, and it can pass 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import log2
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import credited_ranks, matches_of
+from evaluation.metrics._passages import golds_of, seed_matches
+from evaluation.metrics._ranking import ranking_of
 
-NAMES = (f"ndcg@{K}",)
 ABOUT = {
     "ndcg": About(
         "Ranking quality (nDCG)",
@@ -25,22 +27,31 @@ ABOUT = {
     )
 }
 
+SHORT = 5
+"""A second, smaller depth: ACORD's figures are at 5 and 10."""
+
+NAMES = (f"ndcg@{SHORT}", f"ndcg@{K}")
+
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the discounted gain over that of the ideal ranking, None where no gold has words."""
-
-    def score(case: Case) -> float | None:
-        matched, golds = matches_of(case, options)
-        if not golds:
-            return None
-        if options.parity == "seed":
-            ranks = [rank for rank, found in enumerate(matched) if found]
-        else:
-            ranks = credited_ranks(matched)
-        return _gain(ranks) / _gain(range(min(golds, options.k)))
-
-    return {f"ndcg@{options.k}": each(cases, score)}
+    """Return the discounted gain over that of the ideal ranking, None where no gold has words or a grade."""
+    score = _seed if options.parity == "seed" else _gain
+    return {f"ndcg@{k}": each(cases, partial(score, k=k)) for k in sorted({SHORT, options.k})}
 
 
-def _gain(ranks: Iterable[int]) -> float:
+def _gain(case: Case, k: int) -> float | None:
+    if not case.grades and not golds_of(case):
+        return None
+    ranking = ranking_of(case)
+    return ranking.ndcg(k) if ranking else None
+
+
+def _seed(case: Case, k: int) -> float | None:
+    matched, golds = seed_matches(case, k)
+    if not golds:
+        return None
+    return _discounts(rank for rank, found in enumerate(matched) if found) / _discounts(range(min(golds, k)))
+
+
+def _discounts(ranks: Iterable[int]) -> float:
     return sum(1 / log2(rank + 2) for rank in ranks)

@@ -1,20 +1,26 @@
-"""Recall@K over passages: the share of the gold passages that some passage of the first K matches."""
+"""Recall@K: the share of the gold passages that are found within the first K passages.
+
+A gold is found when the passages so far, united, hold at least half of its characters. Where a case has grades (ACORD),
+it is the share of the gold files among the first K different files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import found_golds, matches_of
+from evaluation.metrics._passages import found_ranks, seed_matches
+from evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)
 ABOUT = {
     "recall": About(
         "Gold passages found",
-        "share of gold passages found among the first k",
+        "share of gold passages of which the first k hold at least half",
         "Retrieval",
         needs=("gold text", "passages"),
     )
@@ -22,10 +28,20 @@ ABOUT = {
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share of golds matched, None where no gold has words."""
+    """Return the share of golds found, None where no gold has words or a grade."""
+    score = _seed if options.parity == "seed" else _share
+    return {f"recall@{options.k}": each(cases, partial(score, k=options.k))}
 
-    def score(case: Case) -> float | None:
-        matched, golds = matches_of(case, options)
-        return len(found_golds(matched)) / golds if golds else None
 
-    return {f"recall@{options.k}": each(cases, score)}
+def _share(case: Case, k: int) -> float | None:
+    if case.grades:
+        ranking = ranking_of(case)
+        golds = ranking.golds() if ranking else 0
+        return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
+    ranks = found_ranks(case)
+    return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
+
+
+def _seed(case: Case, k: int) -> float | None:
+    matched, golds = seed_matches(case, k)
+    return len({gold for found in matched for gold in found}) / golds if golds else None

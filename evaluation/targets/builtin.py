@@ -35,6 +35,9 @@ _SEARCHED = 256
 """Questions searched at once."""
 _ANSWERED = 16
 """Questions answered at once: what a stopped run may have to ask again."""
+GRADED_DEPTH = 500
+"""Passages ranked where files are graded: those that nobody judged are left out, and ten judged ones must remain.
+On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 as with 1,000."""
 _TOLD = "ingestion.json"
 
 
@@ -123,7 +126,9 @@ class Builtin:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
         """Yield the replies in order; questions are searched in batches, and answered as they come."""
         self._pipeline.open(self.index_folder(dataset))
-        found = self._search([_asked(case) for case in cases])
+        graded = any(case.grades for case in cases)
+        depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
+        found = self._search([_asked(case) for case in cases], depth)
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in found)
         elif self._pipeline.llm is None:
@@ -132,10 +137,10 @@ class Builtin:
             replies = self._generate(found)
         yield from starmap(Asked, enumerate(replies))
 
-    def _search(self, questions: Sequence[str]) -> Iterator[_Found]:
+    def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Found]:
         for start in range(0, len(questions), _SEARCHED):
             began = time.monotonic()
-            found = self._pipeline.search(questions[start : start + _SEARCHED])
+            found = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
             each = (time.monotonic() - began) / len(found)
             yield from (_Found(retrieved, each) for retrieved in found)
 

@@ -18,6 +18,11 @@ from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Chunk, Hit, Vectors
 
+_HELD = 0.5
+"""The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
+Of LegalBench-RAG-mini's 776 questions none falls below it, as published or reworded. Without their names 156 do, and
+for 127 of those the answer was in none of the eight documents that were looked into."""
+
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
@@ -68,11 +73,16 @@ def library_of(index: Index) -> Library:
 
 
 def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
-    """Return the log-weights of the documents worth looking into; None when one is as likely as another."""
+    """Return the log-weights of the documents worth looking into; None when the answer is likelier elsewhere.
+
+    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others: the first
+    eight of them are then no choice, and all documents are searched.
+    """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
-    return {number: weights[number] for number in choice.best(config.mass, config.most_documents)}
+    likely = {number: weights[number] for number in choice.best(config.mass, config.most_documents)}
+    return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 
 def _named(choice: Choice, index: Index) -> dict[str, object]:

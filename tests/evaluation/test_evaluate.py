@@ -73,7 +73,11 @@ def test_the_results_folder(run, tmp_path):
     done = run()
     assert done.folder == tmp_path / "results" / "run" and done.report.is_file()
     names = {path.name for path in (done.folder / "leases").iterdir()}
-    assert names == {"summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl"}
+    assert names == {
+        "summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl", "run.trec",
+        "qrels.trec",
+    }  # fmt: skip
+    assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
     assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95"} and summary["char_recall@8"]["n"] == 6
     of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
@@ -83,6 +87,35 @@ def test_the_results_folder(run, tmp_path):
     assert set(ingestion) == {"files", "pages", "pages_per_second", "chunks", "seconds", "set_aside"}
     kinds = json.loads((done.folder / "leases" / "breakdown.json").read_text())
     assert set(kinds["clause"]) == {"law", "term", "none"} and kinds["clause"]["law"]["document_hit@1"]["n"] == 3
+
+
+def summary_n(done, name):
+    return done.summary[name].n
+
+
+def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle):
+    lines = rows_of(bundle / "gold.jsonl")
+    grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
+    lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
+    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    done = run(metrics="ndcg,stars,mrr", depth="1")
+    first, second, *_ = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert set(first["labels"]) == {"clause", "party"}
+    assert first["scores"]["precision_5star@5"] == 1 / 5 and second["scores"]["precision_5star@5"] is None
+    assert summary_n(done, "precision_3star@5") == 1
+    # one passage is asked for, but where files are graded the ranking goes on until the judged ones are in it
+    assert {passage["filename"] for passage in first["reply"]["passages"]} == set(grades)
+    judged = [line for line in (done.folder / "leases" / "qrels.trec").read_text().splitlines() if line[0] == "0"]
+    assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
+
+
+@pytest.mark.parametrize("told", ["no JSON", "[]", '{"alder.txt": "4"}', '{"alder.txt": 5}', '{"alder.txt": true}'])
+def test_grades_that_cannot_be_read_are_an_error(run, bundle, told):
+    lines = rows_of(bundle / "gold.jsonl")
+    lines[0]["labels"] |= {"grades": told}
+    (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with pytest.raises(ToolkitError, match=r"leases.*gold\.jsonl: row 0: labels\.grades must be a JSON object"):
+        run()
 
 
 def test_one_object_a_question(run):

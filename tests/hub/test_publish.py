@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from converters import contractnli, cpr, cuad, maud, privacyqa
+from converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from hub import publish
 from hub._loading import addressed, unaddressed
 from hub._names import warnings_for
@@ -489,6 +489,7 @@ def test_help_teaches(capsys):
 
 
 def test_the_licences_of_the_converters_are_as_their_sources_say():
-    modules = (contractnli, cpr, cuad, maud, privacyqa)
+    modules = (acord, contractnli, cpr, cuad, maud, privacyqa)
     allowed = {module.INFO.name: module.INFO.licence.redistributable for module in modules}
-    assert allowed == {"contractnli": False, "cpr": False, "cuad": True, "maud": True, "privacyqa": True}
+    closed = {"contractnli": False, "cpr": False}
+    assert allowed == {**closed, "acord": True, "cuad": True, "maud": True, "privacyqa": True}

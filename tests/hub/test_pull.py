@@ -87,7 +87,7 @@ def test_any_name_survives(hub, waits, tmp_path_factory, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cuad", "contractnli", "maud", "privacyqa", "cpr"])
+@pytest.mark.parametrize("name", ["cuad", "contractnli", "maud", "privacyqa", "cpr", "acord"])
 def test_every_sample_survives_and_is_measured_alike(hub, waits, tmp_path, monkeypatch, name):
     folder = tmp_path / "made" / name
     arguments = ["--source", str(SAMPLES / name), "--out", str(folder), "--jobs", "1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.llms import Completion
@@ -11,6 +12,8 @@ from rag import Config, Pipeline
 from rag.config import DEFAULT, Weights
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
+from rag.lexicon.documents import Choice
+from rag.retrieval.routed import _likely
 from schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}
@@ -85,6 +88,43 @@ def test_a_question_that_names_nothing_looks_everywhere(make):
     assert found.trace["documents"]["kept"] == "any"
     assert {hit.chunk.document for hit in found.ranked} == {f"{name.title()}-Supply-Agreement.txt" for name in LAWS}
     assert make().search(["  "])[0].ranked == ()
+
+
+def test_a_library_of_clauses_is_searched_whole_though_a_word_or_a_kind_favours_many(make, corpus):
+    for path in corpus.iterdir():
+        path.unlink()
+    rooms = [
+        f"{floor} {room}"
+        for floor in ("upper", "lower", "outer")
+        for room in ("attic", "hall", "study", "dairy", "loft")
+    ]
+    for room in rooms:
+        (corpus / f"{room}.txt").write_text(f"The tenant shall paint the {room} in the fifth year.", encoding="utf-8")
+    (corpus / "policy.txt").write_text(
+        "PRIVACY POLICY\n\nThis Privacy Policy tells what we collect when you use our app.", encoding="utf-8"
+    )
+    waiver = "Neither party is liable for indirect damage, except for a breach of confidentiality."
+    (corpus / "waiver.txt").write_text(waiver, encoding="utf-8")
+    # `confidentiality` reads like the kind of a document, which all but the policy may be
+    [found] = make().search(["confidentiality exceptions to indirect damage waiver"])
+    assert found.trace["query"]["kind"] == "nda"
+    assert found.trace["documents"]["kept"] == "any"
+    assert found.ranked[0].chunk.document == "waiver.txt"
+
+
+@pytest.mark.parametrize(
+    ("weights", "kept"),
+    [
+        ([0.01] * 100, None),  # nothing is named
+        ([0.02, 0.02, *[0.01] * 96], None),  # two are a little likelier than the others
+        ([0.4, 0.15, *[0.45 / 98] * 98], 8),  # of those that are looked into, one is likelier meant than not
+        ([0.995, *[0.005 / 99] * 99], 1),
+    ],
+)
+def test_documents_are_chosen_when_one_of_them_is_likelier_meant_than_not(weights, kept):
+    choice = Choice(np.arange(len(weights)), np.log(weights))
+    likely = _likely(choice, Config.preset("routed"))
+    assert (likely and len(likely)) == kept
 
 
 def test_documents_come_and_go_with_their_words(make, corpus, tmp_path):

@@ -1,4 +1,4 @@
-"""Recall and nDCG over passages: the matching rule, mended and as the seed words it."""
+"""Recall and nDCG over passages: the rank at which half of a gold is there, and the seed's reading of a match."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.cases import Passage
 from evaluation.metrics import Options, ndcg, recall
-from evaluation.metrics._passages import credited_ranks, matches, matches_seed
-from tests.evaluation.metrics.build import case, quote
+from evaluation.metrics._passages import found_ranks, matches, matches_seed
+from tests.evaluation.metrics.build import at, case, gold, quote
 
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
 NOTICE = "Either party may end this lease by two months' notice in writing."
@@ -38,9 +39,69 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         ("notice in writing", f"{RENT} <omitted> {NOTICE}", False, True),
     ],
 )
-def test_what_matches(passage, gold, mended, seed):
+def test_what_one_passage_matches_in_a_verdict_and_as_the_seed_words_it(passage, gold, mended, seed):
     assert matches(passage, gold) is mended
     assert matches_seed(passage, gold) is seed
+
+
+# ---------------------------------------------------------------- the rank at which a gold is found
+
+
+@pytest.mark.parametrize(
+    ("golds", "passages", "ranks"),
+    [
+        # by place: half of the characters, by one passage or by several together
+        ([gold((0, 100))], [at(0, 100)], [1]),
+        ([gold((0, 100))], [at(0, 49), at(300, 400)], [None]),
+        ([gold((0, 100))], [at(0, 50)], [1]),
+        ([gold((0, 100))], [at(0, 30), at(500, 600), at(70, 100)], [3]),
+        # what overlaps counts once
+        ([gold((0, 100))], [at(0, 30), at(10, 40), at(20, 49), at(49, 50)], [4]),
+        # the same place in another file holds nothing
+        ([gold((0, 100))], [at(0, 100, "other.pdf"), at(0, 100)], [2]),
+        # any of its places; a place in parts is all its parts
+        ([gold((0, 100), (500, 600))], [at(540, 600)], [1]),
+        ([gold((0, 100), (500, 600))], [at(0, 30), at(500, 530)], [None]),
+        ([gold([(0, 50), (200, 250)])], [at(0, 25), at(225, 250)], [2]),
+        # one passage may find several
+        ([gold((0, 50)), gold((60, 100))], [at(300, 400), at(0, 100)], [2, 2]),
+    ],
+)
+def test_by_place(golds, passages, ranks):
+    assert found_ranks(case(golds, passages)) == ranks
+
+
+@pytest.mark.parametrize(
+    ("golds", "passages", "ranks"),
+    [
+        ([RENT], ["x", RENT], [2]),
+        ([RENT], [RENT[:40], RENT[40:]], [2]),
+        ([RENT], [RENT[:40]], [None]),
+        ([RENT], ["rent", "month", "tenant"], [None]),
+        # a chunk that ends within the gold, and the one that begins there
+        ([RENT], [f"1. Rent. {RENT[:30]}", f"{RENT[30:55]} …", f"{RENT[30:]} 2. Repairs."], [3]),
+        ([RENT], [f"1. Rent. {RENT[:60]}"], [1]),
+        ([RENT], [f"{RENT[40:]} 2. Repairs."], [1]),
+        ([NOTICE], ["EITHER PARTY may\nend this lease by two months’ no\u00adtice in writing."], [1]),
+        ([f"{RENT} <omitted> {NOTICE}"], [NOTICE, RENT], [2]),
+        ([RENT, RENT.upper()], [RENT], [1]),
+        ([RENT, "", "  "], [RENT], [1]),
+    ],
+)
+def test_by_words_where_a_place_is_not_known(golds, passages, ranks):
+    assert found_ranks(case([quote(words) for words in golds], passages)) == ranks
+
+
+def test_words_in_another_file_are_another_passage_and_an_unknown_file_may_be_this_one():
+    elsewhere, here = Passage(RENT, "other.pdf"), Passage(RENT, "lease.pdf")
+    assert found_ranks(case([quote(RENT)], [elsewhere])) == [None]
+    assert found_ranks(case([quote(RENT)], [elsewhere, here])) == [2]
+    assert found_ranks(case([quote(RENT)], [Passage(RENT)])) == [1]
+    # located gold, and a passage whose own place is not known
+    assert found_ranks(case([gold((0, len(RENT)), text=RENT)], [Passage(RENT)])) == [1]
+
+
+# ---------------------------------------------------------------- recall and nDCG
 
 
 def scores(golds, passages, *, k=10, parity=""):
@@ -49,7 +110,7 @@ def scores(golds, passages, *, k=10, parity=""):
     return recall.measure([row], options)[f"recall@{k}"][0], ndcg.measure([row], options)[f"ndcg@{k}"][0]
 
 
-SECOND = 1 / log2(3)
+SECOND, THIRD, FOURTH = 1 / log2(3), 1 / log2(4), 1 / log2(5)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +120,17 @@ SECOND = 1 / log2(3)
         ([RENT], ["x", RENT], 1, SECOND),
         ([RENT], ["x", "y"], 0, 0),
         ([RENT], [], 0, 0),
+        # shared by two passages: found with the second
+        ([RENT], [RENT[:40], RENT[40:]], 1, SECOND),
         # a gold is credited once
         ([RENT], [RENT, RENT[:60], f"{RENT}!"], 1, 1),
-        ([RENT, NOTICE], [RENT, RENT, NOTICE], 1, (1 + 1 / log2(4)) / (1 + SECOND)),
+        ([RENT, NOTICE], [RENT, RENT, NOTICE], 1, (1 + THIRD) / (1 + SECOND)),
         # golds of the same words are one
         ([RENT, RENT.upper()], [RENT], 1, 1),
-        # one passage with two golds finds both and is credited with one
-        ([RENT, NOTICE], [f"{RENT} {NOTICE}"], 1, 1 / (1 + SECOND)),
-        # it leaves the other to the passage that has nothing else
+        # one passage with two golds is as good as two with one each, and no better
+        ([RENT, NOTICE], [f"{RENT} {NOTICE}"], 1, 1),
+        ([RENT, NOTICE], ["x", "y", f"{RENT} {NOTICE}"], 1, (THIRD + FOURTH) / (1 + SECOND)),
         ([RENT, NOTICE], [f"{RENT} {NOTICE}", RENT], 1, 1),
-        ([NOTICE, RENT], [f"{RENT} {NOTICE}", RENT], 1, 1),
         # golds without words do not count
         ([RENT, "", "  "], [RENT], 1, 1),
     ],
@@ -80,6 +142,8 @@ def test_by_hand(golds, passages, found, gain):
 def test_depth():
     assert scores([RENT, NOTICE], ["x", RENT, NOTICE], k=2) == (0.5, pytest.approx(SECOND / (1 + SECOND)))
     assert scores([RENT, NOTICE], [RENT], k=1) == (0.5, 1)
+    found = ndcg.measure([case([quote(RENT)], ["x"] * 5 + [RENT])], Options())
+    assert found == {"ndcg@5": [0.0], "ndcg@10": [pytest.approx(1 / log2(7))]}
 
 
 def test_the_seed_s_reading_credits_one_word_and_passes_1():
@@ -87,6 +151,14 @@ def test_the_seed_s_reading_credits_one_word_and_passes_1():
     assert scores([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
     assert scores([RENT], [RENT, RENT]) == (1, 1)
     assert scores([RENT], [RENT, RENT], parity="seed") == (1, pytest.approx(1 + SECOND))
+    # what two passages share: ours needs half, the seed is content with the first piece
+    halves = [RENT[:40], RENT[40:]]
+    assert scores([RENT], halves) == (1, pytest.approx(SECOND))
+    assert scores([RENT], halves, parity="seed") == (1, pytest.approx(1 + SECOND))
+    # a chunk that holds most of a gold, and neither contains the other: nothing for the seed
+    cut = [f"1. Rent. {RENT[:80]}"]
+    assert scores([RENT], cut) == (1, 1)
+    assert scores([RENT], cut, parity="seed") == (0, 0)
 
 
 def test_without_words_of_gold_neither_applies():
@@ -94,7 +166,7 @@ def test_without_words_of_gold_neither_applies():
     assert scores([""], [RENT], parity="seed") == (None, None)
     row = case([quote(RENT)], [RENT], error="no reply")
     assert recall.measure([row], Options()) == {"recall@10": [None]}
-    assert ndcg.measure([row], Options()) == {"ndcg@10": [None]}
+    assert ndcg.measure([row], Options()) == {"ndcg@5": [None], "ndcg@10": [None]}
 
 
 CLAUSES = ["aa" * 30, "bb" * 30, "cc" * 30]
@@ -110,14 +182,18 @@ def test_shares_lie_between_0_and_1_whatever_the_order_of_the_golds(golds, passa
     assert scores(golds, passages, k=5)[0] >= found
 
 
-@given(st.lists(st.lists(st.integers(0, 3), unique=True, max_size=3), max_size=5))
-def test_ranks_are_credited_as_well_as_can_be(matched):
-    def best(rank, taken):
-        if rank == len(matched):
-            return 0.0
-        options = [1 / log2(rank + 2) + best(rank + 1, taken | {g}) for g in matched[rank] if g not in taken]
-        return max([best(rank + 1, taken), *options])
+spans = st.tuples(st.integers(0, 60), st.integers(1, 40)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
-    ranks = credited_ranks(matched)
-    assert ranks == sorted(set(ranks))
-    assert sum(1 / log2(rank + 2) for rank in ranks) == pytest.approx(best(0, frozenset()))
+
+@given(st.lists(spans, min_size=1, max_size=4), st.lists(spans, max_size=8))
+def test_a_gold_is_found_when_half_of_its_characters_are_counted_one_by_one(golds, passages):
+    ranks = found_ranks(case([gold(ends) for ends in golds], [at(*ends) for ends in passages]))
+    for (start, end), rank in zip(dict.fromkeys(golds), ranks, strict=True):
+        held: set[int] = set()
+        expected = None
+        for number, ends in enumerate(passages, 1):
+            held |= set(range(*ends)) & set(range(start, end))
+            if 2 * len(held) >= end - start:
+                expected = number
+                break
+        assert rank == expected

@@ -1,0 +1,38 @@
+"""Mean reciprocal rank@10: one over the rank of the first gold, 0 where none is among the first ten.
+
+What is ranked (passages, or files where a case has grades or its gold names files only) is said in `_ranking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from evaluation.metrics._ranking import ranking_of
+
+DEPTH = 10
+NAMES = (f"mrr@{DEPTH}",)
+ABOUT = {
+    "mrr": About(
+        "First gold's rank (MRR)",
+        "one over the rank of the first gold",
+        "Retrieval",
+        needs=("gold text", "passages"),
+    )
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the reciprocal ranks, None where there is no gold."""
+    return {NAMES[0]: each(cases, _reciprocal)}
+
+
+def _reciprocal(case: Case) -> float | None:
+    ranking = ranking_of(case)
+    if ranking is None or not ranking.golds():
+        return None
+    first = next(iter(ranking.gold_ranks()), DEPTH + 1)
+    return 1 / first if first <= DEPTH else 0.0

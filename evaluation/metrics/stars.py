@@ -1,0 +1,42 @@
+"""The share of the first five files with at least three, four and five stars, as ACORD reports it.
+
+Stars are one more than the grade: grade 2 is three stars. Where fewer than five files were retrieved, those that are
+missing count as without stars. Only cases with grades have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+from evaluation.metrics._ranking import ranking_of
+
+DEPTH = 5
+STARS = (3, 4, 5)
+NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
+ABOUT = {
+    f"precision_{stars}star": About(
+        f"Files with {stars} stars or more",
+        "share of the first five files",
+        "Retrieval",
+        needs=("passages",),
+    )
+    for stars in STARS
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return the three shares, None where a case has no grades."""
+    return {name: each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
+
+
+def _share(case: Case, stars: int) -> float | None:
+    if not case.grades or case.is_impossible:
+        return None
+    ranking = ranking_of(case)
+    files = ranking.order[:DEPTH] if ranking else ()
+    return sum(case.grades.get(file, 0) + 1 >= stars for file in files) / DEPTH

@@ -1,0 +1,114 @@
+"""TREC files: what is written by hand, and that other people's tools read our figures out of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from evaluation.cases import Case, Passage
+from evaluation.metrics import measure
+from evaluation.statistics import mean
+from evaluation.trec import QRELS, RUN, write_trec
+from tests.evaluation.metrics.build import at, case, gold, quote
+
+
+def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
+    write_trec(folder, cases, tag="my run")
+    return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
+
+
+def test_graded_files_are_the_units_where_there_are_grades(tmp_path):
+    passages = [Passage("x", name) for name in ("b c.pdf", "unjudged.pdf", "a.pdf", "b c.pdf")]
+    run, qrels = written(tmp_path, [case([], passages, id="q 1", grades={"a.pdf": 4, "b c.pdf": 1, "d.pdf": 0})])
+    assert run == ["q%201 Q0 b%20c.pdf 1 2 my%20run", "q%201 Q0 a.pdf 2 1 my%20run"]
+    assert qrels == ["q%201 0 a.pdf 4", "q%201 0 b%20c.pdf 1", "q%201 0 d.pdf 0"]
+
+
+def test_gold_passages_are_the_units_elsewhere_at_the_ranks_at_which_they_are_found(tmp_path):
+    row = case([gold((0, 100)), gold((200, 300))], [at(0, 30), at(400, 500), at(30, 60)], id=7)
+    run, qrels = written(tmp_path, [row])
+    assert [line.split()[2:5] for line in run] == [
+        ["passage-1", "1", "3"],
+        ["passage-2", "2", "2"],
+        ["gold-0", "3", "1"],
+    ]
+    assert qrels == ["7 0 gold-0 1", "7 0 gold-1 1"]
+
+
+def test_gold_that_only_names_files_is_ranked_by_file(tmp_path):
+    run, qrels = written(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])])
+    assert [line.split()[2] for line in run] == ["b.pdf", "a.pdf"]
+    assert qrels == ["0 0 a.pdf 1"]
+
+
+def test_failed_and_impossible_questions_are_in_neither_file(tmp_path):
+    failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
+    impossible = case([], [at(0, 9)], is_impossible=True)
+    assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
+
+
+# ---------------------------------------------------------------- other people's tools
+
+
+def graded(chance: random.Random) -> list[Case]:
+    """Rankings of files with several passages each, judged and not; each query has a gold file."""
+    cases = []
+    for number in range(40):
+        files = [f"clause {n}.pdf" for n in range(60)]
+        grades = {file: chance.choice([0, 0, 0, 1, 2, 3, 4]) for file in chance.sample(files, 30)} | {"best.pdf": 4}
+        ranked = [Passage("x", chance.choice([*files, "best.pdf"])) for _ in range(chance.randint(0, 64))]
+        cases.append(case([], ranked, id=number, grades={**grades, "worst.pdf": 0}))
+    return cases
+
+
+def spanned(chance: random.Random) -> list[Case]:
+    """Rankings of passages, of which several may share a gold, and one may hold several golds."""
+    cases = []
+    for number in range(40):
+        starts = chance.sample(range(0, 3000, 60), chance.randint(1, 5))
+        golds = [gold((start, start + chance.randint(5, 60))) for start in starts]
+        chunks = chance.sample(range(0, 3000, 50), chance.randint(0, 40))
+        cases.append(case(golds, [at(start, start + 50) for start in chunks], id=number))
+    return cases
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize(("make", "least"), [(graded, 3), (spanned, 1)])
+@pytest.mark.parametrize("seed", range(5))
+def test_ir_measures_and_ranx_give_our_figures(make, least, seed, tmp_path):
+    import ir_measures
+    import ranx
+
+    cases = make(random.Random(seed))
+    write_trec(tmp_path, cases, tag="ours")
+    values = {name: mean(column) for name, column in measure(cases).items()}
+    ours = {name: values[name] for name in ("ndcg@5", "ndcg@10", "recall@10", "mrr@10", "map")}
+    files = str(tmp_path / QRELS), str(tmp_path / RUN)
+    measures = {
+        "ndcg@5": ir_measures.nDCG @ 5,
+        "ndcg@10": ir_measures.nDCG @ 10,
+        "recall@10": ir_measures.R(rel=least) @ 10,
+        "mrr@10": ir_measures.RR(rel=least) @ 10,
+        "map": ir_measures.AP(rel=least),
+    }
+    if make is graded:
+        for stars in (3, 4, 5):
+            ours[f"precision_{stars}star@5"] = values[f"precision_{stars}star@5"]
+            measures[f"precision_{stars}star@5"] = ir_measures.P(rel=stars - 1) @ 5
+    else:
+        # several golds in one passage at the tenth rank are all found by it; a TREC run has one unit a rank
+        del ours["recall@10"], measures["recall@10"]
+    qrels, run = ir_measures.read_trec_qrels(files[0]), ir_measures.read_trec_run(files[1])
+    theirs = ir_measures.calc_aggregate(list(measures.values()), list(qrels), list(run))
+    assert {name: theirs[measure] for name, measure in measures.items()} == pytest.approx(ours, abs=1e-6)
+    names = {"ndcg@5": "ndcg@5", "ndcg@10": "ndcg@10"}
+    names |= {name: f"{family}-l{least}" for name, family in (("mrr@10", "mrr@10"), ("map", "map"))}
+    names |= {"recall@10": f"recall@10-l{least}"} if make is graded else {}
+    ranked = ranx.Run.from_file(files[1], kind="trec")
+    judged = ranx.Qrels.from_file(files[0], kind="trec")
+    found = ranx.evaluate(judged, ranked, list(names.values()), make_comparable=True)
+    assert {name: found[theirs] for name, theirs in names.items()} == pytest.approx(
+        {name: ours[name] for name in names}, abs=1e-6
+    )
