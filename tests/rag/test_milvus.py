@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,13 +26,11 @@ from rag.stores._milvus_address import Address
 from rag.stores._milvus_filter import conditions
 from rag.stores.faiss import open as open_faiss
 from schemas.errors import BundleError, ServiceError, ToolkitError
+from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
+
+__all__ = ["corpus"]
 
 ROOT = Path(__file__).parents[2]
-
-
-def opened(folder: Path, argument: str | None = None, *, name: str = "chunk", dimensions: int = 32) -> VectorStore:
-    module, argument = load_plugin("rag.stores", f"milvus:{argument or ''}")
-    return module.open(folder, argument, name=name, dimensions=dimensions)
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +54,6 @@ def store(tmp_path) -> Iterator[VectorStore]:
     store = opened(tmp_path)
     yield store
     store.close()
-
-
-def collections(server: str) -> list[str]:
-    from pymilvus import MilvusClient
-
-    client = MilvusClient(server)
-    try:
-        return sorted(client.list_collections())
-    finally:
-        client.close()
 
 
 # ---------------------------------------------------------------- addresses and filters, which need no extra
@@ -257,26 +244,6 @@ def test_two_indexes_on_one_server_do_not_meet(tmp_path, server, cloud):
 # ---------------------------------------------------------------- the whole pipeline
 
 
-CONTRACT = "SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n" + "".join(
-    f"1.{n} Clause {n}. {{party}} shall give {n} days' notice of termination under the law of {{law}}.\n\n"
-    for n in range(1, 12)
-)
-
-
-@pytest.fixture
-def corpus(tmp_path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for name, party, law in (("alder", "Alder Ltd", "Norway"), ("birch", "Birch Inc.", "Ohio")):
-        (folder / f"{name}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
-    return folder
-
-
-def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
-    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "documents": 0, **settings})
-    return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(64))
-
-
 @pytest.mark.extra
 def test_the_pipeline_retrieves_the_same_with_either_store(tmp_path, samples):
     found = {}
@@ -344,32 +311,23 @@ def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
 # ---------------------------------------------------------------- killed
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from bench.stores import mixture
-from rag.stores.milvus import open
-store = open(Path(sys.argv[1]), sys.argv[2], name="chunk", dimensions=32)
-vectors = mixture(6000, 32, 1)
-for at in range(0, 6000, 250):
-    store.add(range(at, at + 250), vectors[at:at + 250])
-    print(at, flush=True)
-store.save()
-"""
-
-
 @pytest.mark.extra
 @pytest.mark.parametrize("where", ["lite", "server"])
 def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where, monkeypatch):
     argument = server if where == "server" else "lite"
     for stops in (1000, 3000):
-        _run_until(stops, tmp_path, argument)
+        run_until(stops, tmp_path, argument)
     store = opened(tmp_path, argument)
     had = len(store)
     assert 1000 <= had < 6000
     sent = []
     upsert = store._client.upsert
-    monkeypatch.setattr(store._client, "upsert", lambda name, rows: (sent.extend(rows), upsert(name, rows)))
+
+    def noted(name, data):
+        sent.extend(data)
+        return upsert(name, data)
+
+    monkeypatch.setattr(store._client, "upsert", noted)
     vectors = mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
@@ -377,38 +335,6 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where
     assert len(sent) == 6000 - had, "what was there is not sent again"
     assert store.search(vectors[::500], 1)[1][:, 0].tolist() == list(range(0, 6000, 500))
     store.close()
-
-
-def _run_until(row: int, folder: Path, argument: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, folder, argument], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as writer:
-        for line in writer.stdout:
-            if int(line) >= row:
-                time.sleep(0.02)  # into the middle of the next batch
-                os.kill(writer.pid, signal.SIGKILL)
-                break
-
-
-BUILDER = """
-import sys
-from pathlib import Path
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-import rag.ingest
-rag.ingest._BATCH = 8
-
-class Telling(Hashing):
-    def embed(self, texts, *, role):
-        print(len(texts), flush=True)
-        return super().embed(texts, role=role)
-
-if __name__ == "__main__":
-    config = Config.preset("sac", store=f"milvus:{sys.argv[3]}", size=120)
-    embedder = Telling(64)
-    Pipeline(config, cache=Path(sys.argv[1]) / "c", jobs=1, embedder=embedder).index(
-        Path(sys.argv[1]) / "corpus", Path(sys.argv[1]) / sys.argv[2])
-"""
 
 
 @pytest.mark.extra
