@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -38,7 +39,10 @@ _PAUSE = 1.0
 _NOT_LOADED = 101
 _PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
 """What servers answer while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
-_connections: dict[str, Connection] = {}
+_STARTING = ("node not found", "node not match", "session not found")
+"""The same in words, where the code is only that of an unexpected error: parts of a server that look for each other."""
+_ATTEMPT = re.compile(r"attempt #\d+: ")
+_connections: dict[tuple[str, str], Connection] = {}
 
 
 class Connection:
@@ -47,6 +51,7 @@ class Connection:
     def __init__(self, address: Address) -> None:
         self.uri = address.uri
         self.users = 0
+        self._key = _key(address)
         self._file = None if address.is_server else Path(address.uri)
         self._lite = None if self._file is None else _open_lite()
         with told(self.uri, first=True):
@@ -68,13 +73,11 @@ class Connection:
                 try:
                     return getattr(self.client, verb)(collection, *arguments, **options)
                 except (MilvusException, RpcError) as error:
-                    code = error.code() if isinstance(error, RpcError) else error.code
-                    if self._lite is not None or code not in _PASSING | {StatusCode.UNAVAILABLE}:
+                    if self._lite is not None or not _is_passing(error) or time.monotonic() > end:
                         raise
-                    if time.monotonic() > end:
-                        raise
+                    unloaded = getattr(error, "code", None) == _NOT_LOADED
                 time.sleep(_PAUSE)
-                if code == _NOT_LOADED and verb != "load_collection":
+                if unloaded and verb != "load_collection":
                     self.call("load_collection", collection)
 
     def close(self) -> None:
@@ -84,9 +87,9 @@ class Connection:
             self._end()
 
     def _end(self) -> None:
-        if _connections.get(self.uri) is not self:
+        if _connections.get(self._key) is not self:
             return
-        del _connections[self.uri]
+        del _connections[self._key]
         with _silenced():
             self.client.close()
             if self._lite is not None:
@@ -118,14 +121,34 @@ def _open_lite() -> Any:
 
 def connect(address: Address) -> Connection:
     """Return the connection to an address, a new one where there is none."""
-    found = _connections.get(address.uri)
+    found = _connections.get(_key(address))
     if found is not None and not found.is_current:
         found._end()
         found = None
     if found is None:
-        found = _connections[address.uri] = Connection(address)
+        found = _connections[_key(address)] = Connection(address)
     found.users += 1
     return found
+
+
+def _key(address: Address) -> tuple[str, str]:
+    """Return what decides a connection: with another token it is another."""
+    return address.uri, token_for(address) if address.is_server else ""
+
+
+def _is_passing(error: MilvusException | RpcError) -> bool:
+    """Return whether an error tells of a server that is away or starting, and not of a fault."""
+    if isinstance(error, RpcError):
+        return bool(error.code() == StatusCode.UNAVAILABLE)
+    return error.code in _PASSING or any(words in error.message for words in _STARTING)
+
+
+def _words(error: Exception) -> str:
+    """Return the reason in one line."""
+    if isinstance(error.__cause__, RpcError):
+        error = error.__cause__  # a wrong token is told there alone
+    words = error.details() if isinstance(error, RpcError) else str(getattr(error, "message", "") or error)
+    return _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]  # behind the stack traces of the tries before
 
 
 @contextmanager
@@ -135,10 +158,7 @@ def told(uri: str, *, first: bool = False) -> Iterator[None]:
         with _silenced():
             yield
     except (MilvusException, RpcError, OSError) as error:
-        cause = error.__cause__ if isinstance(error.__cause__, RpcError) else error  # which tells a wrong token
-        words = cause.details() if isinstance(cause, RpcError) else str(getattr(error, "message", "") or error)
-        words = str(words).strip().partition("\n")[0]
-        token = os.environ.get(TOKEN)
+        words, token = _words(error), os.environ.get(TOKEN)
         words = words.replace(token, "***") if token else words
         raise ServiceError(f"milvus at {uri}: {words}; {_advice(uri, first)}") from None
 

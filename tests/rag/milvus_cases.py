@@ -29,7 +29,7 @@ def collections(server: str) -> list[str]:
     """Return what a server holds."""
     from pymilvus import MilvusClient
 
-    client = MilvusClient(server)
+    client = MilvusClient(server, token=os.environ.get("MILVUS_TOKEN", ""))
     try:
         return sorted(client.list_collections())
     finally:
