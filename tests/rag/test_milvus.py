@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.plugins import load_plugin
 from rag.seams import VectorStore
-from rag.stores._milvus_address import Address
+from rag.stores._milvus_address import Address, named_servers, origin
 from rag.stores._milvus_filter import conditions
 from rag.stores.faiss import open as open_faiss
 from schemas.errors import BundleError, ServiceError, ToolkitError
@@ -92,6 +93,28 @@ def test_a_wrong_address_is_told_without_its_secrets(argument, words):
 def test_a_search_is_as_wide_as_its_result_is_long():
     assert Address("x.db", "HNSW", {"ef": 10}).widen(64) == {"ef": 64}
     assert Address("x.db", "IVF_FLAT", {"nlist": 8}).widen(64) == {"nprobe": 8}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--store", "milvus:https://milvus.example:19530/legal?index=HNSW"], ["https://milvus.example:19530/legal"]),
+        (["index", "--store=milvus:http://127.0.0.1:1", "--out", "i"], ["http://127.0.0.1:1"]),
+        (["search", "index", "milvus:http://evil.example:1"], []),
+        (["--store", "milvus:lite", "--store"], []),
+        ([], []),
+    ],
+)
+def test_a_command_line_names_servers_with_store_alone(words, named):
+    assert list(named_servers(words)) == named
+
+
+def test_a_server_is_known_by_scheme_host_and_port():
+    assert origin("https://Milvus.example:19530/legal") == origin("https://milvus.example:19530")
+    others = ["http://milvus.example:19530", "https://milvus.example", "https://milvus.example.evil.example:19530"]
+    assert origin("https://milvus.example:19530") not in {
+        origin(each) for each in [*others, "https://milvus.example:x"]
+    }
 
 
 def test_the_chunks_of_documents_are_ranges():
@@ -214,6 +237,50 @@ def test_no_server_is_told_without_the_token(tmp_path, monkeypatch):
     assert "hunter2" not in (tmp_path / "store" / "milvus.json").read_text()
 
 
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """A server that does nothing but write down what it is sent beside the calls, where a token would be."""
+    import grpc
+
+    heard: list[tuple[str, str]] = []
+
+    class Listening(grpc.GenericRpcHandler):
+        def service(self, details):
+            heard.extend((pair.key, str(pair.value)) for pair in details.invocation_metadata)
+
+    running = grpc.server(ThreadPoolExecutor(1), handlers=[Listening()])
+    port = running.add_insecure_port("127.0.0.1:0")
+    running.start()
+    yield f"http://127.0.0.1:{port}", heard
+    running.stop(grace=None)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("way", ["not at all", "MILVUS_URI", "--store"])
+def test_a_token_is_sent_to_a_server_that_the_user_named_and_no_other(tmp_path, listener, monkeypatch, way):
+    address, heard = listener
+    monkeypatch.setenv("MILVUS_TOKEN", "me:hunter2")
+    monkeypatch.setenv("MILVUS_URI", f"{address}/legal" if way == "MILVUS_URI" else "https://milvus.example:19530")
+    monkeypatch.setattr(sys, "argv", ["rag", *(["--store", f"milvus:{address}"] if way == "--store" else [])])
+    with pytest.raises(ServiceError) as caught:
+        opened(tmp_path, address)
+    sent = [value for key, value in heard if key == "authorization"]
+    assert heard and bool(sent) == (way != "not at all")
+    assert ("MILVUS_TOKEN was not sent" in str(caught.value)) == (way == "not at all")
+    with pytest.raises(ServiceError):
+        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+    assert bool([value for key, value in heard if key == "authorization"]) == (way != "not at all")
+
+
+@pytest.mark.extra
+def test_an_index_cannot_have_collections_dropped_that_are_not_its_own(tmp_path, server):
+    (tmp_path / "store").mkdir()
+    record = {"store": server, "dimensions": 32, "name": "customers"}
+    (tmp_path / "store" / "milvus.json").write_text(json.dumps(record))
+    with pytest.raises(BundleError, match="damaged"):
+        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+
+
 @pytest.mark.extra
 def test_a_file_that_another_process_has_is_told(tmp_path, store):
     code = (
@@ -293,6 +360,19 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
     with pytest.raises(ServiceError, match="no more"):
         Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
     assert collections(server) == before and not (tmp_path / "index.partial").exists()
+
+
+@pytest.mark.extra
+def test_rows_that_others_add_are_not_seen_before_the_index_is_opened_again(tmp_path, corpus, server):
+    made = pipeline(tmp_path, f"milvus:{server}", layers="chunk")
+    made.index(corpus, tmp_path / "index")
+    reader = pipeline(tmp_path, f"milvus:{server}", layers="chunk").open(tmp_path / "index")
+    (corpus / "cedar.txt").write_text(CONTRACT.format(party="Cedar SA", law="Chile"), encoding="utf-8")
+    made.add(corpus / "cedar.txt")
+    asked = ["notice to be given by Cedar SA"]
+    assert "cedar.txt" in {hit.chunk.document for hit in made.search(asked)[0].ranked}
+    ranked = reader.search(asked)[0].ranked
+    assert {hit.chunk.document for hit in ranked} == {"alder.txt", "birch.txt"} and len(ranked) > 10
 
 
 @pytest.mark.extra
