@@ -6,7 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
-.PHONY: demo test test-all check lint lock schemas pictures bench scale clean help
+.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,10 +21,13 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra"
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra and not server"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
-	$(PY) -m pytest -n $(JOBS) --dist loadfile
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not server"
+
+test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
+	$(PY) -m pytest -m server
 
 check: lint test          ## everything: style, types, generated files, tests
 
