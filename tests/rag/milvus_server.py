@@ -1,7 +1,7 @@
 """A standalone Milvus as a process of its own, which can be killed and started again with the data it had.
 
 The server is in the PyPI wheel `milvus` 2.3.5 (the extra `test`), which there is for x86-64 only. It starts in about
-eleven seconds, needs 450 MB of disk, and its ports are free ones.
+eleven seconds and needs 450 MB of disk. Its ports are free ones, but for 2380 of the etcd inside it: one at a time.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ class MilvusProcess:
             pytest.fail(NEEDED)
         from milvus import MilvusServer, MilvusServerConfig
 
-        server = MilvusServer(MilvusServerConfig())
+        server = MilvusServer(MilvusServerConfig(), wait_for_started=False)
         server.set_base_dir(str(folder))
         server.config.set("authorization_enabled", True)
-        server.start()  # unpacks the program, writes the settings, and waits until it answers
+        server.start()  # unpacks the program and writes the settings
         self._folder = folder
         self._health = f"http://127.0.0.1:{server.webservice_port}/healthz"
         self._process = server.server_proc
         self._server = server  # which ends the process when it is forgotten
         self.uri = f"http://127.0.0.1:{server.listen_port}"
+        self._await()
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -64,7 +65,7 @@ class MilvusProcess:
     def _await(self) -> None:
         end = time.monotonic() + _SECONDS
         while time.monotonic() < end:
-            assert self._process.poll() is None, f"the server ended; see {self._folder / 'logs'}"
+            assert self._process.poll() is None, f"it ended; does another run? (port 2380) See {self._folder / 'logs'}"
             try:
                 with urllib.request.urlopen(self._health, timeout=10) as answer:
                     if b"OK" in answer.read():

@@ -120,9 +120,15 @@ def test_a_server_is_known_by_scheme_host_and_port():
 def test_the_chunks_of_documents_are_ranges():
     wanted = np.array([*range(10, 400), 500, 502, *range(1000, 1200)])
     assert list(conditions("key", wanted)) == [
-        "(key >= 10 and key <= 399) or (key >= 1000 and key <= 1199) or key in [500, 502]"
+        "((key >= 10 and key <= 399) or (key >= 1000 and key <= 1199)) or key in [500, 502]"
     ]
     assert list(conditions("key", wanted[:0])) == []
+
+
+def test_the_condition_for_many_documents_is_not_deep():
+    [condition] = conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
+    depths = np.cumsum([{"(": 1, ")": -1}.get(mark, 0) for mark in condition])
+    assert condition.count(" or ") == 499 and depths.max() <= 10, "a server takes a chain of 45, and none of 50"
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])

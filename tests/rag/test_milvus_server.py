@@ -24,6 +24,10 @@ __all__ = ["corpus"]
 
 pytestmark = [pytest.mark.extra, pytest.mark.server]
 
+_GRAPH_LOSS = 0.005
+"""Share of rows that HNSW may miss. A server builds the graph with several threads, so builds differ: five of them
+missed none without a filter, and up to 0.00063 with one that a fifth of the rows passes."""
+
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory) -> Iterator[MilvusProcess]:
@@ -62,11 +66,20 @@ def test_each_kind_finds_what_faiss_finds(tmp_path, server, kind):
         scores, found = store.search(queries, 64, within=within)
         expected_scores, expected = faiss.search(queries, 64, within=within)
         ahead = expected_scores > expected_scores[:, -1:] + 1e-5  # of those that share the last place any may be named
-        same = [set(b[c]) <= set(a) for a, b, c in zip(found, expected, ahead, strict=True)]
-        assert np.mean(same) > (0.95 if kind.startswith("HNSW") else 0.999), "a graph may miss a row, the others none"
+        lost = sum(len(set(b[c]) - set(a)) for a, b, c in zip(found, expected, ahead, strict=True))
+        assert lost <= (_GRAPH_LOSS * ahead.sum() if kind.startswith("HNSW") else 0), f"{lost} of {ahead.sum()} rows"
         if not kind.startswith("HNSW"):
             assert np.allclose(scores, expected_scores, atol=1e-5)
             assert np.abs(scores - expected_scores)[found != expected].max(initial=0) < 1e-5
+    documents = np.concatenate([np.arange(at, at + 8) for at in range(0, 5000, 40)])  # 125 of them, a range each
+    store.add(documents + 20_000, vectors[documents])
+    faiss.add(documents + 20_000, vectors[documents])
+    for limit in (documents + 20_000, np.concatenate([keys[::7], documents + 20_000])):
+        expected_scores, _ = faiss.search(queries, 16, within=limit)
+        scores, found = store.search(queries, 16, within=limit)
+        assert np.isin(found, limit).all()
+        assert np.mean(np.abs(scores - expected_scores) < 1e-5) > 0.99
+    store.remove(documents + 20_000)
     store.remove(keys[:1000])
     store.keep(keys[:3000])
     assert store.keys().tolist() == keys[1000:3000].tolist() and len(store) == 2000
