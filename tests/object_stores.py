@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -56,13 +56,13 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def moto(folder: Path) -> contextmanager[str]:
+def moto(folder: Path) -> AbstractContextManager[str]:
     """S3 as moto answers it, in Python."""
     port = free_port()
     return running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port, folder / "moto.log")
 
 
-def rclone(folder: Path) -> contextmanager[str]:
+def rclone(folder: Path) -> AbstractContextManager[str]:
     """S3 as rclone serves a folder, in Go: signatures are checked, and names are those of files."""
     program, port, root = Path(sys.executable).with_name("rclone"), free_port(), folder / "served"
     if not program.is_file():
@@ -72,7 +72,7 @@ def rclone(folder: Path) -> contextmanager[str]:
     return running([program, *told, root], port, folder / "rclone.log")
 
 
-def google(folder: Path) -> contextmanager[str]:
+def google(folder: Path) -> AbstractContextManager[str]:
     """Google Cloud Storage as its emulator answers it, with a bucket named `bucket`."""
     program, port = Path(sys.executable).with_name("gcp-storage-emulator"), free_port()
     if not program.is_file():
@@ -93,7 +93,8 @@ class Request(NamedTuple):
 
 
 Fault = Callable[[Request], str | None]
-"""Names what goes wrong with a request: `500`, `slow down`, `drop`, `cut`, or nothing."""
+"""Names what goes wrong with a request: `500`, `slow down`, `drop`, `cut`, `delay`, or nothing."""
+_DELAY = 0.3
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 _INTERNAL = b"<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>"
 
@@ -146,6 +147,7 @@ class Proxy:
             _answer(handler, 503 if slow else 500, [], _SLOW_DOWN if slow else _INTERNAL)
         else:
             status, headers, content = self._ask(handler, body)
+            time.sleep(_DELAY if fault == "delay" else 0)
             _answer(handler, status, headers, content, cut=fault == "cut")
 
     def _ask(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
