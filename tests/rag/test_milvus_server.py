@@ -62,6 +62,10 @@ def test_each_kind_finds_what_faiss_finds(tmp_path, server, kind):
     for each in (store, faiss):
         each.add(keys, vectors)
     store.save()
+    if kind != "FLAT":
+        segments = store._client.list_loaded_segments(store.collection)
+        assert sum(segment.num_rows for segment in segments) == 5000, "searched through the server's own index at once"
+        assert {segment.index_name for segment in segments} == {"vector"}
     for within in (None, keys[300:900], keys[::5]):
         scores, found = store.search(queries, 64, within=within)
         expected_scores, expected = faiss.search(queries, 64, within=within)
