@@ -6,7 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
-.PHONY: demo test test-all check lint lock schemas pictures bench scale clean help
+.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -22,10 +22,13 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 	@echo; echo "done; open results/demo/report.html (the report) and $(OUT)/gold-on-the-page.png (gold on its page)"
 
 test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra"
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra and not server"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
-	$(PY) -m pytest -n $(JOBS) --dist loadfile
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not server"
+
+test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
+	$(PY) -m pytest -m server
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -53,7 +56,7 @@ lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
 	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra bench --extra ray --extra milvus \
-	  --extra s3 --extra test --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --extra s3 --extra gs --extra test --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 
 pictures: demo            ## draw the README's pictures anew

@@ -2,7 +2,8 @@
 
 What is ranked is what nDCG, MRR and MAP are read from (`evaluation.metrics._ranking`): files where the question's
 files are graded or its gold names files only, else gold passages (`gold-0` is the first of the question), each
-at the rank at which it is found. Failed and impossible questions are in neither file, so that means are over the same questions.
+at the rank at which it is found. Failed and impossible questions are in neither file, so that means are over the
+same questions.
 """
 
 from __future__ import annotations

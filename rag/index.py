@@ -13,7 +13,8 @@ index/
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from rag.seams import Chunk, Keys, Layer, VectorStore
 from schemas import __version__
 from schemas.errors import BundleError
 from schemas.plugins import load_plugin
+from storage.place import locked
 
 __all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index", "section_key", "section_keys"]
 
@@ -61,6 +63,9 @@ class Index:
         self._rows: list[Keys] = [np.zeros((0, len(_COLUMNS)), dtype=np.int64)]
         self._stores: dict[Layer, VectorStore] = {}
         self._lexicon: Lexicon | None = None
+        self._seal = ""
+        """The digest of the manifest that was read or written last."""
+        self._is_held = False
 
     @property
     def lexicon(self) -> Lexicon:
@@ -176,6 +181,32 @@ class Index:
         del self.entries[entry.number], self._numbers[filename]
         text_path(self.folder, entry.number).unlink(missing_ok=True)
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the index for one process, and save it at the end of the block.
+
+        Raise before anything is changed when another process has it, or changed it since it was opened: both would
+        give the same keys to different chunks.
+        """
+        with self._held():
+            if self._seal != digest(self.folder / MANIFEST):
+                raise BundleError(f"{self.folder}: changed by another process since it was opened; open it again")
+            yield
+            self.save()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the folder; a block within another has it already."""
+        if self._is_held:
+            yield
+            return
+        with locked(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
+            self._is_held = True
+            try:
+                yield
+            finally:
+                self._is_held = False
+
     def save(self) -> None:
         """Write everything; the manifest last, so that an index without one is no index."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -190,6 +221,7 @@ class Index:
             self.store(layer).save()
         text = json.dumps(self._manifest(), indent=1, ensure_ascii=False) + "\n"
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+        self._seal = digest(self.folder / MANIFEST)
 
     def close(self) -> None:
         """Let go of the files and connections of the stores; they are opened again when next asked for."""
@@ -209,7 +241,9 @@ class Index:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
         store, keys = self.store(layer), self.keys(layer)
         if len(store) > len(keys):
-            store.keep(keys)
+            with self._held():  # or they are those of a run that goes on
+                store.keep(keys)
+        store.fence(int(keys.max(initial=-1)))
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -246,6 +280,7 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
         if not (folder / name).is_file() or digest(folder / name) != sealed:
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
     index = Index(folder, config or made_with, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
+    index._seal = digest(folder / MANIFEST)
     for entry in read_entries(folder):
         index._register(entry)
     with np.load(folder / "chunks.npz") as stored:

@@ -103,14 +103,13 @@ class Pipeline:
 
     def add(self, path: Location) -> Report:
         """Add a document to the open index and save it."""
-        report = self._ingest([path], self._opened)
-        self._opened.save()
-        return report
+        with self._opened.changing():
+            return self._ingest([path], self._opened)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
-        self._opened.remove(filename)
-        self._opened.save()
+        with self._opened.changing():
+            self._opened.remove(filename)
 
     @property
     def _opened(self) -> Index:

@@ -68,6 +68,9 @@ class VectorStore(Protocol):
     def keep(self, keys: Keys) -> None:
         """Remove every row that has none of these keys."""
 
+    def fence(self, last: int) -> None:
+        """Find no row with a greater key from now on, unless it is added here: another process may be adding some."""
+
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
 

@@ -151,8 +151,9 @@ def list_file(file: Remote) -> Listed | None:
 
 def _listed(told: dict[str, Any]) -> Listed:
     mark = next((told[name] for name in _MARKS if told.get(name)), "")
-    # some clients tell the same moment as a date here and as a number there
-    return Listed(int(told.get("size") or 0), str(mark.timestamp() if isinstance(mark, datetime) else mark))
+    # some clients tell the same moment as a date here and as a number there; some stores quote a tag only here or there
+    words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
+    return Listed(int(told.get("size") or 0), words)
 
 
 def expand(pattern: Remote) -> list[Remote]:

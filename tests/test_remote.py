@@ -31,6 +31,7 @@ from storage.bundle import open_bundle
 from storage.locations import Remote, list_files
 from storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
+from tests.object_stores import SECRET, moto
 from tests.storage.memory import get, memory, put
 
 __all__ = ["memory"]
@@ -224,19 +225,11 @@ def test_a_store_that_goes_away_stops_a_conversion(memory, monkeypatch, capsys):
 # ---------------------------------------------------------------- an object store on loopback
 
 
-SECRET = "loopback-secret-of-nobody"
-
-
 @pytest.fixture(scope="module")
-def store() -> Iterator[str]:
-    """The address of an S3 that lives as long as this module."""
-    from moto.server import ThreadedMotoServer  # the extra `test`
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+def store(tmp_path_factory) -> Iterator[str]:
+    """The address of an S3, a process of its own that lives as long as this module."""
+    with moto(tmp_path_factory.mktemp("s3")) as address:
+        yield address
 
 
 @pytest.fixture

@@ -124,6 +124,10 @@ class _Store:
         if self._inner is not None:
             self._inner.keep(keys)
 
+    def fence(self, last: int) -> None:
+        if self._inner is not None:
+            self._inner.fence(last)
+
 
 class _Index(Index):
     """An index with its time counted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -64,3 +66,21 @@ class Address(NamedTuple):
 
     def _value(self, name: str) -> int:
         return self.options.get(name, _USUAL[name])
+
+
+def origin(uri: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port: what a token is meant for, whichever database is used there."""
+    try:
+        parts = urlsplit(uri)
+        return parts.scheme.lower(), parts.hostname or "", parts.port
+    except ValueError:
+        return "", uri, None  # a port that is no number: equal to nothing but itself
+
+
+def named_servers(words: Sequence[str]) -> Iterator[str]:
+    """Yield the servers that a command line names with `--store milvus:URI`."""
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        flag, _, value = word.partition("=")
+        name, _, place = (value or following if flag == "--store" else "").partition(":")
+        if name == "milvus" and place.startswith(_SERVERS):
+            yield place.partition("?")[0]

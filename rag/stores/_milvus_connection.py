@@ -1,23 +1,26 @@
 """Connections to Milvus: one for all layers of all indexes at one address, closed with the last of them.
 
 A local file is served inside this process by milvus-lite, which lets no other process open it meanwhile.
+A server needs pymilvus alone.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag.stores._milvus_address import Address
+from rag.stores._milvus_address import Address, named_servers, origin
 from schemas.errors import ServiceError, ToolkitError
 
 try:
-    from grpc import RpcError
-    from milvus_lite.server_manager import server_manager_instance as servers
+    from grpc import RpcError, StatusCode
     from pymilvus import DataType, MilvusClient
     from pymilvus.exceptions import MilvusException
 except ImportError as error:
@@ -26,10 +29,20 @@ except ImportError as error:
     ) from error
 
 INTEGER, FLOATS = DataType.INT64, DataType.FLOAT_VECTOR
-TOKEN = "MILVUS_TOKEN"
+TOKEN, URI = "MILVUS_TOKEN", "MILVUS_URI"
 _SECONDS = 10.0
 """How long a server may take to answer the first call."""
-_connections: dict[str, Connection] = {}
+PATIENCE = 90.0
+"""How long a server that went away is waited for, in seconds: one that is killed and started again by its supervisor
+answers after ten, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores)."""
+_PAUSE = 1.0
+_NOT_LOADED = 101
+_PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
+"""What servers answer while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
+_STARTING = ("node not found", "node not match", "session not found")
+"""The same in words, where the code is only that of an unexpected error: parts of a server that look for each other."""
+_ATTEMPT = re.compile(r"attempt #\d+: ")
+_connections: dict[tuple[str, str], Connection] = {}
 
 
 class Connection:
@@ -38,18 +51,34 @@ class Connection:
     def __init__(self, address: Address) -> None:
         self.uri = address.uri
         self.users = 0
+        self._key = _key(address)
         self._file = None if address.is_server else Path(address.uri)
+        self._lite = None if self._file is None else _open_lite()
         with told(self.uri, first=True):
             if self._file is not None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-            token = os.environ.get(TOKEN, "") if address.is_server else ""
-            self.client: Any = MilvusClient(self.uri, token=token, timeout=_SECONDS)
+            self.client: Any = MilvusClient(self.uri, token=token_for(address), timeout=_SECONDS)
         self._inode = self._file.stat().st_ino if self._file else 0
 
     @property
     def is_current(self) -> bool:
         """False when the file was replaced by another: what is served then is no longer there."""
         return self._file is None or (self._file.exists() and self._file.stat().st_ino == self._inode)
+
+    def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
+        """Call the client on a collection; a server that is away, or is only just starting, is waited for."""
+        end = time.monotonic() + PATIENCE
+        with told(self.uri):
+            while True:
+                try:
+                    return getattr(self.client, verb)(collection, *arguments, **options)
+                except (MilvusException, RpcError) as error:
+                    if self._lite is not None or not _is_passing(error) or time.monotonic() > end:
+                        raise
+                    unloaded = getattr(error, "code", None) == _NOT_LOADED
+                time.sleep(_PAUSE)
+                if unloaded and verb != "load_collection":
+                    self.call("load_collection", collection)
 
     def close(self) -> None:
         """Let go of it; the last user stops what serves the file."""
@@ -58,25 +87,68 @@ class Connection:
             self._end()
 
     def _end(self) -> None:
-        if _connections.get(self.uri) is not self:
+        if _connections.get(self._key) is not self:
             return
-        del _connections[self.uri]
+        del _connections[self._key]
         with _silenced():
             self.client.close()
-            if self._file is not None:
-                servers.release_server(str(self._file))
+            if self._lite is not None:
+                self._lite.release_server(str(self._file))
+
+
+def token_for(address: Address) -> str:
+    """Return the token for an address: none for a server that only an index names, which anybody may have made."""
+    token = os.environ.get(TOKEN, "")
+    return token if token and _is_trusted(address.uri) else ""
+
+
+def _is_trusted(uri: str) -> bool:
+    """Return whether the user named this server: in MILVUS_URI, or with --store on the command line."""
+    named = [os.environ.get(URI, ""), *named_servers(sys.argv[1:])]
+    return origin(uri) in {origin(each) for each in named if each}
+
+
+def _open_lite() -> Any:
+    try:
+        from milvus_lite.server_manager import server_manager_instance
+    except ImportError as error:
+        raise ToolkitError(
+            "milvus-lite is not installed, which a file and milvus:lite need: pip install 'exhibit-rag[milvus]'; "
+            "a server, milvus:http://HOST:19530, needs none"
+        ) from error
+    return server_manager_instance
 
 
 def connect(address: Address) -> Connection:
     """Return the connection to an address, a new one where there is none."""
-    found = _connections.get(address.uri)
+    found = _connections.get(_key(address))
     if found is not None and not found.is_current:
         found._end()
         found = None
     if found is None:
-        found = _connections[address.uri] = Connection(address)
+        found = _connections[_key(address)] = Connection(address)
     found.users += 1
     return found
+
+
+def _key(address: Address) -> tuple[str, str]:
+    """Return what decides a connection: with another token it is another."""
+    return address.uri, token_for(address) if address.is_server else ""
+
+
+def _is_passing(error: MilvusException | RpcError) -> bool:
+    """Return whether an error tells of a server that is away or starting, and not of a fault."""
+    if isinstance(error, RpcError):
+        return bool(error.code() == StatusCode.UNAVAILABLE)
+    return error.code in _PASSING or any(words in error.message for words in _STARTING)
+
+
+def _words(error: Exception) -> str:
+    """Return the reason in one line."""
+    if isinstance(error.__cause__, RpcError):
+        error = error.__cause__  # a wrong token is told there alone
+    words = error.details() if isinstance(error, RpcError) else str(getattr(error, "message", "") or error)
+    return _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]  # behind the stack traces of the tries before
 
 
 @contextmanager
@@ -86,8 +158,7 @@ def told(uri: str, *, first: bool = False) -> Iterator[None]:
         with _silenced():
             yield
     except (MilvusException, RpcError, OSError) as error:
-        words = str(getattr(error, "message", "") or error).strip().partition("\n")[0]
-        token = os.environ.get(TOKEN)
+        words, token = _words(error), os.environ.get(TOKEN)
         words = words.replace(token, "***") if token else words
         raise ServiceError(f"milvus at {uri}: {words}; {_advice(uri, first)}") from None
 
@@ -95,6 +166,11 @@ def told(uri: str, *, first: bool = False) -> Iterator[None]:
 def _advice(uri: str, first: bool) -> str:
     if uri.endswith(".db"):
         return "a milvus-lite file serves one process at a time: end the other, or use a server"
+    if os.environ.get(TOKEN) and not _is_trusted(uri):
+        return (
+            "is the server up, and does the database exist? "
+            f"{TOKEN} was not sent, since neither --store nor {URI} names this server: set {URI}={uri} if it is yours"
+        )
     if first:
         return f"is the server up, does the database exist, and is {TOKEN} right?"
     return "run it again: what is stored already is not stored twice"

@@ -111,6 +111,9 @@ class Store:
         here = kinds.keys_of(self._index) if self._rows is None else self._rows.keys
         self.remove(np.setdiff1d(here, keys))
 
+    def fence(self, last: int) -> None:
+        """Do nothing: what another process adds to the file is not seen before the file is opened again."""
+
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)

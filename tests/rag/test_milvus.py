@@ -10,8 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,18 +22,16 @@ from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.seams import VectorStore
-from rag.stores._milvus_address import Address
+from rag.stores._milvus_address import Address, named_servers, origin
 from rag.stores._milvus_filter import conditions
 from rag.stores.faiss import open as open_faiss
 from schemas.errors import BundleError, ServiceError, ToolkitError
 from schemas.plugins import load_plugin
+from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
+
+__all__ = ["corpus"]
 
 ROOT = Path(__file__).parents[2]
-
-
-def opened(folder: Path, argument: str | None = None, *, name: str = "chunk", dimensions: int = 32) -> VectorStore:
-    module, argument = load_plugin("rag.stores", f"milvus:{argument or ''}")
-    return module.open(folder, argument, name=name, dimensions=dimensions)
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +55,6 @@ def store(tmp_path) -> Iterator[VectorStore]:
     store = opened(tmp_path)
     yield store
     store.close()
-
-
-def collections(server: str) -> list[str]:
-    from pymilvus import MilvusClient
-
-    client = MilvusClient(server)
-    try:
-        return sorted(client.list_collections())
-    finally:
-        client.close()
 
 
 # ---------------------------------------------------------------- addresses and filters, which need no extra
@@ -107,12 +95,40 @@ def test_a_search_is_as_wide_as_its_result_is_long():
     assert Address("x.db", "IVF_FLAT", {"nlist": 8}).widen(64) == {"nprobe": 8}
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--store", "milvus:https://milvus.example:19530/legal?index=HNSW"], ["https://milvus.example:19530/legal"]),
+        (["index", "--store=milvus:http://127.0.0.1:1", "--out", "i"], ["http://127.0.0.1:1"]),
+        (["search", "index", "milvus:http://evil.example:1"], []),
+        (["--store", "milvus:lite", "--store"], []),
+        ([], []),
+    ],
+)
+def test_a_command_line_names_servers_with_store_alone(words, named):
+    assert list(named_servers(words)) == named
+
+
+def test_a_server_is_known_by_scheme_host_and_port():
+    assert origin("https://Milvus.example:19530/legal") == origin("https://milvus.example:19530")
+    others = ["http://milvus.example:19530", "https://milvus.example", "https://milvus.example.evil.example:19530"]
+    assert origin("https://milvus.example:19530") not in {
+        origin(each) for each in [*others, "https://milvus.example:x"]
+    }
+
+
 def test_the_chunks_of_documents_are_ranges():
     wanted = np.array([*range(10, 400), 500, 502, *range(1000, 1200)])
     assert list(conditions("key", wanted)) == [
-        "(key >= 10 and key <= 399) or (key >= 1000 and key <= 1199) or key in [500, 502]"
+        "((key >= 10 and key <= 399) or (key >= 1000 and key <= 1199)) or key in [500, 502]"
     ]
     assert list(conditions("key", wanted[:0])) == []
+
+
+def test_the_condition_for_many_documents_is_not_deep():
+    [condition] = conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
+    depths = np.cumsum([{"(": 1, ")": -1}.get(mark, 0) for mark in condition])
+    assert condition.count(" or ") == 499 and depths.max() <= 10, "a server takes a chain of 45, and none of 50"
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])
@@ -227,6 +243,50 @@ def test_no_server_is_told_without_the_token(tmp_path, monkeypatch):
     assert "hunter2" not in (tmp_path / "store" / "milvus.json").read_text()
 
 
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """A server that does nothing but write down what it is sent beside the calls, where a token would be."""
+    import grpc
+
+    heard: list[tuple[str, str]] = []
+
+    class Listening(grpc.GenericRpcHandler):
+        def service(self, details):
+            heard.extend((pair.key, str(pair.value)) for pair in details.invocation_metadata)
+
+    running = grpc.server(ThreadPoolExecutor(1), handlers=[Listening()])
+    port = running.add_insecure_port("127.0.0.1:0")
+    running.start()
+    yield f"http://127.0.0.1:{port}", heard
+    running.stop(grace=None)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("way", ["not at all", "MILVUS_URI", "--store"])
+def test_a_token_is_sent_to_a_server_that_the_user_named_and_no_other(tmp_path, listener, monkeypatch, way):
+    address, heard = listener
+    monkeypatch.setenv("MILVUS_TOKEN", "me:hunter2")
+    monkeypatch.setenv("MILVUS_URI", f"{address}/legal" if way == "MILVUS_URI" else "https://milvus.example:19530")
+    monkeypatch.setattr(sys, "argv", ["rag", *(["--store", f"milvus:{address}"] if way == "--store" else [])])
+    with pytest.raises(ServiceError) as caught:
+        opened(tmp_path, address)
+    sent = [value for key, value in heard if key == "authorization"]
+    assert heard and bool(sent) == (way != "not at all")
+    assert ("MILVUS_TOKEN was not sent" in str(caught.value)) == (way == "not at all")
+    with pytest.raises(ServiceError):
+        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+    assert bool([value for key, value in heard if key == "authorization"]) == (way != "not at all")
+
+
+@pytest.mark.extra
+def test_an_index_cannot_have_collections_dropped_that_are_not_its_own(tmp_path, server):
+    (tmp_path / "store").mkdir()
+    record = {"store": server, "dimensions": 32, "name": "customers"}
+    (tmp_path / "store" / "milvus.json").write_text(json.dumps(record))
+    with pytest.raises(BundleError, match="damaged"):
+        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+
+
 @pytest.mark.extra
 def test_a_file_that_another_process_has_is_told(tmp_path, store):
     code = (
@@ -255,26 +315,6 @@ def test_two_indexes_on_one_server_do_not_meet(tmp_path, server, cloud):
 
 
 # ---------------------------------------------------------------- the whole pipeline
-
-
-CONTRACT = "SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n" + "".join(
-    f"1.{n} Clause {n}. {{party}} shall give {n} days' notice of termination under the law of {{law}}.\n\n"
-    for n in range(1, 12)
-)
-
-
-@pytest.fixture
-def corpus(tmp_path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for name, party, law in (("alder", "Alder Ltd", "Norway"), ("birch", "Birch Inc.", "Ohio")):
-        (folder / f"{name}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
-    return folder
-
-
-def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
-    config = Config.preset("sac-multilayer", **{"store": store, "size": 120, "documents": 0, **settings})
-    return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=Hashing(64))
 
 
 @pytest.mark.extra
@@ -329,6 +369,19 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
 
 
 @pytest.mark.extra
+def test_rows_that_others_add_are_not_seen_before_the_index_is_opened_again(tmp_path, corpus, server):
+    made = pipeline(tmp_path, f"milvus:{server}", layers="chunk")
+    made.index(corpus, tmp_path / "index")
+    reader = pipeline(tmp_path, f"milvus:{server}", layers="chunk").open(tmp_path / "index")
+    (corpus / "cedar.txt").write_text(CONTRACT.format(party="Cedar SA", law="Chile"), encoding="utf-8")
+    made.add(corpus / "cedar.txt")
+    asked = ["notice to be given by Cedar SA"]
+    assert "cedar.txt" in {hit.chunk.document for hit in made.search(asked)[0].ranked}
+    ranked = reader.search(asked)[0].ranked
+    assert {hit.chunk.document for hit in ranked} == {"alder.txt", "birch.txt"} and len(ranked) > 10
+
+
+@pytest.mark.extra
 def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
     made = pipeline(tmp_path, f"milvus:{server}")
     made.index(corpus, tmp_path / "index")
@@ -344,32 +397,23 @@ def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
 # ---------------------------------------------------------------- killed
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from bench.stores import mixture
-from rag.stores.milvus import open
-store = open(Path(sys.argv[1]), sys.argv[2], name="chunk", dimensions=32)
-vectors = mixture(6000, 32, 1)
-for at in range(0, 6000, 250):
-    store.add(range(at, at + 250), vectors[at:at + 250])
-    print(at, flush=True)
-store.save()
-"""
-
-
 @pytest.mark.extra
 @pytest.mark.parametrize("where", ["lite", "server"])
 def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where, monkeypatch):
     argument = server if where == "server" else "lite"
     for stops in (1000, 3000):
-        _run_until(stops, tmp_path, argument)
+        run_until(stops, tmp_path, argument)
     store = opened(tmp_path, argument)
     had = len(store)
     assert 1000 <= had < 6000
     sent = []
     upsert = store._client.upsert
-    monkeypatch.setattr(store._client, "upsert", lambda name, rows: (sent.extend(rows), upsert(name, rows)))
+
+    def noted(name, data):
+        sent.extend(data)
+        return upsert(name, data)
+
+    monkeypatch.setattr(store._client, "upsert", noted)
     vectors = mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
@@ -377,38 +421,6 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where
     assert len(sent) == 6000 - had, "what was there is not sent again"
     assert store.search(vectors[::500], 1)[1][:, 0].tolist() == list(range(0, 6000, 500))
     store.close()
-
-
-def _run_until(row: int, folder: Path, argument: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, folder, argument], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as writer:
-        for line in writer.stdout:
-            if int(line) >= row:
-                time.sleep(0.02)  # into the middle of the next batch
-                os.kill(writer.pid, signal.SIGKILL)
-                break
-
-
-BUILDER = """
-import sys
-from pathlib import Path
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-import rag.ingest
-rag.ingest._BATCH = 8
-
-class Telling(Hashing):
-    def embed(self, texts, *, role):
-        print(len(texts), flush=True)
-        return super().embed(texts, role=role)
-
-if __name__ == "__main__":
-    config = Config.preset("sac", store=f"milvus:{sys.argv[3]}", size=120)
-    embedder = Telling(64)
-    Pipeline(config, cache=Path(sys.argv[1]) / "c", jobs=1, embedder=embedder).index(
-        Path(sys.argv[1]) / "corpus", Path(sys.argv[1]) / sys.argv[2])
-"""
 
 
 @pytest.mark.extra

@@ -18,6 +18,7 @@ from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.pipeline import find_files
 from schemas.errors import BundleError, ToolkitError
+from storage.place import locked
 
 ROOT = Path(__file__).parents[2]
 
@@ -183,6 +184,20 @@ def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
         pipeline.add(tmp_path / "elm.txt")
     with pytest.raises(BundleError, match="no document 'gone.txt'"):
         pipeline.remove("gone.txt")
+
+
+def test_of_two_that_change_one_index_the_second_is_refused(tmp_path, corpus, make):
+    first, second = make(), make()
+    first.index(corpus, tmp_path / "index")
+    second.open(tmp_path / "index")
+    first.remove("alder.txt")
+    for change in (lambda: second.remove("birch.txt"), lambda: second.add(corpus / "alder.txt")):
+        with pytest.raises(BundleError, match="changed by another process since it was opened; open it again"):
+            change()
+    with locked(tmp_path / "index", busy="busy"), pytest.raises(BundleError, match="another process is changing it"):
+        first.remove("birch.txt")
+    first.remove("birch.txt")
+    assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["cedar.txt"]
 
 
 @pytest.mark.parametrize("name", ["documents.jsonl", "chunks.npz", "chunk.faiss", "manifest.json"])
