@@ -24,6 +24,7 @@ from schemas.errors import DocumentError
 from schemas.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
+KIND = "PDF"
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 
