@@ -11,11 +11,14 @@ from functools import cached_property
 from pathlib import Path
 
 from converters._benchmark import Quote, RawDocument
+from converters._office import office_page
 from converters._print import Printer
 from converters._typeset import html_from_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
+from evidence.scan import Ocr, Scanned, read_scan
+from evidence.printable import Printable
 from evidence.readers.text import decode
 from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
@@ -38,6 +41,10 @@ class Task:
     remote: Remote | None = None
     """Where the document goes when the corpus is not on this machine."""
     known: Sent | None = None
+    notes: tuple[str, ...] = ()
+    """What was said while it was printed."""
+    ocr: Ocr | None = None
+    """How pages without text are read; without it they are not."""
 
     def __str__(self) -> str:
         """Return what an error calls it."""
@@ -70,7 +77,12 @@ NOWHERE = Place([], [], [], "absent", 1.0)
 
 
 def tasks(
-    documents: Iterable[RawDocument], quotes: dict[str, list[Quote]], corpus: Path, *, out: Out | None = None
+    documents: Iterable[RawDocument],
+    quotes: dict[str, list[Quote]],
+    corpus: Path,
+    *,
+    out: Out | None = None,
+    ocr: Ocr | None = None,
 ) -> Iterator[Task]:
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
     with ExitStack() as stack:
@@ -78,10 +90,12 @@ def tasks(
         for raw in documents:
             target = corpus / raw.filename
             fault = ""
+            notes: tuple[str, ...] = ()
             if raw.path is None and target.suffix.lower() == ".pdf":
                 printer = printer or stack.enter_context(Printer())
                 try:
-                    printer.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
+                    page, notes = _page(raw)
+                    printer.print_html(page, target)
                 except DocumentError as error:
                     fault = str(error)
             elif raw.path is None:
@@ -89,7 +103,14 @@ def tasks(
             name = f"{CORPUS}/{raw.filename}"
             remote = out.remote / name if out and out.remote else None
             known = out.known.get(name) if out else None
-            yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault, remote, known)
+            wanted = tuple(quotes.get(raw.filename, ()))
+            yield Task(raw, wanted, raw.path or target, target, fault, remote, known, notes, ocr)
+
+
+def _page(raw: RawDocument) -> Printable:
+    if raw.original is not None:
+        return office_page(raw.original)
+    return Printable(raw.html or html_from_text(source_text(raw) or "", title=raw.heading))
 
 
 def source_text(raw: RawDocument) -> str | None:
@@ -103,10 +124,16 @@ def materialise(task: Task) -> Done:
     if task.fault:
         raise DocumentError(task.fault)
     document = read_document(task.path)
+    scanned: Scanned | None = None
+    if task.ocr is not None:
+        scanned = read_scan(document, task.target, task.ocr)
+        document = scanned.document if scanned else document
     if not document.has_text:
-        raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")
-    if task.path != task.target and task.remote is None:
-        shutil.copyfile(task.path, task.target)
+        hint = "OCR found no words in it either" if task.ocr else "add --ocr to have it read"
+        raise DocumentError(f"{task.document.original or task.path}: no text in it, only pictures; {hint}")
+    path = task.target if scanned else task.path
+    if path != task.target and task.remote is None:
+        shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     entry = DocumentEntry(
@@ -115,10 +142,11 @@ def materialise(task: Task) -> Done:
         pages=len(document.pages) or None,
         characters=len(document.text),
         source=raw.source,
+        ocr=scanned.confidence if scanned else {},
     )
     # last, so that nothing is sent of a document that cannot be used
-    sent = send(task.path, task.remote, task.known) if task.remote else None
-    return Done(entry, places, document.notes, sent)
+    sent = send(path, task.remote, task.known) if task.remote else None
+    return Done(entry, places, (*task.notes, *document.notes), sent)
 
 
 @dataclass(frozen=True)
