@@ -6,6 +6,7 @@ located in. The font has one glyph, a box of half an em; it is embedded, so that
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from pypdf.generic import (
     FloatObject,
     NameObject,
     NumberObject,
+    RectangleObject,
     StreamObject,
     TextStringObject,
 )
@@ -34,7 +36,7 @@ _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—
 
 
 class Text(NamedTuple):
-    """A line of words on a page: its box in points from the top left of the straightened page."""
+    """A line of words on a page: its box in points from the top left of the page, once that lies straight."""
 
     left: float
     top: float
@@ -44,7 +46,7 @@ class Text(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Where a straightened page lies on the real one: the matrix from its points to the PDF's own coordinates."""
+    """A matrix as PDF writes it: here from points of a page, from its top left, to the PDF's own coordinates."""
 
     a: float
     b: float
@@ -54,17 +56,30 @@ class Frame(NamedTuple):
     f: float
 
 
-def write_layer(path: Path, target: Path, pages: Mapping[int, tuple[Frame, Sequence[Text]]]) -> None:
-    """Write a copy of a PDF with words on some of its pages, by number from 1."""
+class Layer(NamedTuple):
+    """What is written onto one page."""
+
+    frame: Frame
+    turn: float
+    """Degrees, counter-clockwise, by which the page's own drawing is turned, so that its lines lie straight."""
+    lines: Sequence[Text]
+
+
+def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
+    """Write a copy of a PDF with words on some of its pages, by number from 1; those are straightened.
+
+    Words that run askew are read in a jumble by tools that sort them by height, so the picture is turned instead.
+    """
     try:
         writer = PdfWriter(clone_from=PdfReader(path))
         font = writer._add_object(_font(writer))
-        for number, (frame, lines) in sorted(pages.items()):
+        for number, layer in sorted(pages.items()):
             page = writer.pages[number - 1]
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
             fonts[NameObject(f"/{_FONT}")] = font
-            before, after = (writer._add_object(_stream(data)) for data in (b"q\n", _content(frame, lines)))
+            around = (_turned(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
+            before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
             old = list(inner) if isinstance(inner, ArrayObject) else [page.raw_get("/Contents")]
@@ -74,6 +89,16 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, tuple[Frame, Seque
         partial.replace(target)
     except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DocumentError(f"{path}: its pages cannot be written to ({error}); print it to a new PDF first") from error
+
+
+def _turned(angle: float, box: RectangleObject) -> bytes:
+    """Return the beginning of a drawing that is turned around the middle of the page."""
+    if not angle:
+        return b"q\n"
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
+    matrix = (cosine, sine, -sine, cosine, x - x * cosine + y * sine, y - x * sine - y * cosine)
+    return f"q {' '.join(map(_number, matrix))} cm\n".encode("ascii")
 
 
 def _content(frame: Frame, lines: Sequence[Text]) -> bytes:

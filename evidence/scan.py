@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from evidence import ocr
 from evidence.document import Document, Page
-from evidence.layer import Frame, Text, write_layer
+from evidence.layer import Frame, Layer, Text, write_layer
 from evidence.ocr import Line
 from evidence.read import read_document
 from evidence.readers.pdf import render, to_user_space
@@ -121,13 +121,13 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
     if document.path is None or document.path.suffix.lower() != ".pdf":
         return None
     empty = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
-    layers: dict[int, tuple[Frame, Sequence[Text]]] = {}
+    layers: dict[int, Layer] = {}
     confidence: dict[str, float] = {}
     with fetched(document.path) as path:
         for page in empty:
-            frame, lines, sure = _read_page(path, page, how)
-            if lines:
-                layers[page.number] = frame, lines
+            layer, sure = _read_page(path, page, how)
+            if layer.lines:
+                layers[page.number] = layer
                 confidence[str(page.number)] = round(sure, 4)
         if not layers:
             return None
@@ -137,7 +137,7 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
     return Scanned(replace(layered, filename=document.filename, notes=(*document.notes, *notes)), confidence)
 
 
-def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Frame, list[Text], float]:
+def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     longest = max(page.width, page.height, 1.0)
     scale = min(_DPI / 72, _LONGEST_SIDE / longest)
     picture = render(path, page.number, scale=scale).convert("L")
@@ -150,7 +150,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Frame, list[Text], flo
         Text(line.left / scale, line.top / scale, line.right / scale, line.bottom / scale, line.text)
         for line in in_order(lines)
     ]
-    return _frame(path, page, angle, picture, scale), texts, sure
+    return Layer(_frame(path, page), angle, texts), sure
 
 
 def skew(picture: Image.Image) -> float:
@@ -177,15 +177,10 @@ def _sharpness(ink: Image.Image, angle: float) -> float:
     return float(np.square(np.diff(rows)).sum())
 
 
-def _frame(path: Path, page: Page, angle: float, picture: Any, scale: float) -> Frame:
-    """Return the matrix from points of the straightened picture to the coordinates of the page in the PDF."""
-    middle = np.array([picture.width / scale / 2, picture.height / scale / 2])
-    turn = np.radians(angle)
-    # y runs down: what was turned counter-clockwise is turned back clockwise
-    back = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    corners = [middle + back @ (np.array(corner) - middle) for corner in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))]
-    origin, right, down = (np.array(point) for point in to_user_space(path, page.number, [tuple(c) for c in corners]))
-    return Frame(*(right - origin), *(down - origin), *origin)
+def _frame(path: Path, page: Page) -> Frame:
+    """Return the matrix from points of a page, from its top left as it is seen, to the coordinates of the PDF."""
+    origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
+    return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
 
 def in_order(lines: Sequence[Line]) -> list[Line]:
