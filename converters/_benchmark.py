@@ -173,7 +173,7 @@ class Tally:
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:
             raise BundleError(f"{forgotten[0].name}: neither kept nor left out; please report this bug")
-        accounts = {}
+        accounts: dict[str, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
             mine = {item: reason for item, reason in self._items.items() if item.kind == kind}
             lost = Counter(reason for item, reason in mine.items() if item not in whole)

@@ -50,7 +50,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     if options.keep_originals:
         _keep_originals(kept, folder)
     bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
-    kept_items = [item for one in (*kept, *rows) for item in one.items]
+    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
     write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)

@@ -17,9 +17,9 @@ from converters._typeset import html_from_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
-from evidence.scan import Ocr, Scanned, read_scan
 from evidence.printable import Printable
 from evidence.readers.text import decode
+from evidence.scan import Ocr, Scanned, read_scan
 from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
 from schemas.locations import Remote

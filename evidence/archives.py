@@ -1,4 +1,4 @@
-"""Zip archives that are documents (.docx, .odt, .epub …): opened with limits, so that no small file fills the memory."""
+"""Zip archives that are documents (.docx, .odt, .epub …): opened with limits, so that none fills the memory."""
 
 from __future__ import annotations
 

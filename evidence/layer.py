@@ -191,14 +191,18 @@ endcmap CMapName currentdict /CMap defineresource pop end end
     # a range may not pass a border of the first byte, and a list has at most 100 of them
     b"%d beginbfrange\n%s\nendbfrange"
     % (len(block), b"\n".join(b"<%02x00> <%02xff> <%02x00>" % (high, high, high) for high in block))
-    for block in (range(0, 100), range(100, 200), range(200, 256))
+    for block in (range(100), range(100, 200), range(200, 256))
 )
 
 
 def _truetype() -> bytes:
     """Return a TrueType font with one glyph: a box from the descent to the ascent."""
     box = struct.pack(">hhhhh", 1, 0, _DESCENT, _ADVANCE, _ASCENT) + struct.pack(">HH", 3, 0)
-    box += bytes([1] * 4) + struct.pack(">4h", 0, 0, _ADVANCE, 0) + struct.pack(">4h", _DESCENT, _ASCENT - _DESCENT, 0, _DESCENT - _ASCENT)  # noqa: E501
+    box += (
+        bytes([1] * 4)
+        + struct.pack(">4h", 0, 0, _ADVANCE, 0)
+        + struct.pack(">4h", _DESCENT, _ASCENT - _DESCENT, 0, _DESCENT - _ASCENT)
+    )
     box += bytes(-len(box) % 4)
     tables = {
         b"glyf": box,
@@ -206,7 +210,9 @@ def _truetype() -> bytes:
             ">IIIIHHQQhhhhHHhhh", 0x10000, 0x10000, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 0, _DESCENT, _ADVANCE, _ASCENT,
             0, 8, 2, 1, 0,
         ),
-        b"hhea": struct.pack(">IhhhHhhhhhh8xhH", 0x10000, _ASCENT, _DESCENT, 0, _ADVANCE, 0, 0, _ADVANCE, 1, 0, 0, 0, 1),
+        b"hhea": struct.pack(
+            ">IhhhHhhhhhh8xhH", 0x10000, _ASCENT, _DESCENT, 0, _ADVANCE, 0, 0, _ADVANCE, 1, 0, 0, 0, 1
+        ),
         b"hmtx": struct.pack(">Hh", _ADVANCE, 0),
         b"loca": struct.pack(">II", 0, len(box)),
         b"maxp": struct.pack(">IHHHHHHHHHHHHHH", 0x10000, 1, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0),
@@ -222,7 +228,8 @@ def _truetype() -> bytes:
 
 def _checksum(data: bytes) -> int:
     padded = data + bytes(-len(data) % 4)
-    return sum(struct.unpack(f">{len(padded) // 4}I", padded)) & 0xFFFFFFFF
+    words: tuple[int, ...] = struct.unpack(f">{len(padded) // 4}I", padded)
+    return sum(words) & 0xFFFFFFFF
 
 
 def _stream(data: bytes) -> StreamObject:

@@ -28,7 +28,11 @@ class Config(BaseModel):
 
     # ---- ingest
     ocr: bool = False
-    """Read pages without text by OCR (the extra `ocr`). It moves offsets: not for bundles whose gold is located."""
+    """Read pages without text by OCR. It moves offsets: not for bundles whose gold is located; convert with --ocr."""
+    ocr_language: str = "en"
+    """The language that OCR reads: `en`, `de`, `cs-CZ` …"""
+    ocr_engine: str = "auto"
+    """What reads it: a plug-in of `evidence.ocr`, or `auto`, the first that is installed and knows the language."""
     splitter: str = "rcts"
     size: Positive = 500
     overlap: Annotated[int, Field(ge=0)] = 0
@@ -137,7 +141,7 @@ class Config(BaseModel):
 
 
 INGEST = (
-    "ocr",
+    "ocr", "ocr_language", "ocr_engine",
     "splitter", "size", "overlap", "augment", "layers", "lexicon", "summaries", "summary_style", "summary_characters",
     "section_characters", "embedder", "store",
 )  # fmt: skip

@@ -28,7 +28,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from tqdm import tqdm
 
-from converters._benchmark import Tally
+from converters._benchmark import Item, Tally
 from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.download import Downloader, Policy, Reply
 from converters._web.gate import Gate
@@ -105,14 +105,15 @@ def fetch_folder() -> Path:
     return cache_folder() / "web"
 
 
-def report(fetched: Mapping[str, Fetched], tally: Tally) -> None:
-    """Count every URL that gave no PDF, by reason, and note what is peculiar about the others."""
-    for one in fetched.values():
+def report(fetched: Mapping[str, Fetched], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
+    """Count every URL that gave no PDF, by reason, once for each row that has it; note what is odd about the others."""
+    for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
-        if one.path is None and one.outcome == "disallowed":
-            tally.leave_out(one.reason, name)
-        elif one.path is None:
-            tally.fault(one.reason, name)
+        if one.path is None:
+            leave = tally.leave_out if one.outcome == "disallowed" else tally.fault
+            rows: Sequence[Item | None] = (items or {}).get(url) or [None]
+            for item in rows:
+                leave(one.reason, name, item=item)
         elif one.note:
             tally.note(one.note, name)
 

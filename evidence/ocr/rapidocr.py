@@ -14,9 +14,7 @@ from PIL import Image
 from evidence.ocr import Line
 from schemas.errors import ToolkitError
 
-LANGUAGES = frozenset(
-    "cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split()
-)
+LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
@@ -24,7 +22,7 @@ _LONGEST_SIDE = 4000
 """Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
 
 
-def missing(language: str) -> str:
+def missing(_language: str) -> str:
     """Return what is not installed; every language it reads is in the same model."""
     try:
         here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
@@ -34,7 +32,7 @@ def missing(language: str) -> str:
 
 
 @cache
-def open(language: str) -> Callable[[Image.Image], list[Line]]:
+def open(_language: str) -> Callable[[Image.Image], list[Line]]:
     """Return the reader; its models are loaded once, whatever the language."""
     try:
         rapidocr = import_module("rapidocr")

@@ -94,7 +94,9 @@ def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
             depth = _depth(change.get(f"{W}ilvl"))
             if change.find(f"{W}startOverride") is not None:
                 found.starts.setdefault(name, {})[depth] = _whole(change.find(f"{W}startOverride"), 1)
-            levels |= {depth: _level(own) for own in change.iterfind(f"{W}lvl")}
+            own = change.find(f"{W}lvl")
+            if own is not None:
+                levels[depth] = _level(own)
         found.lists[name] = counter, levels
     if styles is not None:
         found.styles = _styles(styles)

@@ -23,7 +23,7 @@ def page(path: Path) -> Printable:
     with reading(path, KIND):
         message = _message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
-        bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}  # type: ignore[arg-type]
+        bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
         return Printable(mail_page(heads, **bodies, attached=_attached(message)))
 
 

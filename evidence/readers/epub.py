@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from evidence.archives import opened, part
+from evidence.encodings import decode_bytes
 from evidence.printable import Printable, fragment
 from evidence.readers._xml import parse
-from evidence.encodings import decode_bytes
 from schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)

@@ -1,4 +1,4 @@
-"""Older and rarer office files, through LibreOffice where there is one: it writes the kind that another reader reads."""
+"""Older and rarer office files, through LibreOffice where there is one: it writes a kind that has a reader."""
 
 from __future__ import annotations
 

@@ -23,24 +23,27 @@ _MOST_PIXELS = 80_000_000
 
 def read(path: Path) -> Document:
     """Return a document with pages and no words."""
-    count = len(_frames(path))
+    with reading(path, KIND), Image.open(path) as image:
+        _check(path, image)
+        image.load()
+        count = getattr(image, "n_frames", 1)
     return Document(path.name, "\n" * (count - 1), tuple(Page(n + 1, Span(n, n), 595, 842) for n in range(count)), path)
 
 
 def page(path: Path) -> Printable:
     """Return the pictures, each on a page of its own."""
-    images = (f'<img class="scan" src="data:image/png;base64,{base64.b64encode(one).decode()}">' for one in _frames(path))
-    return Printable("".join(images))
-
-
-def _frames(path: Path) -> list[bytes]:
+    pictures = []
     with reading(path, KIND), Image.open(path) as image:
-        frames = []
+        _check(path, image)
         for frame in ImageSequence.Iterator(image):
-            if frame.width * frame.height > _MOST_PIXELS or len(frames) == _MOST_FRAMES:
-                limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
-                raise DocumentError(f"{path}: too large a picture; the limits are {limits}")
             data = io.BytesIO()
             frame.convert("RGB").save(data, "PNG", compress_level=1)
-            frames.append(data.getvalue())
-        return frames
+            words = base64.b64encode(data.getvalue()).decode("ascii")
+            pictures.append(f'<img class="scan" src="data:image/png;base64,{words}">')
+    return Printable("".join(pictures))
+
+
+def _check(path: Path, image: Image.Image) -> None:
+    if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
+        limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
+        raise DocumentError(f"{path}: too large a picture; the limits are {limits}")

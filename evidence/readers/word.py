@@ -14,7 +14,7 @@ from typing import Any
 
 from evidence.archives import opened, part
 from evidence.printable import Printable, paragraph, section
-from evidence.readers._numbering import W, Numbering, read_numbering
+from evidence.readers._numbering import Numbering, W, read_numbering
 from evidence.readers._revisions import accept_changes
 from evidence.readers._xml import parse
 from schemas.errors import DocumentError
