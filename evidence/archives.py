@@ -28,7 +28,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except DocumentError:
         raise
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+        # Pillow says so of a picture it does not know, without a number of the system
+        reason = error.strerror or f"damaged, or no {kind}"
+        raise DocumentError(f"{path}: cannot be read: {reason}") from error
     except Exception as error:  # parsers raise anything from KeyError to RecursionError over a broken file
         words = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise DocumentError(
