@@ -10,6 +10,7 @@ import math
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,7 +105,11 @@ def _turned(angle: float, box: RectangleObject) -> bytes:
 def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
     """Return the drawing of lines of words; the Q ends what the page itself drew."""
     matrix = " ".join(_number(value) for value in frame)
-    drawn = "\n".join(_word(*word) for line in lines for word in _placed(line))
+    # what stands side by side is parted by a space, which not every reader would put there by itself
+    beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
+    drawn = "\n".join(
+        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _placed(line, spaced=more)
+    )
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
 
@@ -116,7 +121,7 @@ class _Placed(NamedTuple):
     text: str
 
 
-def _placed(line: Text) -> list[_Placed]:
+def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
     """Part a line into words, each where it should begin by the widths of the letters before it."""
     size = max((line.bottom - line.top) * 1000 / (_ASCENT - _DESCENT), 0.5)
     base = line.bottom + size * _DESCENT / 1000
@@ -126,7 +131,7 @@ def _placed(line: Text) -> list[_Placed]:
     words = line.words.split()
     for number, word in enumerate(words):
         # the space after a word belongs to it, so that no reader has to guess whether there is one
-        text = word if number == len(words) - 1 else f"{word} "
+        text = f"{word} " if spaced or number < len(words) - 1 else word
         width = sum(map(_width, text))
         placed.append(_Placed(line.left + at * stretch, base, max(width * stretch, 0.1), size, text))
         at += width
