@@ -26,7 +26,7 @@ _LETTERS = (
     ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
     ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
 )
-"""The letters beyond ASCII that languages are written with, in the code pages for them; the first of equals is taken."""
+"""Letters beyond ASCII that languages are written with, by the code page for them; the first of equals is taken."""
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01
 """Share of control characters above which bytes are no text: in text there are none but for a stray one."""

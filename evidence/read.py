@@ -47,6 +47,14 @@ def has_page(path: Location) -> bool:
     return hasattr(_readers().get(path.suffix.lower()), "page")
 
 
+def suffix_of(media_type: str) -> str:
+    """Return the ending of files of a media type, empty where no reader knows it."""
+    types: dict[str, str] = {}
+    for module in dict.fromkeys(_readers().values()):
+        types |= getattr(module, "TYPES", {})
+    return types.get(media_type, "")
+
+
 def kinds() -> dict[str, tuple[str, ...]]:
     """Return what can be read: the endings by the name of the kind."""
     return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_readers().values())}

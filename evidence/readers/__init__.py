@@ -4,6 +4,7 @@ A reader says everything about itself:
 
     SUFFIXES = (".docx",)                  # the file endings it reads
     KIND = "Word document"                 # what people call it
+    TYPES = {"application/…": ".docx"}     # the media types that servers give it, if there are any
     def page(path) -> Printable: ...       # the HTML that it is printed from, for what has no pages of its own
     def read(path) -> Document: ...        # its text, where that is not the text of `page`
     def attachments(path) -> list: ...     # files inside it, which are documents of their own

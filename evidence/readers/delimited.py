@@ -12,6 +12,7 @@ from evidence.readers.text import decoded
 
 SUFFIXES = (".csv", ".tsv")
 KIND = "table of text"
+TYPES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv"}
 
 _DELIMITERS = ",;\t|"
 

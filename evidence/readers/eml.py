@@ -14,6 +14,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".eml",)
 KIND = "mail"
+TYPES = {"message/rfc822": ".eml"}
 
 _HEADS = ("From", "To", "Cc", "Date", "Subject")
 

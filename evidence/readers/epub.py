@@ -15,6 +15,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)
 KIND = "EPUB book"
+TYPES = {"application/epub+zip": ".epub"}
 
 _CONTAINER = "META-INF/container.xml"
 

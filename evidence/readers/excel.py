@@ -14,6 +14,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
 KIND = "Excel workbook"
+TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
 _MOST_CELLS = 2_000_000
 """A workbook of more is a database: as a page to print it would have thousands of sheets of paper."""

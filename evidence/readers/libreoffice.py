@@ -21,6 +21,13 @@ _TARGETS = {
     **dict.fromkeys((".ppt", ".odp"), _SLIDES),
 }
 SUFFIXES = tuple(_TARGETS)
+TYPES = {
+    "application/msword": ".doc",
+    "application/rtf": ".rtf",
+    "text/rtf": ".rtf",
+    "application/vnd.ms-excel": ".xls",
+    "application/vnd.ms-powerpoint": ".ppt",
+}
 
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 _MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"

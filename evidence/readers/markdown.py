@@ -9,6 +9,7 @@ from evidence.readers.text import decoded
 
 SUFFIXES = (".md", ".markdown")
 KIND = "Markdown"
+TYPES = {"text/markdown": ".md"}
 
 
 def page(path: Path) -> Printable:

@@ -14,6 +14,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".msg",)
 KIND = "Outlook mail"
+TYPES = {"application/vnd.ms-outlook": ".msg"}
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"

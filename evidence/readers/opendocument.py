@@ -17,6 +17,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")
 KIND = "OpenDocument text"
+TYPES = {"application/vnd.oasis.opendocument.text": ".odt"}
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TEXT, _TABLE, _OFFICE, _STYLE, _DRAW = (_NS % name for name in ("text", "table", "office", "style", "drawing"))

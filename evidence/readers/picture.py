@@ -15,6 +15,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"
+TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
 _MOST_FRAMES = 2000
 _MOST_PIXELS = 80_000_000

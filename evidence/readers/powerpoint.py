@@ -11,6 +11,7 @@ from evidence.printable import Printable, grid, paragraph, section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"
+TYPES = {"application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx"}
 
 _DEEPEST = 20
 """Groups in groups; a slide that people made has two or three."""

@@ -21,6 +21,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")
 KIND = "Word document"
+TYPES = {"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx"}
 
 _TEXT = ("document", "footnotes", "endnotes")
 """The parts of word/ whose paragraphs are read in the order of the text."""
