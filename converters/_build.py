@@ -203,7 +203,15 @@ def _describe(
 
 
 def _content_options(options: Namespace) -> dict[str, Label]:
-    return {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+    chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+    ocr = ocr_from(options)
+    if ocr is not None:
+        chosen["ocr_engine"] = ocr.engine  # what `auto` is here may be another elsewhere
+    else:
+        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
+    if not options.keep_originals:
+        del chosen["keep_originals"]
+    return chosen
 
 
 def _card_text(info: DatasetInfo, benchmark: Benchmark, converter: str) -> CardText:

@@ -20,6 +20,7 @@ from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.gate import MARK, Gate
 from converters._web.robots import Rules, rules_for
 from evidence.read import has_page, suffix_of
+from evidence.readers import picture
 from schemas import __version__
 
 ROBOT = "exhibit-rag"
@@ -256,7 +257,8 @@ def _kind_of(reply: Reply, head: bytes) -> Kind:
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
-    if has_page(Path(f"x{_suffix(reply.url, reply.headers)}")):
+    suffix = _suffix(reply.url, reply.headers)
+    if has_page(Path(f"x{suffix}")) and suffix not in picture.SUFFIXES:  # a picture at an address is seldom a scan
         return "file"
     shown = declared or "unknown type"
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)

@@ -106,12 +106,12 @@ def test_a_word_document_at_an_address_is_printed(tmp_path, monkeypatch):
     root = tmp_path / "site"
     root.mkdir()
     (root / "lease.docx").write_bytes(files.docx(files.paragraph("The tenant pays.")))
-    (root / "broken.docx").write_bytes(b"PK\x03\x04 cut")
+    (root / "damaged.docx").write_bytes(b"PK\x03\x04 cut")
     with serve(root) as site:
-        urls = [f"{site.url}/lease.docx", f"{site.url}/broken.docx"]
+        urls = [f"{site.url}/lease.docx", f"{site.url}/damaged.docx"]
         policy = Policy(allow_private=True, delay=0.0)
         good, broken = fetch_all(urls, folder=tmp_path / "fetched", policy=policy).values()
-    assert (good.filename, good.outcome) == ("lease.docx.pdf", "printed")
+    assert (good.filename, good.outcome, good.reason) == ("lease.docx.pdf", "printed", "")
     assert good.path is not None and read_document(good.path).text.strip() == "The tenant pays."
     assert (broken.outcome, broken.reason) == ("unusable", "cannot be read") and "damaged" in broken.detail
 
