@@ -133,7 +133,7 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
-    sources, digest = load(documents, policy_from(options), tally)
+    sources, digest = load(documents, policy_from(options), tally, table=table)
     entries = list(_entries(table, tally))
     corpus = Corpus(sources, (entry.category for entry in entries))
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}

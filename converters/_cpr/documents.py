@@ -64,11 +64,12 @@ class Source:
             return ""
 
 
-def load(root: Path, policy: Policy, tally: Tally) -> tuple[list[Source], str]:
+def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[Source], str]:
     """Return the documents of a folder, a file or a list of URLs, each once, by file name; and a digest of them."""
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetched(root, policy, tally)
     files = list(with_attachments([Listed(root, root.name)])) if root.is_file() else list_folder(root)
+    files = [file for file in files if file.path != table]  # its rows have an account of their own
     tally.take(_item(file) for file in files)
     digest = hashlib.sha256()
     exports: dict[str, _Export] = {}
