@@ -18,6 +18,7 @@ from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
 from evidence.printable import Printable
+from evidence.readers import picture
 from evidence.readers.text import decode
 from evidence.scan import Ocr, Scanned, read_scan
 from schemas.bundle import CORPUS
@@ -129,8 +130,7 @@ def materialise(task: Task) -> Done:
         scanned = read_scan(document, task.target, task.ocr)
         document = scanned.document if scanned else document
     if not document.has_text:
-        hint = "OCR found no words in it either" if task.ocr else "add --ocr to have it read"
-        raise DocumentError(f"{task.document.original or task.path}: no text in it, only pictures; {hint}")
+        raise DocumentError(_wordless(task))
     path = task.target if scanned else task.path
     if path != task.target and task.remote is None:
         shutil.copyfile(path, task.target)
@@ -147,6 +147,15 @@ def materialise(task: Task) -> Done:
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
     return Done(entry, places, (*task.notes, *document.notes), sent)
+
+
+def _wordless(task: Task) -> str:
+    """Return why a document has no text: it is empty, or it is a scan."""
+    file = task.document.original or task.path
+    if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
+        return f"{file}: no words in it"
+    hint = "OCR found no words in it either" if task.ocr else "add --ocr to have it read"
+    return f"{file}: no text in it, only pictures; {hint}"
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ class Preparation:
         config = self.config
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if not document.has_text:
+            if not document.pages:
+                raise DocumentError(f"{path}: no words in it")
             hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         root, profile = read_structure(document), read_profile(document)

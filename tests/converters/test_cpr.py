@@ -116,11 +116,11 @@ def test_what_cannot_be_resolved_is_listed_with_its_row_and_reason(bundle, sampl
         "JSON file that is no export of documents": ["ground_truth_costs.json"],
         NO_DOCUMENT: ["README.md", "guide.txt", "make.py", "remote.txt", "rulebook.txt"],
     }
-    files = info["account"]["files"]
-    assert files["given"] == len([path for path in (samples / "cpr").rglob("*") if path.is_file()]) - 1, (
+    account = info["account"]["files"]
+    assert account["given"] == len([path for path in (samples / "cpr").rglob("*") if path.is_file()]) - 1, (
         "the table is no document"
     )
-    assert files["given"] - files["kept"] == sum(files["left_out"].values()) == 6
+    assert account["given"] - account["kept"] == sum(account["left_out"].values()) == 6
     assert info["account"]["rows"]["kept"] == info["counts"]["questions"]
     assert len(info["noted"]["document exported more than once, kept once"]) == 8
     assert info["licence"]["redistributable"] is False

@@ -217,12 +217,12 @@ def test_an_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path
 def test_odd_corpora(make, tmp_path):
     pipeline = make()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BundleError, match="no document in it"):
+    with pytest.raises(BundleError, match="no file in it"):
         pipeline.index(tmp_path / "empty", tmp_path / "i1")
     with pytest.raises(BundleError, match="no such file or folder"):
         pipeline.index(tmp_path / "nowhere", tmp_path / "i2")
     (tmp_path / "blank.txt").write_text("   \n")
-    with pytest.raises(BundleError, match="nothing to index: .*no text in it"):
+    with pytest.raises(BundleError, match="nothing to index: .*no words in it"):
         pipeline.index(tmp_path / "blank.txt", tmp_path / "i3")
     (tmp_path / "one.txt").write_text("The only clause.")
     report = pipeline.index([tmp_path / "blank.txt", tmp_path / "one.txt"], tmp_path / "i4")
@@ -323,7 +323,7 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "mine.toml").write_text('splitter = "naive"\nsize = 300\n')
     assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["size"] == 300
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
-    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, splitter"):
+    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
     with pytest.raises(ToolkitError, match="there are naive, rcts, routed, sac, sac-multilayer"):
         Config.preset("none-such")
