@@ -108,9 +108,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     found = shelf.find(chosen, tally)
     limited = options.limit is not None
     others = shelf.find_others(found, take=options.all_documents, limited=limited, tally=tally)
-    asked = [question for question in questions if {p.document for p in question.passages} <= {*chosen}]
+    within = frozenset(chosen)
+    asked = []
     for question in questions:
-        if question not in asked:
+        if all(passage.document in within for passage in question.passages):
+            asked.append(question)
+        else:
             _leave_out(question, BEYOND, "", tally)
     documents = {document.filename: document for document in [*found.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})

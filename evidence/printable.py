@@ -42,7 +42,10 @@ def section(title: str, paragraphs: Iterable[str]) -> str:
 
 
 def fragment(page: str) -> str:
-    """Return what a whole HTML page shows, to be set into another page: no scripts, styles, frames or refreshes."""
+    """Return what a whole HTML page shows, to be set into another page: no scripts, styles, frames or refreshes.
+
+    Raise ValueError for tags in tags without end, of which the rest could not be read.
+    """
     from lxml import etree
     from lxml import html as lxml_html
 
@@ -52,8 +55,11 @@ def fragment(page: str) -> str:
     page = page.lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
-    # huge_tree: without it whatever is nested deeper than 256 would be lost without a word
-    root = lxml_html.document_fromstring(page, parser=lxml_html.HTMLParser(huge_tree=True))
+    # huge_tree: without it whatever is nested deeper than 256 would be lost without a word; with it, 2048
+    parser = lxml_html.HTMLParser(huge_tree=True)
+    root = lxml_html.document_fromstring(page, parser=parser)
+    if any("depth" in entry.message for entry in parser.error_log):
+        raise ValueError("its HTML is nested too deeply")
     etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     body = root.find("body")
     if body is None:

@@ -27,9 +27,9 @@ def accept_changes(root: Any) -> int:
                 parent.remove(element)
     for name in _KEPT:
         for element in list(root.iter(f"{W}{name}")):
-            parent = element.getparent()
-            place = parent.index(element)
-            parent[place : place + 1] = list(element)
+            for child in list(element):
+                element.addprevious(child)  # one by one: to ask for its place would take as long as the paragraph is
+            element.getparent().remove(element)
             count += 1
     return count
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evidence.archives import reading
 from evidence.printable import Printable, fragment
 from evidence.readers.text import decoded
 
@@ -19,4 +20,5 @@ def page(path: Path) -> Printable:
     text, encoding = decoded(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    return Printable(fragment(markdown.render(text.removeprefix("\ufeff"))), notes)
+    with reading(path, KIND):
+        return Printable(fragment(markdown.render(text.removeprefix("\ufeff"))), notes)

@@ -71,6 +71,18 @@ def test_entities_that_multiply_are_refused(write):
         read_document(write("bomb.docx", document))
 
 
+def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(write):
+    for name, data in (
+        ("deep.eml", files.eml("x", html="<div>" * 30000 + "words")),
+        ("deep.md", b"<div>" * 30000 + b"words"),
+    ):
+        with pytest.raises(DocumentError, match="nested too deeply"):
+            read_document(write(name, data))
+    tables = "<w:tbl><w:tr><w:tc>" * 3000 + "</w:tc></w:tr></w:tbl>" * 3000
+    with pytest.raises(DocumentError, match="damaged, or no Word document"):
+        read_document(write("deep.docx", docx(tables)))
+
+
 def test_every_reader_says_its_kind_and_no_two_read_the_same_ending():
     endings = [ending for suffixes in kinds().values() for ending in suffixes]
     assert len(endings) == len(set(endings))
