@@ -44,6 +44,7 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.search
 	$(PY) -m bench.score
 	$(PY) -m bench.targets
+	$(PY) -m bench.ocr
 
 scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twelve minutes on two free cores
 	$(PY) -m bench.scale

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
-from schemas.errors import SourceError
-from schemas.models import Licence
+from schemas.errors import BundleError, SourceError
+from schemas.models import Account, Licence
 
 Label = str | int | float | bool | None
+
+
+class Item(NamedTuple):
+    """One thing that a source gave and that the account must tell of: a file of a folder, a row of a table."""
+
+    kind: Literal["files", "rows"]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,10 @@ class RawDocument:
     """Where the publisher has it."""
     browser: str = ""
     """The version of the browser that printed `path`, where one did."""
+    original: Path | None = None
+    """The file that it is printed from, by the reader of its kind; read when it is printed."""
+    items: tuple[Item, ...] = ()
+    """What it came from, for the account."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,8 @@ class RawRow:
     filename: str | None = None
     is_impossible: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+    """The rows of a table that it was read from, for the account."""
 
 
 @dataclass(frozen=True)
@@ -131,20 +146,43 @@ class Tally:
         self.strict = strict
         self.left_out: dict[str, list[str]] = {}
         self.noted: dict[str, list[str]] = {}
+        self._items: dict[Item, str] = {}
 
-    def leave_out(self, reason: str, name: str) -> None:
-        """Count something that a rule or an option leaves out."""
+    def take(self, items: Iterable[Item]) -> None:
+        """Remember what the source gave: each must be kept in the end, or left out for one reason."""
+        for item in items:
+            self._items.setdefault(item, "")
+
+    def leave_out(self, reason: str, name: str, *, item: Item | None = None) -> None:
+        """Count something that a rule or an option leaves out; an item is left out once, for the first reason."""
+        if item is not None:
+            if self._items.get(item):
+                return
+            self._items[item] = reason
         self.left_out.setdefault(reason, []).append(name)
 
-    def fault(self, reason: str, name: str) -> None:
+    def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""
         if self.strict:
             raise SourceError(f"{name}: {reason} (--strict)")
-        self.leave_out(reason, name)
+        self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
         """Remember a peculiarity that changes nothing in what is kept."""
         self.noted.setdefault(remark, []).append(name)
+
+    def account(self, kept: Iterable[Item]) -> dict[str, Account]:
+        """Return how many files and rows were given, kept and left out; one that is neither is a fault of ours."""
+        whole = set(kept)
+        forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
+        if forgotten:
+            raise BundleError(f"{forgotten[0].name}: neither kept nor left out; please report this bug")
+        accounts: dict[str, Account] = {}
+        for kind in dict.fromkeys(item.kind for item in self._items):
+            mine = {item: reason for item, reason in self._items.items() if item.kind == kind}
+            lost = Counter(reason for item, reason in mine.items() if item not in whole)
+            accounts[kind] = Account(given=len(mine), kept=len(mine) - lost.total(), left_out=dict(lost))
+        return accounts
 
 
 class Converter(Protocol):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from converters._print import Press, printing
 from converters._together import print_short
 from engine import Engine, open_engine, track
+from evidence.scan import Ocr, ocr_from
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError, ServiceError, SourceError
+from schemas.errors import BundleError, ServiceError, SourceError, ToolkitError
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
 from schemas.validate import validate
 from storage.bundle import sha256_of
@@ -27,6 +29,11 @@ _MACHINE_OPTIONS = frozenset(
 )
 """Where and how, not what: the same bundle must come out whatever these are."""
 
+ORIGINALS = "originals"
+"""The folder of a bundle for the files that its documents were printed from."""
+UNREADABLE = "document cannot be read"
+ABOUT_UNREADABLE = "question about a document that cannot be read"
+
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, out: Out) -> BundleInfo:
     """Write a whole bundle into an empty folder and check it; for a store, documents leave as they are made."""
@@ -36,14 +43,19 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     (folder / CORPUS).mkdir()
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents))
     with Press() as press:
-        done = _materialise_all(benchmark, out, engine, tally, press)
-    rows = [row for row in benchmark.rows if _answerable_from(row, done)]
+        done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options))
+    rows = [row for row in benchmark.rows if _answerable_from(row, done, tally)]
     questions = [_row(row) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, rows, tally)
+    kept = [raw for raw in benchmark.documents if raw.filename in done]
+    if options.keep_originals:
+        _keep_originals(kept, folder)
     bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
+    kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
+    bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
     write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
     browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
@@ -56,21 +68,24 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     return bundle
 
 
-def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press) -> dict[str, Done]:
+def _materialise_all(
+    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press, *, ocr: Ocr | None
+) -> dict[str, Done]:
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in benchmark.rows:
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = benchmark.documents
-    outcomes = engine.map(materialise, tasks(print_short(documents, corpus), quotes, corpus, press=press, out=out))
+    work = tasks(print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr)
+    outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
         name = raw.filename
         if isinstance(outcome.error, ServiceError):
             raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
-            tally.fault("document cannot be read", f"{name}: {_reason(outcome.error, raw.path)}")
+            _leave_out(raw, outcome.error, tally)
             (corpus / name).unlink(missing_ok=True)
             continue
         done[name] = outcome.unwrap()
@@ -79,20 +94,41 @@ def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tall
             out.record(f"{CORPUS}/{name}", sent)
             (corpus / name).unlink(missing_ok=True)  # a print; here, not in the worker, which may die and be replaced
         for remark in done[name].notes:
-            tally.note("damaged in places", f"{name}: {remark}")
+            tally.note("remarks on documents", f"{name}: {remark}")
     if not done:
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
         raise SourceError(f"no document could be used; {reasons}")
     return done
 
 
-def _reason(error: Exception, path: Path | None) -> str:
-    return str(error).removeprefix(f"{path}: ")
+def _leave_out(raw: RawDocument, error: ToolkitError, tally: Tally) -> None:
+    line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path}: ')}"
+    files = [item for item in raw.items if item.kind == "files"]
+    tally.fault(UNREADABLE, line, item=files[0] if files else None)
+    for item in raw.items:
+        if item.kind == "rows":
+            tally.leave_out(UNREADABLE, f"{item.name}: {line}", item=item)
 
 
-def _answerable_from(row: RawRow, done: dict[str, Done]) -> bool:
+def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
+    """Copy the files that documents were printed from; the corpus has the prints alone."""
+    originals = folder / ORIGINALS
+    for raw in documents:
+        if raw.original is not None:
+            originals.mkdir(exist_ok=True)
+            shutil.copyfile(raw.original, originals / raw.original.name)
+
+
+def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     names = {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
-    return names <= done.keys()
+    missing = sorted(names - done.keys())
+    if not missing:
+        return True
+    for item in row.items:
+        tally.leave_out(ABOUT_UNREADABLE, f"{item.name}: {missing[0]}", item=item)
+    if not row.items:
+        tally.leave_out(ABOUT_UNREADABLE, f"row {row.id}: {missing[0]}")
+    return False
 
 
 def _row(row: RawRow) -> Row:
@@ -173,7 +209,15 @@ def _describe(
 
 
 def _content_options(options: Namespace) -> dict[str, Label]:
-    return {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+    chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
+    ocr = ocr_from(options)
+    if ocr is not None:
+        chosen["ocr_engine"] = ocr.engine  # what `auto` is here may be another elsewhere
+    else:
+        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
+    if not options.keep_originals:
+        del chosen["keep_originals"]
+    return chosen
 
 
 def _card_text(info: DatasetInfo, benchmark: Benchmark, converter: str) -> CardText:

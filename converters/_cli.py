@@ -11,6 +11,7 @@ from converters._benchmark import Converter, Tally
 from converters._build import build
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
+from evidence.scan import add_ocr_arguments
 from schemas.errors import SourceError, ToolkitError
 from schemas.models import HOWS, BundleInfo
 from storage.locations import Location, parse_location
@@ -76,6 +77,12 @@ def _parser(converter: Converter) -> argparse.ArgumentParser:
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
+    parser.add_argument(
+        "--keep-originals",
+        action="store_true",
+        help="keep the files that documents were printed from, in originals/; see that their licence allows it",
+    )
+    add_ocr_arguments(parser)
     converter.add_arguments(parser)
     return parser
 
@@ -102,6 +109,9 @@ def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
         rows.append(("  located", f"{located:,}  ({100 * located / quotes:.2f}%)"))
         rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
         rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
+    for kind, account in bundle.account.items():
+        left = account.given - account.kept
+        rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
     rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     rows.append(("time", f"{seconds:.1f} s"))

@@ -10,12 +10,16 @@ from functools import cached_property
 from pathlib import Path
 
 from converters._benchmark import Quote, RawDocument
+from converters._office import office_page
 from converters._print import Press
 from converters._typeset import html_from_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
+from evidence.printable import Printable
+from evidence.readers import picture
 from evidence.readers.text import decode
+from evidence.scan import Ocr, Scanned, read_scan
 from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
 from schemas.models import DocumentEntry, How
@@ -37,6 +41,10 @@ class Task:
     remote: Remote | None = None
     """Where the document goes when the corpus is not on this machine."""
     known: Sent | None = None
+    notes: tuple[str, ...] = ()
+    """What was said while it was printed."""
+    ocr: Ocr | None = None
+    """How pages without text are read; without it they are not."""
 
     def __str__(self) -> str:
         """Return what an error calls it."""
@@ -75,14 +83,17 @@ def tasks(
     *,
     press: Press,
     out: Out | None = None,
+    ocr: Ocr | None = None,
 ) -> Iterator[Task]:
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
     for raw in documents:
         target = corpus / raw.filename
         fault = ""
+        notes: tuple[str, ...] = ()
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
-                press.print_html(raw.html or html_from_text(source_text(raw) or "", title=raw.heading), target)
+                page, notes = _page(raw)
+                press.print_html(page, target)
             except DocumentError as error:
                 fault = str(error)
         elif raw.path is None:
@@ -90,7 +101,14 @@ def tasks(
         name = f"{CORPUS}/{raw.filename}"
         remote = out.remote / name if out and out.remote else None
         known = out.known.get(name) if out else None
-        yield Task(raw, tuple(quotes.get(raw.filename, ())), raw.path or target, target, fault, remote, known)
+        wanted = tuple(quotes.get(raw.filename, ()))
+        yield Task(raw, wanted, raw.path or target, target, fault, remote, known, notes, ocr)
+
+
+def _page(raw: RawDocument) -> Printable:
+    if raw.original is not None:
+        return office_page(raw.original)
+    return Printable(raw.html or html_from_text(source_text(raw) or "", title=raw.heading))
 
 
 def source_text(raw: RawDocument) -> str | None:
@@ -104,10 +122,15 @@ def materialise(task: Task) -> Done:
     if task.fault:
         raise DocumentError(task.fault)
     document = read_document(task.path)
+    scanned: Scanned | None = None
+    if task.ocr is not None:
+        scanned = read_scan(document, task.target, task.ocr)
+        document = scanned.document if scanned else document
     if not document.has_text:
-        raise DocumentError(f"{task.path}: no text in it, only pictures; it needs OCR first")
-    if task.path != task.target and task.remote is None:
-        shutil.copyfile(task.path, task.target)
+        raise DocumentError(_wordless(task))
+    path = task.target if scanned else task.path
+    if path != task.target and task.remote is None:
+        shutil.copyfile(path, task.target)
     finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     entry = DocumentEntry(
@@ -116,10 +139,20 @@ def materialise(task: Task) -> Done:
         pages=len(document.pages) or None,
         characters=len(document.text),
         source=raw.source,
+        ocr=scanned.confidence if scanned else {},
     )
     # last, so that nothing is sent of a document that cannot be used
-    sent = send(task.path, task.remote, task.known) if task.remote else None
-    return Done(entry, places, document.notes, sent)
+    sent = send(path, task.remote, task.known) if task.remote else None
+    return Done(entry, places, (*task.notes, *document.notes), sent)
+
+
+def _wordless(task: Task) -> str:
+    """Return why a document has no text: it is empty, or it is a scan."""
+    file = task.document.original or task.path
+    if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
+        return f"{file}: no words in it"
+    hint = "OCR found no words in it either" if task.ocr else "add --ocr to have it read"
+    return f"{file}: no text in it, only pictures; {hint}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tables as records: JSONL, JSON, CSV, TSV and Parquet read alike, with the place of each record for the report."""
+"""Tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet read alike, each record with its place."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters._benchmark import Tally
-from schemas.errors import SourceError
+from converters._benchmark import Item, Tally
+from evidence.encodings import Decoded, decode_bytes
+from evidence.readers.excel import SUFFIXES as EXCEL
+from evidence.readers.excel import workbook
+from schemas.errors import DocumentError, SourceError
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
@@ -29,18 +32,31 @@ class Record:
     place: str
     cells: dict[str, Any]
 
+    @property
+    def item(self) -> Item:
+        """What the account calls it."""
+        return Item("rows", self.place)
 
-def read_records(path: Path, data: bytes, tally: Tally) -> list[Record]:
+
+def read_records(
+    path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, encoding: str | None = None
+) -> list[Record]:
     """Return the rows of a table; a row that cannot be read is counted, a table that cannot is an error."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        return list(_numbered(_parquet(path, data)))
-    text = decode_table(path, data)
-    if suffix in (".jsonl", ".ndjson"):
-        return list(_lines(path, text, tally))
-    if suffix == ".json":
-        return list(_numbered(_json(path, text)))
-    return list(_rows(path, text, tally))
+        records = list(_numbered(_parquet(path, data)))
+    elif suffix in EXCEL:
+        records = list(_sheet(path, sheet, tally))
+    else:
+        text = decode_table(path, data, tally, encoding=encoding)
+        if suffix in (".jsonl", ".ndjson"):
+            records = list(_lines(path, text, tally))
+        elif suffix == ".json":
+            records = list(_numbered(_json(path, text)))
+        else:
+            records = list(_rows(path, text, tally))
+    tally.take(record.item for record in records)
+    return records
 
 
 def columns_of(records: list[Record]) -> list[str]:
@@ -48,12 +64,17 @@ def columns_of(records: list[Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record.cells))
 
 
-def decode_table(path: Path, data: bytes) -> str:
-    """Return a table's text without its BOM; anything but UTF-8 is an error that names the place."""
+def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None = None) -> str:
+    """Return a table's text without its BOM; an encoding that is not UTF-8 is found, and noted."""
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8 and try again") from error
+        found = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"{path}: cannot be read as {encoding} ({error}); try another --encoding, or none") from error
+    if found is None:
+        raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
+    if found.encoding != "utf-8":
+        tally.note("table is not UTF-8", f"{path.name}: read as {found.encoding}")
+    return found.text.removeprefix("\ufeff")
 
 
 def separated(text: str, delimiter: str) -> list[list[str]]:
@@ -88,17 +109,54 @@ def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         header, *records = separated(text, delimiter) or [[]]
     except csv.Error as error:
         raise SourceError(f"{path}: not a delimited table: {error}") from error
+    yield from _cut(path, header, [record for record in records if record], tally)
+
+
+def _cut(path: Path, header: list[str], records: list[list[Any]], tally: Tally) -> Iterator[Record]:
+    """Yield the rows under a header by the names of their columns."""
     header = [name.strip() for name in header]
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns named {twice!r}; rename one")
-    for index, record in enumerate(record for record in records if record):
+    for index, record in enumerate(records):
         place = f"row {index + 1}"
         if len(record) > len(header):
-            tally.fault("row with more cells than the header", f"{path.name}: {place}")
+            line = f"{path.name}: {place}"
+            tally.fault("row with more cells than the header", line, item=Item("rows", place))
             continue
         cells = dict.fromkeys(header, "") | dict(zip(header, record, strict=False))
         yield Record(index, place, {name: cell for name, cell in cells.items() if name})
+
+
+def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
+    """Yield the rows of a workbook's sheet: the one that is named, else the first that has any."""
+    try:
+        with workbook(path) as book:
+            if name is not None and name not in book.sheetnames:
+                raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(book.sheetnames)}")
+            tables = {title: _filled(book[title]) for title in ([name] if name else book.sheetnames)}
+            others = [title for title in book.sheetnames if title not in tables]
+    except DocumentError as error:
+        raise SourceError(str(error)) from error
+    filled = [title for title, rows in tables.items() if rows]
+    if not filled:
+        raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
+    for title in (*filled[1:], *others):
+        tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
+    header, *rows = tables[filled[0]]
+    yield from _cut(path, ["" if cell is None else str(cell) for cell in header], rows, tally)
+
+
+def _filled(sheet: Any) -> list[list[Any]]:
+    """Return the rows of a sheet that have a cell with something in it, without the empty cells at their ends."""
+    rows = []
+    for row in sheet.iter_rows(values_only=True):
+        cells = list(row)
+        while cells and (cells[-1] is None or cells[-1] == ""):
+            cells.pop()
+        if cells:
+            rows.append(cells)
+    return rows
 
 
 def _width(line: str, delimiter: str) -> int:
@@ -115,12 +173,13 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         try:
             cells = json.loads(line)
         except ValueError as error:
-            tally.fault("line is not JSON", f"{path.name}: {place}: {error}")
+            tally.fault("line is not JSON", f"{path.name}: {place}: {error}", item=Item("rows", place))
         else:
             if isinstance(cells, dict):
                 yield Record(index, place, cells)
             else:
-                tally.fault("line is not a JSON object", f"{path.name}: {place}")
+                line_name = f"{path.name}: {place}"
+                tally.fault("line is not a JSON object", line_name, item=Item("rows", place))
         index += 1
 
 

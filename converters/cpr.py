@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, points
+from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
 from converters._cli import main
 from converters._cpr.citations import METHODS, Citation, Corpus, Resolution, citations
 from converters._cpr.documents import Source, load, string
@@ -120,8 +120,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         # the documents that are asked about first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
         kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
-        sources = [s for s in sources if s.raw.filename in kept]
-        rows = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
+        wanted = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
+        dropped = [s.raw for s in sources if s.raw.filename not in kept] + [row for row in rows if row not in wanted]
+        for item in (item for one in dropped for item in one.items):
+            tally.leave_out("beyond --limit", item.name, item=item)
+        sources, rows = [s for s in sources if s.raw.filename in kept], wanted
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
 
@@ -130,7 +133,7 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
-    sources, digest = load(documents, policy_from(options), tally)
+    sources, digest = load(documents, policy_from(options), tally, table=table)
     entries = list(_entries(table, tally))
     corpus = Corpus(sources, (entry.category for entry in entries))
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
@@ -162,13 +165,16 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            tally.fault(f"line is not JSON ({error.msg})", f"{path.name}: row {index}")
+            reason = f"line is not JSON ({error.msg})"
+            tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
             continue
         record = record if isinstance(record, dict) else {}
         question, truth = string(record, "question"), string(record, "truth")
         if not question or not truth:
-            tally.fault("row without question or truth", f"{path.name}: row {index}")
+            reason = "row without question or truth"
+            tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
             continue
+        tally.take([Item("rows", f"row {index}")])
         yield _Entry(index, question, truth, string(record, "source_type"), string(record, "category"))
 
 
@@ -206,7 +212,8 @@ def _row(entry: _Entry, tally: Tally) -> RawRow:
         said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
         quotes.append(Quote(found.source.raw.filename, None, labels=tuple((k, v) for k, v in said.items() if v)))
         tally.note("citation quotes no words: it counts for document metrics only", f"row {entry.id}")
-    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels)
+    items = (Item("rows", f"row {entry.id}"),)
+    return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=items)
 
 
 # ---------------------------------------------------------------- other modes

@@ -129,7 +129,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     for path in tables:
         data = path.read_bytes()
         sha256[path.name] = hashlib.sha256(data).hexdigest()
-        table = _read_table(path, data)
+        table = _read_table(path, data, tally)
         asked = sum(len(policy.questions) for policy in policies)
         policies += _read_policies(table, asked, tally if options.split in (table.split, "all") else Tally())
     # names are made unique over the whole source, so that neither a split nor a limit changes one
@@ -175,11 +175,11 @@ def _find_tables(source: Path) -> list[Path]:
     return found
 
 
-def _read_table(path: Path, data: bytes) -> _Table:
+def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     """Return the rows by column; wrong columns and pointers to the data are refused."""
     if data.startswith(b"version https://git-lfs"):
         raise SourceError(f"{path}: a Git LFS pointer, not the table; run `git lfs pull`, or download it: {INFO.url}")
-    header, *records = separated(decode_table(path, data), "\t") or [[]]
+    header, *records = separated(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
     missing = [name for name in _COLUMNS if name not in header]
     marks = [name for name in header if _ANNOTATOR.fullmatch(name)] or [name for name in header if name == "Label"]

@@ -1,4 +1,4 @@
-"""Any table of questions: JSONL, JSON, CSV, TSV or Parquet, with the documents in a folder, beside it, or on the web.
+"""Any table of questions (JSONL, JSON, CSV, TSV, Excel, Parquet), its documents in a folder, beside it, or on the web.
 
 python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, read_records
 from converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
-from converters._table.documents import Shelf, files_of
+from converters._table.documents import BEYOND, Shelf
 from converters._titles import unique_titles
 from converters._web.fetch import add_fetch_arguments, policy_from
+from evidence.read import readable
 from schemas.errors import SourceError
 from schemas.models import Licence
 
@@ -56,9 +57,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--all-documents", action="store_true", help="take in those of the folder, too, that no question is about"
     )
     documents.add_argument(
-        "--as", choices=["pdf", "is"], default="pdf", help="text and HTML printed to PDF, or as they are (default: pdf)"
+        "--as", choices=["pdf", "is"], default="pdf", help="every file printed to PDF, or as it is (default: pdf)"
     )
     about = parser.add_argument_group("about the table")
+    about.add_argument("--sheet", metavar="NAME", help="of a workbook (default: the first that has rows)")
+    about.add_argument("--encoding", metavar="NAME", help="of a text table, such as cp1250 (default: found, and said)")
     about.add_argument("--name", help="the bundle's short name (default: the table's)")
     about.add_argument("--title", help="the bundle's name on the Hub (default: the short one)")
     about.add_argument("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
@@ -85,30 +88,38 @@ class _Question:
     is_impossible: bool
     labels: dict[str, Label]
     passages: list[_Passage]
+    items: list[Item]
+    """The rows that it was read from."""
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the table, find its documents, and tie each passage to its own."""
     table = _find_table(source)
     data = table.read_bytes()
-    records = read_records(table, data, tally)
+    records = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
     seen = columns_of(records)
     columns = choose_columns(table, seen, {role: getattr(options, role) for role in ROLES}, tally)
-    questions = list(_questions(records, columns, _only_document(columns, options.documents), tally))
+    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
+    questions = list(_questions(records, columns, _only_document(columns, shelf), tally))
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
     if not names:
         raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
-    shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
-    found = shelf.find(names[: options.limit], tally)
-    others = {} if options.limit else shelf.find_others(found, take=options.all_documents, tally=tally)
-    chosen = [
-        question for question in questions if {p.document for p in question.passages} <= {*names[: options.limit]}
-    ]
+    chosen = names[: options.limit]
+    found = shelf.find(chosen, tally)
+    limited = options.limit is not None
+    others = shelf.find_others(found, take=options.all_documents, limited=limited, tally=tally)
+    within = frozenset(chosen)
+    asked = []
+    for question in questions:
+        if all(passage.document in within for passage in question.passages):
+            asked.append(question)
+        else:
+            _leave_out(question, BEYOND, "", tally)
     documents = {document.filename: document for document in [*found.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in chosen for row in _row(question, found, options, tally)],
+        rows=[row for question in asked for row in _row(question, found, shelf, options, tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
@@ -124,12 +135,12 @@ def _find_table(source: Path) -> Path:
     return found[0]
 
 
-def _only_document(columns: Columns, folder: Path | None) -> str | None:
+def _only_document(columns: Columns, shelf: Shelf) -> str | None:
     """Return the name of the document that all rows must be about, where no column says so."""
-    if columns["document"] is not None or folder is None:
+    if columns["document"] is not None:
         return None
-    files = files_of(folder)
-    return files[0].relative_to(folder).as_posix() if len(files) == 1 else None
+    files = [file for file in shelf.files if readable(file.path)]
+    return files[0].name if len(files) == 1 else None
 
 
 def _info(table: Path, options: Namespace) -> DatasetInfo:
@@ -153,7 +164,7 @@ def _questions(records: list[Record], columns: Columns, only: str | None, tally:
         try:
             question = _question(record, columns, only, int(name) if keep else record.index)
         except ValueError as error:
-            tally.fault(str(error), record.place)
+            tally.fault(str(error), record.place, item=record.item)
             continue
         if name and not keep:
             question.labels = {"id": name, **question.labels}
@@ -162,11 +173,13 @@ def _questions(records: list[Record], columns: Columns, only: str | None, tally:
         if first is question:
             continue
         if first.text != question.text or first.is_impossible != question.is_impossible:
-            tally.fault("another question under the id of an earlier row", f"{record.place}: {name}")
+            line = f"{record.place}: {name}"
+            tally.fault("another question under the id of an earlier row", line, item=record.item)
             continue
         if question.answer not in ("", first.answer):
             tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
         own = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
+        first.items += question.items
         first.passages += [passage._replace(labels=own) for passage in question.passages]
     yield from grouped.values()
 
@@ -190,6 +203,7 @@ def _question(record: Record, columns: Columns, only: str | None, number: int) -
         is_impossible=verdict in _YES,
         labels={name: label(value) for name, value in record.cells.items() if name not in used},
         passages=list(_passages(names, values(cells["text"]))),
+        items=[record.item],
     )
 
 
@@ -207,20 +221,30 @@ def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Passage]:
         yield _Passage(own or names[place if len(names) > 1 else 0], text or None)
 
 
-def _row(question: _Question, found: dict[str, RawDocument], options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fault: bool = False) -> None:
+    """Leave out every row of a question, each by its place."""
+    for item in question.items:
+        line = f"{item.name}: {more}" if more else item.name
+        (tally.fault if fault else tally.leave_out)(reason, line, item=item)
+
+
+def _row(
+    question: _Question, found: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
+) -> Iterator[RawRow]:
     missing = [passage.document for passage in question.passages if passage.document not in found]
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
-        tally.leave_out("question about a document that is not there", f"{question.place}: {missing[0]}")
+        reason, more = shelf.lost[missing[0]]
+        _leave_out(question, reason, f"{missing[0]}{f' ({more})' if more else ''}", tally, fault=True)
         return
     if question.is_impossible and options.answerable_only:
-        tally.leave_out("no answer in the document (--answerable-only)", question.place)
+        _leave_out(question, "no answer in the document (--answerable-only)", "", tally)
         return
     if not question.is_impossible and not (question.answer or texts):
-        tally.fault("row without an answer or a passage", question.place)
+        _leave_out(question, "row without an answer or a passage", "", tally, fault=True)
         return
     if not question.is_impossible and not question.passages:
-        tally.fault("row names no document", question.place)
+        _leave_out(question, "row names no document", "", tally, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
@@ -233,6 +257,7 @@ def _row(question: _Question, found: dict[str, RawDocument], options: Namespace,
         filename=quotes[0].filename if quotes else None,
         is_impossible=question.is_impossible,
         labels=question.labels,
+        items=tuple(question.items),
     )
 
 

@@ -9,7 +9,6 @@ import hashlib
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
 
-from converters._benchmark import Benchmark, DatasetInfo, RawDocument, Tally
+from converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
 from converters._titles import unique_titles
@@ -86,22 +85,31 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Fetch every URL of the list; the bundle itself is written later."""
     path = _find_list(source)
     data = path.read_bytes()
-    listed = Counter(_urls(path, data, options.column, tally))
+    listed: dict[str, list[Item]] = {}
+    for url, item in _urls(path, data, options.column, tally):
+        tally.take([item])
+        listed.setdefault(url, []).append(item)
     urls = list(listed)
     for url in urls:
-        if listed[url] > 1:
+        if len(listed[url]) > 1:
             tally.note("listed more than once, fetched once", url)
     if not urls:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
     corpus_names(url for url in urls if flaw_of(url) is None)  # the whole list, whatever --limit says
     fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=policy_from(options))
-    report(fetched, tally)
+    report(fetched, tally, items=listed)
+    for url in urls if options.limit else ():
+        if url not in fetched:
+            for item in listed[url]:
+                tally.leave_out("beyond --limit", url, item=item)
+    by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
     found = [one for one in fetched.values() if one.path is not None]
     titles = unique_titles({one.filename: _titles(one) for one in found})
     return Benchmark(
         documents=[
-            RawDocument(one.filename, titles[one.filename], one.path, source=one.url, browser=one.browser)
+            RawDocument(name, titles[name], one.path, source=one.url, browser=one.browser, items=tuple(by_name[name]))
             for one in found
+            for name in [one.filename]
         ],
         rows=[],
         sha256={path.name: hashlib.sha256(data).hexdigest()},
@@ -120,12 +128,14 @@ def _find_list(source: Path) -> Path:
     raise SourceError(f"{source}: no {_LIST} in it; expected {INFO.expects}")
 
 
-def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[str]:
+def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
     """Yield the URLs as they are written, but for the spaces around them."""
     if path.suffix.lower() == ".txt":
-        lines = (line.strip() for line in decode_table(path, data).splitlines())
-        # a line that starts with # is a comment; inside a line it begins a fragment
-        yield from (line for line in lines if line and not line.startswith("#"))
+        lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
+        for number, line in enumerate(lines, 1):
+            # a line that starts with # is a comment; inside a line it begins a fragment
+            if line and not line.startswith("#"):
+                yield line, Item("rows", f"line {number}")
         return
     records = read_records(path, data, tally)
     seen = columns_of(records)
@@ -135,9 +145,9 @@ def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator
     for record in records:
         url = str(record.cells.get(column) or "").strip()
         if url:
-            yield url
+            yield url, record.item
         else:
-            tally.leave_out("no URL in the row", f"{path.name}: {record.place}")
+            tally.leave_out("no URL in the row", f"{path.name}: {record.place}", item=record.item)
 
 
 def _guess(path: Path, records: list[Record]) -> str:

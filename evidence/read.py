@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from evidence import readers
 from evidence.document import Document
+from evidence.printable import Attachment, Printable
+from evidence.readers.html import html_text
 from schemas.errors import DocumentError
 from storage.locations import Location, Remote, fetched
-
-Reader = Callable[[Path], Document]
 
 
 def read_document(path: Location | str) -> Document:
@@ -25,15 +25,16 @@ def read_document(path: Location | str) -> Document:
     return _read(Path(path))
 
 
-def _read(path: Path) -> Document:
-    reader = _readers().get(path.suffix.lower())
-    if reader is None:
-        # names made from URLs may have no ending, or one that is part of a title ("No. 4")
-        reader = _readers()[".pdf"] if _looks_like_pdf(path) else None
-    if reader is None:
-        known = ", ".join(sorted(_readers()))
-        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
-    return reader(path)
+def printable(path: Path) -> Printable | None:
+    """Return the page that a file is printed from; None where its reader makes none (a PDF, a plain text)."""
+    page = getattr(_reader(path), "page", None)
+    return page(path) if page else None
+
+
+def attachments(path: Path) -> list[Attachment]:
+    """Return the files inside a file: a mail's attachments."""
+    inside = getattr(_readers().get(path.suffix.lower()), "attachments", None)
+    return inside(path) if inside else []
 
 
 def readable(path: Location) -> bool:
@@ -41,13 +42,51 @@ def readable(path: Location) -> bool:
     return path.suffix.lower() in _readers()
 
 
+def has_page(path: Location) -> bool:
+    """Return whether a file's reader makes a page to print of it."""
+    return hasattr(_readers().get(path.suffix.lower()), "page")
+
+
+def suffix_of(media_type: str) -> str:
+    """Return the ending of files of a media type, empty where no reader knows it."""
+    types: dict[str, str] = {}
+    for module in dict.fromkeys(_readers().values()):
+        types |= getattr(module, "TYPES", {})
+    return types.get(media_type, "")
+
+
+def kinds() -> dict[str, tuple[str, ...]]:
+    """Return what can be read: the endings by the name of the kind."""
+    return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_readers().values())}
+
+
+def _read(path: Path) -> Document:
+    reader = _reader(path)
+    if hasattr(reader, "read"):
+        document: Document = reader.read(path)
+        return document
+    page: Printable = reader.page(path)
+    return Document(path.name, html_text(page.html), (), path, page.notes)
+
+
+def _reader(path: Path) -> ModuleType:
+    reader = _readers().get(path.suffix.lower())
+    if reader is None and _looks_like_pdf(path):
+        reader = _readers()[".pdf"]  # names made from URLs may have no ending, or one that is part of a title ("No. 4")
+    if reader is None:
+        known = ", ".join(sorted(_readers()))
+        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
+    return reader
+
+
 @cache
-def _readers() -> dict[str, Reader]:
-    found: dict[str, Reader] = {}
+def _readers() -> dict[str, ModuleType]:
+    by_suffix: dict[str, ModuleType] = {}
     for module in pkgutil.iter_modules(readers.__path__):
-        reader = import_module(f"{readers.__name__}.{module.name}")
-        found |= dict.fromkeys(reader.SUFFIXES, reader.read)
-    return found
+        if not module.name.startswith("_"):
+            reader = import_module(f"{readers.__name__}.{module.name}")
+            by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
+    return by_suffix
 
 
 def _looks_like_pdf(path: Path) -> bool:

@@ -61,6 +61,9 @@ def main(argv: list[str] | None = None) -> int:
             f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
             f"{report.seconds:.1f} s"
         )
+        if report.set_aside:
+            given = report.documents + len(report.set_aside)
+            print(f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside")
         for reason in report.set_aside:
             print(f"set aside: {reason}")
         for note in report.notes:

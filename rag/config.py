@@ -35,7 +35,11 @@ class Ingest(Settings):
     """What decides an index: with other values it must be built again."""
 
     ocr: bool = False
-    """read pages without text by OCR (the extra `ocr`); it moves offsets: not for bundles whose gold is located"""
+    """read pages without text by OCR; it moves offsets: not for bundles whose gold is located, convert with --ocr"""
+    ocr_language: str = "en"
+    """the language that OCR reads: en, de, cs-CZ …"""
+    ocr_engine: str = "auto"
+    """what reads it: a plug-in of evidence.ocr, or auto, the first that is installed and knows the language"""
     splitter: str = "rcts"
     """how documents are cut into chunks: rcts, naive, sections"""
     size: Positive = 500

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from engine import Engine, track
 from evidence import Document, Span, read_document
+from evidence.scan import Ocr, choose_ocr
 from law.structure import read_structure, section_path
 from law.structure.profile import Profile, read_profile
 from law.structure.section import Section
@@ -84,6 +85,8 @@ class Preparation:
     config: Config
     summarise: Summariser | None = None
     """Given where a summary needs nothing but the document."""
+    ocr: Ocr | None = None
+    """How pages without text are read."""
 
     def __call__(self, path: Location) -> Prepared:
         """Read, structure, split and describe a document; a remote one is on this machine for so long and no longer."""
@@ -92,9 +95,12 @@ class Preparation:
 
     def _prepare(self, path: Location) -> Prepared:
         config = self.config
-        document = read_with_ocr(path) if config.ocr else read_document(path)
+        document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if not document.has_text:
-            raise DocumentError(f"{path}: no text in it, only pictures; --ocr true can read it (the extra 'ocr')")
+            if not document.pages:
+                raise DocumentError(f"{path}: no words in it")
+            hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (the extra 'ocr')"
+            raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         root, profile = read_structure(document), read_profile(document)
         leaves = _leaves(root)
         module, argument = load_plugin("rag.splitters", config.splitter)
@@ -170,7 +176,8 @@ def ingest(
     notes: list[str] = []
     pages = documents = 0
     buffer = _Buffer(index, embedder)
-    work = Preparation(config, summarise if summarise.alone else None)
+    ocr = choose_ocr(config.ocr_language, config.ocr_engine) if config.ocr else None
+    work = Preparation(config, summarise if summarise.alone else None, ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for outcome in outcomes:
         if isinstance(outcome.error, ServiceError):

@@ -1,99 +1,54 @@
-"""Scans: pages without a text layer, read by OCR. Needs the extra `ocr`; its models come inside the package."""
+"""Scans in the pipeline: pages without text are read by OCR, their words written into a copy of the PDF and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from typing import Any, NamedTuple
+import json
+from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
+from PIL import Image, ImageSequence
 
-from engine import track
-from evidence import Document, Page, Span, read_document
-from evidence.readers.pdf import render
-from schemas.errors import ToolkitError
-from storage.locations import Location
+from evidence import Document, read_document
+from evidence.readers import picture
+from evidence.scan import Ocr, read_scan
+from storage.bundle import sha256_of
+from storage.cache import cache_folder
+from storage.locations import Location, fetched
+from storage.whole import write_whole
 
-_DPI = 200
-_LONGEST_SIDE = 4000
-"""Pixels: a poster is drawn smaller than a letter, or it would not fit into memory."""
-_MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
+_DPI = 200.0
+"""What a picture without a size is taken for, when it becomes a page."""
 
 
-def read_with_ocr(path: Location | str) -> Document:
-    """Read a file as `read_document` does, and its pages without text by OCR; the notes say which."""
+def read_with_ocr(path: Location | str, how: Ocr) -> Document:
+    """Read a file as `read_document` does, and its pages without text by OCR; the notes say which.
+
+    The PDF with the words in it stays in the cache: what was read once is not read again.
+    """
     document = read_document(path)
-    scanned = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
-    if not scanned or document.path is None:
+    texts = (document.text[page.span.start : page.span.end] for page in document.pages)
+    if document.path is None or all(text.strip() for text in texts):
         return document
-    read = _reader()
-    found = {
-        page.number: read(_picture(document.path, page)) for page in track(scanned, total=len(scanned), label="OCR")
-    }
-    return _with_pages(document, {number: text for number, text in found.items() if text})
+    place = cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
+    notes = place.with_suffix(".json")
+    if notes.is_file():  # written last: without it the copy may not be whole
+        kept = replace(read_document(place), filename=document.filename)
+        return replace(kept, notes=tuple(json.loads(notes.read_text(encoding="utf-8"))))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with fetched(document.path) as here:
+        source = _as_pdf(here, place) if here.suffix.lower() in picture.SUFFIXES else here
+        scanned = read_scan(replace(read_document(source), filename=document.filename), place, how)
+    if scanned is None:
+        return document
+    write_whole(notes, json.dumps(scanned.document.notes))
+    return scanned.document
 
 
-def _with_pages(document: Document, found: dict[int, str]) -> Document:
-    """Return the document with the text of some pages put in: every page's span moves along."""
-    texts, pages, notes, start = [], [], list(document.notes), 0
-    for page in document.pages:
-        text = found.get(page.number)
-        if text is None:
-            text = document.text[page.span.start : page.span.end]
-        else:
-            notes.append(f"page {page.number} read by OCR")
-        pages.append(Page(page.number, Span(start, start + len(text)), page.width, page.height))
-        texts.append(text)
-        start += len(text) + 1
-    return Document(document.filename, "\n".join(texts), tuple(pages), document.path, tuple(notes))
-
-
-def _picture(path: Location, page: Page) -> Any:
-    """Return a page as the engine wants it: rows of pixels, blue first."""
-    longest = max(page.width, page.height, 1.0)
-    image = render(path, page.number, scale=min(_DPI / 72, _LONGEST_SIDE / longest))
-    return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
-
-
-@cache
-def _reader() -> Callable[[Any], str]:
-    """Return a function from a picture to its text; the models are loaded once."""
-    try:
-        rapidocr = import_module("rapidocr")
-        import_module("onnxruntime")
-    except ImportError as error:
-        raise ToolkitError(f"{_MISSING} ({error})") from error
-    engine = rapidocr.RapidOCR(params={"Global.log_level": "critical"})
-
-    def read(picture: Any) -> str:
-        result = engine(picture)
-        if result.boxes is None or result.txts is None:
-            return ""
-        return _in_order([_Word(*_edges(box), text) for box, text in zip(result.boxes, result.txts, strict=True)])
-
-    return read
-
-
-class _Word(NamedTuple):
-    left: float
-    top: float
-    bottom: float
-    text: str
-
-
-def _edges(box: Any) -> tuple[float, float, float]:
-    corners = np.asarray(box, dtype=float)
-    return float(corners[:, 0].min()), float(corners[:, 1].min()), float(corners[:, 1].max())
-
-
-def _in_order(words: Sequence[_Word]) -> str:
-    """Return the words as lines, from top to bottom and each from left to right."""
-    lines: list[list[_Word]] = []
-    for word in sorted(words, key=lambda word: (word.top + word.bottom) / 2):
-        middle = (word.top + word.bottom) / 2
-        if lines and lines[-1][0].top <= middle <= lines[-1][0].bottom:
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-    return "\n".join(" ".join(word.text.strip() for word in sorted(line)) for line in lines)
+def _as_pdf(path: Path, place: Path) -> Path:
+    """Return a PDF whose pages are the frames of a picture."""
+    target = place.with_suffix(".pages.pdf")
+    with Image.open(path) as image:
+        frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]
+        resolution = float(image.info.get("dpi", (_DPI, _DPI))[0]) or _DPI
+    frames[0].save(target, save_all=True, append_images=frames[1:], resolution=resolution)
+    return target

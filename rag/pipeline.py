@@ -12,7 +12,7 @@ from pathlib import Path
 from engine import open_engine
 from engine.llms import LLM
 from engine.tokens import counter_for
-from evidence import readable
+from evidence.folder import Listed, list_folder, with_attachments
 from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
 from rag.config import DEFAULT, Config
@@ -75,7 +75,7 @@ class Pipeline:
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
-            raise BundleError(f"{source}: no document in it that can be read")
+            raise BundleError(f"{source}: no file in it")
         if self._index is not None:
             self._index.close()  # it may be the one that is replaced
         name, dimensions = self.embedder.name, self.embedder.dimensions
@@ -207,13 +207,16 @@ class Pipeline:
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:
-    """Return the readable files of a folder in order, or the file itself."""
+    """Return every file of a folder in order, mails with what is attached to them; or the file itself.
+
+    What no reader can read is among them: whoever reads it says so, and nothing is passed over.
+    """
     if isinstance(source, Remote):
         files: Sequence[Location] = _remote_files(source)
     elif source.is_file():
-        return [source]
+        return [file.path for file in with_attachments([Listed(source, source.name)])]
     elif source.is_dir():
-        files = sorted(path for path in source.rglob("*") if path.is_file() and readable(path))
+        files = [file.path for file in list_folder(source)]
     else:
         raise BundleError(f"{source}: no such file or folder")
     return [path for path in files if not suffixes or path.suffix.lower().lstrip(".") in suffixes]
@@ -225,5 +228,4 @@ def _remote_files(source: Remote) -> list[Location]:
         return [source]
     if not found:
         raise BundleError(f"{source}: no such file or folder")
-    files = [Remote((source / name).url, bytes=listed.bytes) for name, listed in found.items()]
-    return [file for file in files if readable(file)]
+    return [Remote((source / name).url, bytes=listed.bytes) for name, listed in found.items()]

@@ -113,6 +113,8 @@ class DocumentEntry(_Model):
     pages: Natural | None = None
     characters: Natural
     source: str = ""
+    ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    """The pages that OCR read, by number, with how sure it was of their words."""
 
 
 class Licence(_Model):
@@ -145,6 +147,20 @@ class Counts(_Model):
     located: dict[How, Natural]
 
 
+class Account(_Model):
+    """What became of the files of a folder, or of the rows of a table: each is kept, or left out for one reason."""
+
+    given: Natural
+    kept: Natural
+    left_out: dict[str, Natural]
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Account:
+        if self.given != self.kept + sum(self.left_out.values()):
+            raise ValueError("given is not the sum of kept and left_out")
+        return self
+
+
 class Tool(_Model):
     """The program that wrote the bundle."""
 
@@ -173,6 +189,7 @@ class BundleInfo(_Model):
     groups: str | None = None
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
+    account: dict[Literal["files", "rows"], Account] = {}
     documents: list[DocumentEntry]
     files: dict[BundlePath, FileEntry]
     tool: Tool

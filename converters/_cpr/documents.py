@@ -14,11 +14,13 @@ from pathlib import Path
 import pypdf
 from pypdf.errors import PyPdfError
 
-from converters._benchmark import RawDocument, Tally
+from converters._benchmark import Item, RawDocument, Tally
 from converters._cpr.pages import heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence import read_document
+from evidence.folder import Listed, list_folder, with_attachments
+from evidence.read import has_page
 from law.casing import tidy
 from schemas.errors import DocumentError, SourceError
 
@@ -34,6 +36,10 @@ _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
 _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
 _LONGEST = 255 - len(".pdf")
+_ENDINGS = frozenset({".json", ".pdf", ".html", ".htm"})
+_NOTES = frozenset({".md", ".markdown", ".csv", ".tsv"})
+"""What lies beside documents in such a folder: a note on them, a list of them."""
+NO_DOCUMENT = "no document: only JSON exports, PDFs, HTML and office files are read"
 
 
 @dataclass(frozen=True)
@@ -49,36 +55,45 @@ class Source:
 
     def text(self) -> str:
         """Return its words, empty when the file cannot be read; the conversion will then say so."""
-        if self.raw.path is None:
+        file = self.raw.path or self.raw.original
+        if file is None:
             return self.raw.text or ""
         try:
-            return read_document(self.raw.path).text
+            return read_document(file).text
         except DocumentError:
             return ""
 
 
-def load(root: Path, policy: Policy, tally: Tally) -> tuple[list[Source], str]:
+def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[Source], str]:
     """Return the documents of a folder, a file or a list of URLs, each once, by file name; and a digest of them."""
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetched(root, policy, tally)
-    paths = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+    files = list(with_attachments([Listed(root, root.name)])) if root.is_file() else list_folder(root)
+    files = [file for file in files if file.path != table]  # its rows have an account of their own
+    tally.take(_item(file) for file in files)
     digest = hashlib.sha256()
     exports: dict[str, _Export] = {}
     found: list[Source] = []
-    for path in paths:
-        ending = path.suffix.lower()
-        if path.name.startswith(".") or ending not in {".json", ".pdf", ".html", ".htm"}:
+    for file in files:
+        path, ending = file.path, file.path.suffix.lower()
+        if path.name.startswith(".") or (ending not in _ENDINGS and (ending in _NOTES or not has_page(path))):
+            tally.leave_out(NO_DOCUMENT, file.name, item=_item(file))
             continue
         digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
         if ending == ".json":
-            _add_exports(path, exports, tally)
+            _add_exports(file, exports, tally)
         else:
-            found.append(_pdf(path) if ending == ".pdf" else _page(path))
+            source = _pdf(path) if ending == ".pdf" else _page(path) if ending in _ENDINGS else _office(path)
+            found.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
     shared = Counter(export.sourcefile for export in exports.values())
     found += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
     if not found:
         raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
     return _distinct(found), digest.hexdigest()
+
+
+def _item(file: Listed) -> Item:
+    return Item("files", file.name)
 
 
 def kind_of(name: str) -> str:
@@ -110,6 +125,8 @@ class _Export:
     sourcefile: str = ""
     sections: list[str] = field(default_factory=list)
     url: str = ""
+    items: list[Item] = field(default_factory=list)
+    """The files that hold it, for the account."""
 
     @property
     def text(self) -> str:
@@ -159,11 +176,12 @@ def body(content: str) -> str:
     return _CHUNK_HEAD.sub("", content).strip()
 
 
-def _add_exports(path: Path, exports: dict[str, _Export], tally: Tally) -> None:
+def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> None:
+    path = file.path
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        tally.fault("JSON file cannot be read", f"{path.name}: {error}")
+        tally.fault("JSON file cannot be read", f"{path.name}: {error}", item=_item(file))
         return
     here: dict[str, _Export] = {}
     if isinstance(data, dict) and "query" in data:
@@ -173,7 +191,7 @@ def _add_exports(path: Path, exports: dict[str, _Export], tally: Tally) -> None:
         if not key:
             tally.fault("export record without a document's name", path.name)
             continue
-        export = here.setdefault(key, _Export(key, path.name))
+        export = here.setdefault(key, _Export(key, path.name, items=[_item(file)]))
         export.pieces += _pieces(record, len(export.pieces))
         export.sourcefile = export.sourcefile or string(record, "sourcefile", "document")
         export.url = export.url or string(record, "storageUrl", "url")
@@ -181,10 +199,11 @@ def _add_exports(path: Path, exports: dict[str, _Export], tally: Tally) -> None:
         if section and section not in export.sections:
             export.sections.append(section)
     if not here:
-        tally.leave_out("JSON file that is no export of documents", path.name)
+        tally.leave_out("JSON file that is no export of documents", path.name, item=_item(file))
     for key, export in here.items():
         first = exports.setdefault(key, export)
         if first is not export:
+            first.items += export.items  # the file is told of, though its copy is not used
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
             tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
@@ -207,7 +226,9 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:
         tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
-    raw = RawDocument(f"{name}.pdf", title, text=text, html=page_of(title, text), source=export.url)
+    raw = RawDocument(
+        f"{name}.pdf", title, text=text, html=page_of(title, text), source=export.url, items=tuple(export.items)
+    )
     # `sourcefile` says "Part 63" of Part 63A, so a number is taken from the title alone;
     # some titles are a number alone: the text's own first line then has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
@@ -276,6 +297,11 @@ def _pdf_title(path: Path) -> str:
     except (PyPdfError, OSError, ValueError, KeyError, TypeError):
         return ""  # a damaged file: the conversion reads it next, and reports it
     return tidy(title) if isinstance(title, str) and not title.startswith("Microsoft Word") else ""
+
+
+def _office(path: Path) -> Source:
+    title = tidy(re.sub(r"[-_]+", " ", path.stem))
+    return _source(RawDocument(f"{path.name}.pdf", title, original=path), (title, path.stem, path.name), path.name)
 
 
 def _page(path: Path) -> Source:

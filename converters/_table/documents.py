@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import RawDocument, Tally
+from converters._benchmark import Item, RawDocument, Tally
 from converters._names import name_key, pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence import read_document
+from evidence.folder import Listed, list_folder
 from evidence.read import readable
-from evidence.readers.text import decode
-from schemas.errors import DocumentError, SourceError
+from schemas.errors import SourceError
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
-_HTML = frozenset({".html", ".htm", ".xhtml"})
+NO_READER = "no reader for files of this kind"
+UNASKED = "document that no question is about (--all-documents takes it in)"
+BEYOND = "beyond --limit"
 
 
 def is_url(name: str) -> bool:
@@ -24,7 +26,7 @@ def is_url(name: str) -> bool:
     return _URL.match(name) is not None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shelf:
     """Where a table's documents are, and what to make of them."""
 
@@ -32,13 +34,27 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Why a name gave no document: the reason, and whatever else there is to say."""
+
+    @cached_property
+    def files(self) -> list[Listed]:
+        """Every file of the folder, with what is attached to its mails."""
+        return files_of(self.folder) if self.folder else []
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document of each name that has one; what stands in its way is counted, each name once."""
+        """Return the document of each name that has one; `lost` says why the others have none."""
+        tally.take(_item(file) for file in self.files)
         urls = [name for name in names if is_url(name)]
-        files = [name for name in names if not is_url(name)]
-        paths = _in_folder(files, self.folder, tally) if self.folder else _beside(files, self.table, tally)
-        documents = self._read(paths, tally)
+        wanted = [name for name in names if not is_url(name)]
+        paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)
+        documents = {}
+        for name, file in paired.items():
+            if not readable(file.path) and not _looks_like_pdf(file.path):
+                self._refuse(file, tally)
+                self.lost[name] = NO_READER, ""
+            else:
+                documents[name] = self._document(file)
         if urls:
             fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
             report(fetched, tally)
@@ -47,115 +63,111 @@ class Shelf:
                     documents[url] = RawDocument(
                         page.filename, page.filename, page.path, source=url, browser=page.browser
                     )
+                else:
+                    self.lost[url] = "document could not be fetched", page.reason
         _check_distinct(documents)
         return {name: documents[name] for name in names if name in documents}
 
-    def find_others(self, found: dict[str, RawDocument], *, take: bool, tally: Tally) -> dict[str, RawDocument]:
-        """Return the documents of the folder that nobody asked about, or only note them."""
-        files = files_of(self.folder) if self.folder else []
-        asked = {document.filename for document in found.values()}
-        others = [path for path in files if _filename(path, as_pdf=self.as_pdf) not in asked]
-        if take:
-            documents = self._read({str(path): path for path in others}, tally)
-            _check_distinct(documents)
-            return documents
-        for path in others:
-            tally.note("document that no question is about (--all-documents takes it in)", path.name)
-        return {}
+    def find_others(
+        self, found: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
+    ) -> dict[str, RawDocument]:
+        """Return the documents of the folder that nobody asked about, or leave them out."""
+        asked = {item for document in found.values() for item in document.items}
+        others = {}
+        for file in self.files:
+            if _item(file) in asked:
+                continue
+            if not readable(file.path) and not _looks_like_pdf(file.path):
+                self._refuse(file, tally)
+            elif take and not limited:
+                others[file.name] = self._document(file)
+            else:
+                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
+        _check_distinct({**found, **others})
+        return others
 
-    def _read(self, paths: dict[str, Path], tally: Tally) -> dict[str, RawDocument]:
-        documents = {}
-        for name, path in paths.items():
-            try:
-                documents[name] = _document(path, as_pdf=self.as_pdf)
-            except DocumentError as error:
-                tally.fault("document cannot be read", str(error).removeprefix(f"{path.parent}/"))
-        return documents
+    def _refuse(self, file: Listed, tally: Tally) -> None:
+        line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
+        tally.leave_out(NO_READER, line, item=_item(file))
+
+    def _document(self, file: Listed) -> RawDocument:
+        path = file.path
+        pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
+        filename = path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else f"{path.name}.pdf"
+        document = RawDocument(filename, path.stem, path, items=(_item(file),))
+        return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
+
+    # ------------------------------------------------------------ files
+
+    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+        """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
+        if not names:
+            return {}
+        exact = {file.name: file for file in self.files}
+        by_name: dict[str, list[Listed]] = {}
+        for file in self.files:
+            for key in dict.fromkeys((file.path.name, file.path.stem, *file.aliases)):
+                by_name.setdefault(key, []).append(file)
+        found: dict[str, Listed] = {}
+        for name in names:
+            same = [exact[name]] if name in exact else by_name.get(_last(name), [])
+            if len(same) == 1:
+                found[name] = same[0]
+            elif same:
+                self.lost[name] = "several files have the document's name", ", ".join(file.name for file in same)
+        rest = [name for name in names if name not in found and name not in self.lost]
+        return found | self._alike(rest, found.values(), tally)
+
+    def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
+        """Pair the names that no file has exactly; two spellings of one name are one file."""
+        files = {file.path: file for file in self.files}
+        used = {name_key(file.path.name): file for file in taken}
+        found = {name: used[name_key(_last(name))] for name in names if name_key(_last(name)) in used}
+        rest = [name for name in names if name not in found]
+        free = [path for path, file in files.items() if file not in used.values()]
+        pairs = pair_files([_last(name) for name in rest], free)
+        found |= {rest[row]: files[path] for row, path in pairs.files.items()}
+        paired = {name_key(path.name): files[path] for path in pairs.files.values()}
+        for name, similar in pairs.similar:
+            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        for row in pairs.doubled:
+            found[rest[row]] = paired[name_key(_last(rest[row]))]
+        for row in pairs.missing:
+            self.lost[rest[row]] = "document is not in the folder", ""
+        return found
+
+    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
+        """Take names as paths from the table's folder; a table may not name files outside it."""
+        root = self.table.parent.resolve()
+        found: dict[str, Listed] = {}
+        for name in names:
+            path = (root / name).resolve()
+            if not path.is_relative_to(root):
+                self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
+            elif path.is_file():
+                found[name] = Listed(path, path.relative_to(root).as_posix())
+            else:
+                self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
+        tally.take(_item(file) for file in found.values())
+        return found
 
 
-def files_of(folder: Path) -> list[Path]:
-    """Return the files of a folder that can be read as documents, at any depth."""
+def files_of(folder: Path) -> list[Listed]:
+    """Return every file of a folder, at any depth; a folder without any is an error."""
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and readable(path))
-    if not found:
-        raise SourceError(f"{folder}: no documents in it; expected .pdf, .txt, .md, .html or .json files")
-    return found
+    files = list_folder(folder)
+    if not any(readable(file.path) for file in files):
+        raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
+    return files
 
 
-# ---------------------------------------------------------------- files
-
-
-def _in_folder(names: Sequence[str], folder: Path, tally: Tally) -> dict[str, Path]:
-    """Tie each name to a file of a folder: by its path there, by its name, then by what is left of both."""
-    if not names:
-        return {}
-    files = files_of(folder)
-    exact = {path.relative_to(folder).as_posix(): path for path in files}
-    by_name: dict[str, list[Path]] = {}
-    for path in files:
-        for key in (path.name, path.stem):
-            by_name.setdefault(key, []).append(path)
-    found: dict[str, Path] = {}
-    for name in names:
-        same = [exact[name]] if name in exact else by_name.get(_last(name), [])
-        if len(same) == 1:
-            found[name] = same[0]
-        elif same:
-            tally.fault("several files have the document's name", f"{name}: {', '.join(map(str, same))}")
-    rest = [name for name in names if name not in found and len(by_name.get(_last(name), [])) < 2]
-    return found | _alike(rest, found.values(), files, tally)
-
-
-def _alike(names: Sequence[str], taken: Iterable[Path], files: Sequence[Path], tally: Tally) -> dict[str, Path]:
-    """Pair the names that no file has exactly; two spellings of one name are one file."""
-    used = {name_key(path.name): path for path in taken}
-    found = {name: used[name_key(_last(name))] for name in names if name_key(_last(name)) in used}
-    rest = [name for name in names if name not in found]
-    pairs = pair_files([_last(name) for name in rest], [path for path in files if path not in set(used.values())])
-    found |= {rest[row]: path for row, path in pairs.files.items()}
-    paired = {name_key(path.name): path for path in pairs.files.values()}
-    for name, similar in pairs.similar:
-        tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
-    for row in pairs.doubled:
-        found[rest[row]] = paired[name_key(_last(rest[row]))]
-    for row in pairs.missing:
-        tally.fault("document is not in the folder", rest[row])
-    return found
+def _item(file: Listed) -> Item:
+    return Item("files", file.name)
 
 
 def _last(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _beside(names: Sequence[str], table: Path, tally: Tally) -> dict[str, Path]:
-    """Take names as paths from the table's folder; a table may not name files outside it."""
-    root = table.parent.resolve()
-    found: dict[str, Path] = {}
-    for name in names:
-        path = (root / name).resolve()
-        if not path.is_relative_to(root):
-            tally.fault("path leads out of the table's folder; pass its folder with --documents", name)
-        elif not path.is_file():
-            tally.fault("no such file; paths count from the table's folder, or pass --documents DIR", name)
-        else:
-            found[name] = path
-    return found
-
-
-def _filename(path: Path, *, as_pdf: bool) -> str:
-    """Return a file's name in the corpus: a PDF's ends in .pdf."""
-    pdf = path.suffix.lower() == ".pdf"
-    return path.name if pdf or not (as_pdf or _looks_like_pdf(path)) else f"{path.name}.pdf"
-
-
-def _document(path: Path, *, as_pdf: bool) -> RawDocument:
-    filename = _filename(path, as_pdf=as_pdf)
-    if not as_pdf or path.suffix.lower() == ".pdf" or _looks_like_pdf(path):
-        return RawDocument(filename, path.stem, path)
-    if path.suffix.lower() in _HTML:
-        return RawDocument(filename, path.stem, html=decode(path))
-    return RawDocument(filename, path.stem, text=read_document(path).text)
 
 
 def _looks_like_pdf(path: Path) -> bool:

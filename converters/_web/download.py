@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -18,12 +19,15 @@ import httpx
 from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.gate import MARK, Gate
 from converters._web.robots import Rules, rules_for
+from evidence.read import has_page, suffix_of
+from evidence.readers import picture
 from schemas import __version__
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 
-Kind = Literal["pdf", "html", "text"]
+Kind = Literal["pdf", "html", "text", "file"]
+"""A file is one that a reader makes a page of: a Word document, a workbook."""
 
 _MOST_HOPS = 10
 _LONGEST_WAIT = 120.0
@@ -64,6 +68,11 @@ class Reply:
     kind: Kind | None = None
     data: bytes = b""
     location: str | None = None
+
+    @property
+    def suffix(self) -> str:
+        """The ending that says how a file is to be read: by its declared type, else by its address."""
+        return _suffix(self.url, self.headers)
 
     @property
     def text(self) -> str:
@@ -125,7 +134,7 @@ class Downloader:
         await self._transport.aclose()
 
     async def get(self, url: str) -> Reply:
-        """Return a PDF, a page or a text, or raise FetchError."""
+        """Return a PDF, a page, a text or a file that has a reader, or raise FetchError."""
         reply = await self._follow(url, limit=self._policy.max_bytes, sift=True)
         if reply.status >= 400:
             phrase = httpx.codes.get_reason_phrase(reply.status).lower()
@@ -248,8 +257,16 @@ def _kind_of(reply: Reply, head: bytes) -> Kind:
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
+    suffix = _suffix(reply.url, reply.headers)
+    if has_page(Path(f"x{suffix}")) and suffix not in picture.SUFFIXES:  # a picture at an address is seldom a scan
+        return "file"
     shown = declared or "unknown type"
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
+
+
+def _suffix(url: str, headers: httpx.Headers) -> str:
+    declared = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return suffix_of(declared) or PurePosixPath(urlsplit(url).path).suffix.lower()
 
 
 def _too_large(reply: Reply, limit: int) -> FetchError:

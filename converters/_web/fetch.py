@@ -18,17 +18,20 @@ import asyncio
 import os
 import re
 import sys
+import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urldefrag, urlsplit
 
+import httpx
 from tqdm import tqdm
 
-from converters._benchmark import Tally
+from converters._benchmark import Item, Tally
+from converters._office import office_page
 from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.download import Downloader, Policy, Reply
 from converters._web.gate import Gate
@@ -36,7 +39,7 @@ from converters._web.page import PagePrinter
 from converters._web.stems import corpus_names
 from converters._web.store import Fetched, Store
 from engine import track
-from schemas.errors import SourceError
+from schemas.errors import DocumentError, SourceError
 from storage.cache import cache_folder
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
@@ -105,14 +108,15 @@ def fetch_folder() -> Path:
     return cache_folder() / "web"
 
 
-def report(fetched: Mapping[str, Fetched], tally: Tally) -> None:
-    """Count every URL that gave no PDF, by reason, and note what is peculiar about the others."""
-    for one in fetched.values():
+def report(fetched: Mapping[str, Fetched], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
+    """Count every URL that gave no PDF, by reason, once for each row that has it; note what is odd about the others."""
+    for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
-        if one.path is None and one.outcome == "disallowed":
-            tally.leave_out(one.reason, name)
-        elif one.path is None:
-            tally.fault(one.reason, name)
+        if one.path is None:
+            leave = tally.leave_out if one.outcome == "disallowed" else tally.fault
+            rows: Sequence[Item | None] = (items or {}).get(url) or [None]
+            for item in rows:
+                leave(one.reason, name, item=item)
         elif one.note:
             tally.note(one.note, name)
 
@@ -187,6 +191,8 @@ class _Crew:
             return self.store.save(Fetched(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
         fragment = urldefrag(url).fragment
         try:
+            if reply.kind == "file":
+                reply = await asyncio.to_thread(_as_page, reply)
             data, final, note = await self.printer.print(reply, f"{reply.url}#{fragment}" if fragment else reply.url)
         except FetchError as error:
             return _failed(url, name, error)
@@ -194,6 +200,20 @@ class _Crew:
             url, name, "printed", final_url=final, status=reply.status, note=note, browser=self.printer.browser
         )
         return self.store.save(printed, data)
+
+
+def _as_page(reply: Reply) -> Reply:
+    """Return a file as the page that its reader makes of it."""
+    with tempfile.TemporaryDirectory(prefix="exhibit-web-") as folder:
+        path = Path(folder) / f"document{reply.suffix}"
+        path.write_bytes(reply.data)
+        try:
+            page = office_page(path).html
+        except DocumentError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error
+    headers = httpx.Headers({"content-type": "text/html; charset=utf-8"})
+    return replace(reply, kind="html", data=page.encode("utf-8"), headers=headers)
 
 
 def _failed(url: str, name: str, error: FetchError) -> Fetched:

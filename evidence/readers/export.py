@@ -12,6 +12,7 @@ from evidence.readers.text import decode
 from schemas.errors import DocumentError
 
 SUFFIXES = (".json",)
+KIND = "JSON export"
 
 _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 

@@ -10,6 +10,7 @@ from evidence.document import Document
 from evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
+KIND = "HTML page"
 
 _HIDDEN = {"script", "style", "head", "template", "noscript", "svg"}
 _BLOCKS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from schemas.errors import DocumentError
 from storage.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
+KIND = "PDF"
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 
@@ -69,6 +70,31 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
     with _opened(path) as pdf:
         return pdf[page - 1].render(scale=scale).to_pil()
+
+
+def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return points from a page's top left corner, as it is seen, in the PDF's own coordinates."""
+    with _opened(path) as pdf:
+        page = pdf[number - 1]
+        width, height = page.get_size()
+        fine = 100  # PDFium is asked in whole device units: hundredths of a point
+        size = round(width * fine), round(height * fine)
+        # a matrix from three places: two whole pages apart, so that rounding does not count
+        corners = [(0, 0), (size[0], 0), (0, size[1])]
+        origin, right, down = (_from_device(page, size, corner) for corner in corners)
+        return [
+            (
+                origin[0] + (right[0] - origin[0]) * x / width + (down[0] - origin[0]) * y / height,
+                origin[1] + (right[1] - origin[1]) * x / width + (down[1] - origin[1]) * y / height,
+            )
+            for x, y in points
+        ]
+
+
+def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> tuple[float, float]:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium_c.FPDF_DeviceToPage(page, 0, 0, *size, 0, *corner, ctypes.byref(x), ctypes.byref(y))
+    return x.value, y.value
 
 
 @contextmanager

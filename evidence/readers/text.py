@@ -1,25 +1,36 @@
-"""Plain text and Markdown, character for character: no newline is changed, a BOM is character 0."""
+"""Plain text, character for character: no newline is changed, a BOM is character 0."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from evidence.document import Document
+from evidence.encodings import Decoded, decode_bytes
 from schemas.errors import DocumentError
 
-SUFFIXES = (".txt", ".md", ".text")
+SUFFIXES = (".txt", ".text", ".log")
+KIND = "plain text"
 
 
 def read(path: Path) -> Document:
-    """Read a UTF-8 text file exactly, so that offsets published for it hold."""
-    return Document(path.name, decode(path), (), path)
+    """Read a text file exactly, so that offsets published for it hold; what is not UTF-8 is said in the notes."""
+    text, encoding = decoded(path)
+    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
+    return Document(path.name, text, (), path, notes)
 
 
 def decode(path: Path) -> str:
-    """Return a file's characters; anything but UTF-8 is an error that names the place."""
+    """Return a file's characters, whatever encoding they are in."""
+    return decoded(path).text
+
+
+def decoded(path: Path) -> Decoded:
+    """Return a file's characters and their encoding; what is no text is an error."""
     try:
-        return path.read_bytes().decode("utf-8")
+        data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: not UTF-8 (byte {error.start}); convert it with iconv first") from error
+    found = decode_bytes(data)
+    if found is None:
+        raise DocumentError(f"{path}: no text, but bytes of some other kind; is the ending right?")
+    return found

@@ -18,6 +18,7 @@ _TYPES = {
     ".css": "text/css",
     ".txt": "text/plain; charset=utf-8",
     ".json": "application/json",
+    ".docx": "application/octet-stream",
 }
 
 

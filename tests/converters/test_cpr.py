@@ -15,13 +15,14 @@ from converters import cpr
 from converters._benchmark import RawDocument, Tally
 from converters._cli import main
 from converters._cpr.citations import Citation, Corpus, citations
-from converters._cpr.documents import Source, full_name, kind_of, load, reference_of
+from converters._cpr.documents import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from converters._cpr.pages import page_of
 from converters._web.fetch import Policy
 from evidence import read_document
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
+from tests.evidence import files
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}
 
@@ -105,13 +106,22 @@ def test_every_document_is_there_once_also_the_one_whose_own_export_was_overwrit
     assert titles["registry-note-3.pdf"] == "Remote Hearings"
 
 
-def test_what_cannot_be_resolved_is_listed_with_its_row_and_reason(bundle):
+def test_what_cannot_be_resolved_is_listed_with_its_row_and_reason(bundle, samples):
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
     review = info["noted"]["citation to review: it gives no context"]
     assert [line.split(" ", 2)[:2] for line in review] == [["row", "6:"], ["row", "7:"]]
     assert "[B.1 The claim (pp. 4-5)] names no document of the corpus" in review[0]
     assert "names 2 documents: Part 12 – Fees and Costs.pdf, Practice Direction 12" in review[1]
-    assert info["left_out"] == {"JSON file that is no export of documents": ["ground_truth_costs.json"]}
+    assert info["left_out"] == {
+        "JSON file that is no export of documents": ["ground_truth_costs.json"],
+        NO_DOCUMENT: ["README.md", "guide.txt", "make.py", "remote.txt", "rulebook.txt"],
+    }
+    account = info["account"]["files"]
+    assert account["given"] == len([path for path in (samples / "cpr").rglob("*") if path.is_file()]) - 1, (
+        "the table is no document"
+    )
+    assert account["given"] - account["kept"] == sum(account["left_out"].values()) == 6
+    assert info["account"]["rows"]["kept"] == info["counts"]["questions"]
     assert len(info["noted"]["document exported more than once, kept once"]) == 8
     assert info["licence"]["redistributable"] is False
     labels = {line["id"]: line["labels"] for line in lines_of(bundle / GOLD)}
@@ -228,7 +238,7 @@ def test_a_bad_line_is_counted_and_never_renumbers(tmp_path):
     benchmark, tally = read_rows(source)
     assert [row.id for row in benchmark.rows] == [0, 4]
     reasons = {reason.split(" (")[0]: len(names) for reason, names in tally.left_out.items()}
-    assert reasons == {"line is not JSON": 1, "row without question or truth": 2}
+    assert reasons == {"line is not JSON": 1, "row without question or truth": 2}, reasons
     with pytest.raises(SourceError, match="row 1: line is not JSON"):
         read_rows(source, strict=True)
 
@@ -401,3 +411,14 @@ def test_every_real_document_prints_with_all_its_words(data, convert):
     for source in sources:
         printed = letters(read_document(out / CORPUS / source.raw.filename).text)
         assert letters(source.text()) in printed, source.raw.filename
+
+
+def test_office_files_are_documents_and_every_file_is_accounted_for(tmp_path):
+    source = written(tmp_path / "s", {**LINE, "truth": "Yes. [The Harbour Guide]"})
+    (source.parent if source.is_file() else source).joinpath("the-harbour-guide.docx").write_bytes(
+        files.docx(files.paragraph("Boats are moored at the owner's risk."))
+    )
+    benchmark, _ = read_rows(source)
+    [guide] = [document for document in benchmark.documents if document.original is not None]
+    assert guide.filename == "the-harbour-guide.docx.pdf"
+    assert benchmark.rows[0].quotes[0].filename == guide.filename

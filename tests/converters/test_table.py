@@ -59,6 +59,14 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
         from pyarrow import parquet
 
         parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+    elif path.suffix == ".xlsx":
+        from openpyxl import Workbook
+
+        book = Workbook()
+        for row in [list(rows[0]), *(list(row.values()) for row in rows)]:
+            book.active.append(row)
+        book.create_sheet("notes").append(["not a question"])
+        book.save(path)
     elif path.suffix == ".json":
         path.write_text(json.dumps({"version": 1, "rows": rows}), encoding="utf-8")
     elif path.suffix == ".jsonl":
@@ -114,7 +122,12 @@ def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
 
 def test_what_could_not_be_used_is_in_the_bundle_s_account(bundle):
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
-    assert info["left_out"]["question about a document that is not there"] == ["row 11: documents/dinghies.txt"]
+    missing = "no such file; paths count from the table's folder, or pass --documents DIR"
+    assert info["left_out"] == {missing: ["row 11: documents/dinghies.txt"]}
+    assert info["account"] == {
+        "files": {"given": 4, "kept": 4, "left_out": {}},
+        "rows": {"given": 11, "kept": 10, "left_out": {missing: 1}},
+    }
     assert info["noted"]["column guessed from its name"] == [
         "question = Query",
         "answer = Reference answer",
@@ -154,12 +167,38 @@ def test_the_licence_is_unknown_and_nothing_may_be_passed_on_unless_said(samples
 # ---------------------------------------------------------------- formats
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "xlsx", "parquet"])
 def test_every_format_gives_the_same_questions(folder, ending):
     rows = [QUESTION, {**QUESTION, "question": 'Who "repairs"?', "text": "The landlord repairs."}]
     benchmark = read(write(folder / f"table.{ending}", *rows))
     assert [(row.id, row.question) for row in benchmark.rows] == [(0, "Who pays?"), (1, 'Who "repairs"?')]
     assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")], [("lease.txt.pdf", "The landlord repairs.")]]
+
+
+def test_the_encoding_of_a_table_is_found_and_said(folder):
+    lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
+    for encoding in ("cp1252", "utf-16"):
+        path = folder / "table.csv"
+        path.write_bytes(lines.encode(encoding))
+        tally = Tally()
+        (row,) = read(path, tally=tally).rows
+        assert (row.question, row.answer) == ("Who pays the café?", "The tenant – £400")
+        assert tally.noted["table is not UTF-8"] == [f"table.csv: read as {encoding}"]
+    path.write_bytes(lines.encode("mac_roman"))
+    assert read(path, "--encoding", "mac_roman").rows[0].question == "Who pays the café?"
+    with pytest.raises(SourceError, match="try another --encoding"):
+        read(path, "--encoding", "utf-8")
+
+
+def test_a_sheet_may_be_named_and_the_others_are_noted(folder):
+    path = write(folder / "table.xlsx", QUESTION)
+    tally = Tally()
+    assert len(read(path, tally=tally).rows) == 1
+    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == ["table.xlsx: notes"]
+    with pytest.raises(SourceError, match="no sheet 'x'; there are Sheet, notes"):
+        read(path, "--sheet", "x")
+    with pytest.raises(SourceError, match="which column is the question"):
+        read(path, "--sheet", "notes")
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
@@ -195,7 +234,8 @@ def test_bad_lines_are_counted_and_the_ids_of_the_others_stay(folder):
         ("t.json", b'{"a": [], "b": []}', "lists: a, b"),
         ("t.json", b'["a"]', "list of objects"),
         ("t.csv", b"question,question\n", "two columns named 'question'"),
-        ("t.csv", b"question,answer\nwho \xff,x\n", "not UTF-8"),
+        ("t.csv", b"question,answer\nwho \x00\x01\xff,x\n", "no text in any known encoding"),
+        ("t.xlsx", b"PK\x03\x04 nothing", "damaged"),
         ("t.parquet", b"PAR1 nothing", "not a Parquet file"),
     ],
 )
@@ -355,13 +395,12 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
         "Verre-Élor agreement of 2019.txt.pdf",
     ]
     assert tally.left_out == {
-        "document is not in the folder": ["nowhere.txt"],
-        "question about a document that is not there": ["line 11: nowhere.txt"],
+        "document is not in the folder": ["line 11: nowhere.txt"],
+        "document that no question is about (--all-documents takes it in)": ["spare.txt"],
     }
     assert tally.noted["document paired with a file of a similar name"] == [
         "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
     ]
-    assert tally.noted["document that no question is about (--all-documents takes it in)"] == ["spare.txt"]
     everything = read(tmp_path / "t.jsonl", "--documents", documents, "--all-documents")
     assert "spare.txt.pdf" in [document.filename for document in everything.documents]
 
@@ -384,7 +423,8 @@ def test_two_files_of_one_name_are_never_mixed_up(tmp_path):
     rows = [{**QUESTION, "document": "a/lease.txt"}, {**QUESTION, "document": "lease.txt"}]
     path = write(tmp_path / "t.jsonl", *rows)
     assert len(read(path, "--documents", tmp_path, tally=tally).rows) == 1
-    assert "lease.txt: " in tally.left_out["several files have the document's name"][0]
+    expected = ["line 3: lease.txt (a/lease.txt, b/lease.txt)"]
+    assert tally.left_out["several files have the document's name"] == expected
     write(path, rows[0], {**QUESTION, "document": "b/lease.txt"})
     with pytest.raises(SourceError, match=r"a/lease\.txt and b/lease\.txt: both would be 'lease\.txt\.pdf'"):
         read(path)
@@ -400,7 +440,8 @@ def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
     tally = Tally()
     path = write(inner / "t.jsonl", *({**QUESTION, "document": name} for name in names))
     assert read(path, tally=tally).rows == []
-    assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == names
+    places = [f"line {2 * number + 1}: {name}" for number, name in enumerate(names)]
+    assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == places
 
 
 def test_a_limit_takes_the_first_documents_and_their_questions(folder):
@@ -469,7 +510,8 @@ def test_documents_may_be_named_by_their_addresses(folder, site, monkeypatch, tm
     assert [row.quotes[0].filename for row in benchmark.rows] == ["lease.txt.pdf", "notice%20of%20break.pdf"]
     assert benchmark.documents[1].source == page
     assert benchmark.documents[1].path is not None
-    assert tally.left_out["question about a document that is not there"] == [f"line 5: {site.url}/gone.pdf"]
+    gone = f"line 5: {site.url}/gone.pdf (HTTP 404 not found)"
+    assert tally.left_out["document could not be fetched"] == [gone]
     refused = Tally()
     assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "this machine is not the web"
 

@@ -132,10 +132,11 @@ def test_a_truncated_pdf_is_an_error_or_what_is_left_of_it(contract, write, shar
         ("empty.pdf", b"", "empty file"),
         ("text.pdf", b"This Agreement is made", "not a PDF, it starts with b'This Agreeme'"),
         ("broken.pdf", b"%PDF-1.7\ngarbage", "damaged or cut short"),
-        ("latin.txt", b"caf\xe9", "not UTF-8 \\(byte 3\\)"),
+        ("bytes.txt", b"\x00\x01\xfe" * 9, "no text, but bytes of some other kind"),
         ("broken.json", b"{", "not JSON"),
         ("other.json", b'{"a": 1}', "no text in it; looked for the fields content, text"),
-        ("image.tiff", b"II*", "no reader for .tiff; known are"),
+        ("image.tiff", b"II*", "cannot be read: damaged, or no picture"),
+        ("film.mp4", b"ftyp", "no reader for .mp4; known are"),
     ],
 )
 def test_bad_files_are_clear_errors(write, name, data, message):
@@ -193,7 +194,9 @@ def test_text_is_kept_character_for_character(write):
     text = "\ufeffARTICLE I\r\nDefinitions\x0c\n\ttab  and 𝒳"
     document = read_document(write("a.txt", text))
     assert document.text == text and document.pages == ()
-    assert read_document(write("a.md", text)).text == text
+    latin = write("b.txt", "caf\xe9".encode("cp1252"))
+    assert read_document(latin).text == "caf\xe9"
+    assert read_document(latin).notes == ("read as cp1252, for it is not UTF-8",)
 
 
 def test_html_gives_the_words_a_reader_sees(write):
@@ -219,4 +222,4 @@ def test_a_json_export_that_was_cut_up_gives_all_its_pieces(write):
 
 def test_a_pdf_without_the_ending_is_still_one(contract, write):
     assert read_document(write("Practice_Direction_No. 4", contract.read_bytes())).pages
-    assert readable(contract) and not readable(contract.with_suffix(".docx"))
+    assert readable(contract) and not readable(contract.with_suffix(".mp4"))

@@ -13,12 +13,14 @@ from PIL import Image
 
 from engine.llms import Prompt
 from evidence import fold
+from evidence.ocr import Line
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.pipeline import find_files
 from schemas.errors import BundleError, ToolkitError
 from storage.place import locked
+from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,10 +123,12 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
     with pytest.raises(BundleError, match="--ocr true can read it"):
         make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
 
-    monkeypatch.setattr("rag.ocr._reader", lambda: lambda picture: "The tenant shall keep the premises in repair.")
-    pipeline = make("rcts", ocr=True)
+    line = Line(50, 50, 500, 80, "The tenant shall keep the premises in repair.", 0.9)
+    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
+    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
+    pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
-    assert report.notes == ("scan.pdf: page 1 read by OCR",)
+    assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
     assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
 
 
@@ -228,12 +232,12 @@ def test_an_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path
 def test_odd_corpora(make, tmp_path):
     pipeline = make()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BundleError, match="no document in it"):
+    with pytest.raises(BundleError, match="no file in it"):
         pipeline.index(tmp_path / "empty", tmp_path / "i1")
     with pytest.raises(BundleError, match="no such file or folder"):
         pipeline.index(tmp_path / "nowhere", tmp_path / "i2")
     (tmp_path / "blank.txt").write_text("   \n")
-    with pytest.raises(BundleError, match="nothing to index: .*no text in it"):
+    with pytest.raises(BundleError, match="nothing to index: .*no words in it"):
         pipeline.index(tmp_path / "blank.txt", tmp_path / "i3")
     (tmp_path / "one.txt").write_text("The only clause.")
     report = pipeline.index([tmp_path / "blank.txt", tmp_path / "one.txt"], tmp_path / "i4")
@@ -334,18 +338,27 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "mine.toml").write_text('splitter = "naive"\nsize = 300\n')
     assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["size"] == 300
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
-    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, splitter"):
+    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
     with pytest.raises(ToolkitError, match="there are naive, rcts, routed, sac, sac-multilayer"):
         Config.preset("none-such")
 
 
-def test_find_files_takes_what_can_be_read(corpus):
-    (corpus / "image.png").touch()
+def test_every_file_of_a_folder_is_indexed_or_set_aside_by_name(corpus, make, tmp_path):
+    (corpus / "film.mp4").write_bytes(b"ftyp")
     (corpus / "sub").mkdir()
-    (corpus / "sub" / "x.md").write_text("x")
-    assert [path.name for path in find_files(corpus)] == ["alder.txt", "birch.txt", "cedar.txt", "x.md"]
+    (corpus / "sub" / "x.md").write_text("The **licensee** pays.")
+    attached = {"annex.docx": files.docx(files.paragraph("The annex is part of the lease."))}
+    (corpus / "sub" / "y.eml").write_bytes(files.eml("See the annex.", attachments=attached))
+    names = ["alder.txt", "birch.txt", "cedar.txt", "film.mp4", "x.md", "y.eml", "y.eml - annex.docx"]
+    assert [path.name for path in find_files(corpus)] == names
     assert [path.name for path in find_files(corpus, suffixes=["md"])] == ["x.md"]
+    pipeline = make("rcts")
+    report = pipeline.index(corpus, tmp_path / "every")
+    assert report.documents + len(report.set_aside) == len(names)
+    assert [reason.partition(": ")[2].partition(";")[0] for reason in report.set_aside] == ["no reader for .mp4"]
+    [found] = pipeline.search(["What is part of the lease?"])
+    assert "y.eml - annex.docx" in [hit.chunk.document for hit in found.ranked]
 
 
 def test_importing_rag_is_light():

@@ -1,0 +1,145 @@
+"""How well scans are read: pages of our own, printed, drawn at 200 dpi, set askew by two degrees and made dirty.
+
+    python -m bench.ocr [--pages 6] [--engine rapidocr tesseract]
+
+For each engine that is installed and each language: the share of characters that are right (1 - edit distance / length,
+white space left out), the share of sentences that are located on the scan, and seconds a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from bench._table import print_table
+from converters._print import Printer
+from converters._typeset import html_from_text
+from evidence import Document, locate, read_document
+from evidence.align import edit_distance
+from evidence.fold import fold
+from evidence.readers.pdf import render
+from evidence.scan import Ocr, choose_ocr, engine_names, read_scan
+from schemas.errors import ToolkitError
+
+DPI = 200
+SKEW = 2.0
+"""Degrees, to the left and to the right in turn."""
+_SAMPLES = Path(__file__).parent.parent / "samples"
+_TEXTS = {"en": ("cuad", "*.txt"), "cs": ("scans", "*.txt")}
+_SENTENCE = re.compile(r"[^.;:]{60,240}[.;:]")
+_SPACE = re.compile(r"\s+")
+
+
+class Result(NamedTuple):
+    """What one engine made of some pages."""
+
+    pages: int
+    right: float
+    located: float
+    quotes: int
+    seconds: float
+
+
+def texts(language: str) -> Iterator[str]:
+    """Yield the project's own documents in a language."""
+    folder, pattern = _TEXTS[language]
+    for path in sorted((_SAMPLES / folder).rglob(pattern)):
+        yield path.read_text(encoding="utf-8")
+
+
+def scan_page(picture: Image.Image, *, seed: int, skew: float = SKEW) -> Image.Image:
+    """Return a page as a worn scanner would give it: askew, grey, grainy, with specks and a little blur."""
+    chance = np.random.default_rng(seed)
+    turned = picture.convert("L").rotate(skew, Image.Resampling.BICUBIC, fillcolor=255)
+    pixels = 25 + 0.85 * np.asarray(turned, dtype=float)
+    pixels += chance.normal(0, 12, pixels.shape)
+    for _ in range(80):
+        row, column = (int(chance.integers(0, side - 4)) for side in pixels.shape)
+        height, width = (int(size) for size in chance.integers(1, 4, 2))
+        pixels[row : row + height, column : column + width] = 60
+    return Image.fromarray(np.clip(pixels, 0, 255).astype("uint8")).filter(ImageFilter.GaussianBlur(0.6))
+
+
+def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW) -> Path:
+    """Write a PDF of pictures of a document's first pages."""
+    assert printed.path is not None
+    pictures = [
+        scan_page(render(printed.path, page.number, scale=DPI / 72), seed=page.number, skew=skew * (-1) ** page.number)
+        for page in printed.pages[:pages]
+    ]
+    pictures[0].save(target, save_all=True, append_images=pictures[1:], resolution=DPI)
+    return target
+
+
+def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
+    """Return the characters, those that differ, the sentences and those that are located."""
+    characters = wrong = sentences = located = 0
+    for truth, found in zip(printed.pages, scanned.pages, strict=False):
+        text = printed.text[truth.span.start : truth.span.end]
+        given = _SPACE.sub("", fold(text))
+        characters += len(given)
+        read = _SPACE.sub("", fold(scanned.text[found.span.start : found.span.end]))
+        wrong += min(edit_distance(given, read), len(given))
+        quotes = [match.group().strip() for match in _SENTENCE.finditer(text)]
+        sentences += len(quotes)
+        located += sum(bool(locate(quote, scanned)) for quote in quotes)
+    return characters, wrong, sentences, located
+
+
+def measure(how: Ocr, language: str, *, pages: int, folder: Path) -> Result:
+    """Print, scan and read documents until there are so many pages."""
+    totals = np.zeros(4, dtype=int)
+    left, seconds = pages, 0.0
+    with Printer() as printer:
+        for number, text in enumerate(texts(language)):
+            if left <= 0:
+                break
+            printer.print_html(html_from_text(text), folder / f"{number}.pdf")
+            printed = read_document(folder / f"{number}.pdf")
+            scan = make_scan(printed, folder / f"{number}-scan.pdf", pages=left)
+            started = time.perf_counter()
+            result = read_scan(read_document(scan), folder / f"{number}-read.pdf", how)
+            seconds += time.perf_counter() - started
+            totals += compare(printed, result.document if result else read_document(scan))
+            left -= min(left, len(printed.pages))
+    characters, wrong, quotes, located = (int(total) for total in totals)
+    done = pages - max(left, 0)
+    return Result(done, 1 - wrong / max(characters, 1), located / max(quotes, 1), quotes, seconds / max(done, 1))
+
+
+def main() -> None:
+    """Print a line for each engine and language."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each language (default: 6)")
+    parser.add_argument("--engine", nargs="+", default=engine_names(), choices=engine_names())
+    parser.add_argument("--language", nargs="+", default=sorted(_TEXTS), choices=sorted(_TEXTS))
+    options = parser.parse_args()
+    rows = []
+    for engine in options.engine:
+        for language in options.language:
+            try:
+                how = choose_ocr(language, engine)
+            except ToolkitError as error:
+                print(f"{engine}, {language}: {error}")
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                result = measure(how, language, pages=options.pages, folder=Path(folder))
+            rows.append([
+                engine, language, str(result.pages), f"{result.right:.2%}", f"{result.located:.1%} of {result.quotes}",
+                f"{result.seconds:.1f}",
+            ])  # fmt: skip
+            print(" ".join(rows[-1]), flush=True)
+    head = ["engine", "language", "pages", "characters right", "sentences located", "s a page"]
+    print_table("scans read by OCR", head, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Every file of a folder, and the files inside mails as files of their own: nothing is passed over."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from evidence.read import attachments
+from schemas.errors import DocumentError
+
+_DEEPEST = 5
+"""Mails in mails; people forward a forwarded mail, not a sixth one."""
+_MOST = 1000
+"""Attachments of one mail."""
+_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
+_LONGEST = 200
+"""Bytes of a name, so that `.pdf` and the name of the mail still fit into what a file system takes."""
+
+
+class Listed(NamedTuple):
+    """A file to be read: where it is, what it is called, and the names by which a table may mean it."""
+
+    path: Path
+    name: str
+    """Its path in the folder; of an attachment, the mail's with its own behind it."""
+    aliases: tuple[str, ...] = ()
+
+
+def list_folder(folder: Path) -> list[Listed]:
+    """Return the files of a folder at any depth, in order, each mail followed by what is attached to it."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return list(with_attachments(Listed(path, path.relative_to(folder).as_posix()) for path in paths))
+
+
+def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed]:
+    """Yield files, each mail followed by what is attached to it, written to a folder that ends with this program."""
+    for file in files:
+        yield file
+        try:
+            inside = attachments(file.path) if depth < _DEEPEST else []
+        except DocumentError:
+            continue  # the mail itself cannot be read, which whoever reads it says
+        taken: set[str] = set()
+        for number, (name, data) in enumerate(inside[:_MOST], 1):
+            # a mail's attachments may be called alike; the corpus needs names that differ
+            plain = _plain(name) if _plain(name) not in taken else f"{number} {_plain(name)}"
+            taken.add(plain)
+            whole = f"{file.path.name} - {plain}"
+            path = _room(file.path, depth) / whole
+            path.write_bytes(data)
+            yield from with_attachments([Listed(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
+
+
+def _plain(name: str) -> str:
+    """Return an attachment's name as one that any file system takes, its ending kept."""
+    name = _UNFIT.sub("_", name).strip(" .") or "attachment"
+    stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]
+    return stem.encode("utf-8", "replace")[: _LONGEST - 2 * len(ending)].decode("utf-8", "ignore") + ending
+
+
+def _room(path: Path, depth: int) -> Path:
+    key = hashlib.sha256(f"{depth} {path.resolve()}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    room = Path(_temporary().name) / key
+    room.mkdir(exist_ok=True)
+    return room
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="exhibit-mail-")

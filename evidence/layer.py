@@ -1,0 +1,257 @@
+"""Words that were read from pictures of pages, written into the PDF as text that is there and not seen.
+
+Text rendering mode 3 draws nothing, and every PDF reader finds the words: the system under test reads what gold was
+located in. The font has one glyph, a box of half an em; it is embedded, so that boxes are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from pypdf import PdfReader, PdfWriter
+from pypdf.errors import PyPdfError
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    RectangleObject,
+    StreamObject,
+    TextStringObject,
+)
+
+from schemas.errors import DocumentError
+
+_FONT = "ExhibitUnseen"
+_ADVANCE = 500
+"""Thousandths of the font size that every character takes before it is stretched to its width on the page."""
+_ASCENT, _DESCENT = 750, -250
+_NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
+
+
+class Text(NamedTuple):
+    """A line of words on a page: its box in points from the top left of the page, once that lies straight."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    words: str
+
+
+class Frame(NamedTuple):
+    """A matrix as PDF writes it: here from points of a page, from its top left, to the PDF's own coordinates."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+
+class Layer(NamedTuple):
+    """What is written onto one page."""
+
+    frame: Frame
+    turn: float
+    """Degrees, counter-clockwise, by which the page's own drawing is turned, so that its lines lie straight."""
+    lines: Sequence[Text]
+
+
+def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
+    """Write a copy of a PDF with words on some of its pages, by number from 1; those are straightened.
+
+    Words that run askew are read in a jumble by tools that sort them by height, so the picture is turned instead.
+    """
+    try:
+        writer = PdfWriter(clone_from=PdfReader(path))
+        font = writer._add_object(_font(writer))
+        for number, layer in sorted(pages.items()):
+            page = writer.pages[number - 1]
+            resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
+            fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
+            fonts[NameObject(f"/{_FONT}")] = font
+            around = (_turned(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
+            before, after = (writer._add_object(_stream(data)) for data in around)
+            contents = page.get("/Contents")
+            inner = contents.get_object() if contents is not None else ArrayObject()
+            old = list(inner) if isinstance(inner, ArrayObject) else [page.raw_get("/Contents")]
+            page[NameObject("/Contents")] = ArrayObject([before, *old, after])
+        partial = target.with_name(target.name + ".partial")
+        writer.write(partial)
+        partial.replace(target)
+    except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise DocumentError(f"{path}: its pages cannot be written to ({error}); print it to a new PDF first") from error
+
+
+def _turned(angle: float, box: RectangleObject) -> bytes:
+    """Return the beginning of a drawing that is turned around the middle of the page."""
+    if not angle:
+        return b"q\n"
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
+    matrix = (cosine, sine, -sine, cosine, x - x * cosine + y * sine, y - x * sine - y * cosine)
+    return f"q {' '.join(map(_number, matrix))} cm\n".encode("ascii")
+
+
+def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
+    """Return the drawing of lines of words; the Q ends what the page itself drew."""
+    matrix = " ".join(_number(value) for value in frame)
+    # what stands side by side is parted by a space, which not every reader would put there by itself
+    beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
+    drawn = "\n".join(
+        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _placed(line, spaced=more)
+    )
+    return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
+
+
+class _Placed(NamedTuple):
+    left: float
+    base: float
+    width: float
+    size: float
+    text: str
+
+
+def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
+    """Part a line into words, each where it should begin by the widths of the letters before it."""
+    size = max((line.bottom - line.top) * 1000 / (_ASCENT - _DESCENT), 0.5)
+    base = line.bottom + size * _DESCENT / 1000
+    whole = sum(map(_width, line.words)) or 1.0
+    stretch = (line.right - line.left) / whole
+    placed, at = [], 0.0
+    words = line.words.split()
+    for number, word in enumerate(words):
+        # the space after a word belongs to it, so that no reader has to guess whether there is one
+        text = f"{word} " if spaced or number < len(words) - 1 else word
+        width = sum(map(_width, text))
+        placed.append(_Placed(line.left + at * stretch, base, max(width * stretch, 0.1), size, text))
+        at += width
+    return placed
+
+
+def _width(character: str) -> float:
+    """Return about how wide a letter is set, an `n` being 1."""
+    if character in _NARROW or character == " ":
+        return 0.55
+    if character in _WIDE:
+        return 1.5
+    return 1.2 if character.isupper() or ord(character) > 0x2E80 else 1.0
+
+
+def _word(left: float, base: float, width: float, size: float, text: str) -> str:
+    codes = text.encode("utf-16-be", "replace")
+    stretch = 100 * width / (len(codes) / 2 * size * _ADVANCE / 1000)
+    place = f"1 0 0 -1 {_number(left)} {_number(base)}"
+    return f"/{_FONT} {_number(size)} Tf {_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
+
+
+def _number(value: float) -> str:
+    return f"{value:.5f}".rstrip("0").rstrip(".") or "0"
+
+
+# ---------------------------------------------------------------- the font
+
+
+def _font(writer: PdfWriter) -> DictionaryObject:
+    """Return a font for all of Unicode: its codes are UTF-16, and say so themselves."""
+    file = _stream(_truetype())
+    file[NameObject("/Length1")] = NumberObject(len(_truetype()))
+    box = ArrayObject(NumberObject(value) for value in (0, _DESCENT, _ADVANCE, _ASCENT))
+    descriptor = _dictionary(
+        Type="/FontDescriptor", FontName=f"/{_FONT}", Flags=5, FontBBox=box, ItalicAngle=0, Ascent=_ASCENT,
+        Descent=_DESCENT, CapHeight=_ASCENT, StemV=80, FontFile2=writer._add_object(file),
+    )  # fmt: skip
+    system = DictionaryObject({
+        NameObject("/Registry"): TextStringObject("Adobe"),
+        NameObject("/Ordering"): TextStringObject("Identity"),
+        NameObject("/Supplement"): NumberObject(0),
+    })  # fmt: skip
+    descendant = _dictionary(
+        Type="/Font", Subtype="/CIDFontType2", BaseFont=f"/{_FONT}", CIDSystemInfo=system, DW=_ADVANCE,
+        FontDescriptor=writer._add_object(descriptor), CIDToGIDMap=writer._add_object(_stream(bytes(2 * 65536))),
+    )  # fmt: skip
+    return _dictionary(
+        Type="/Font", Subtype="/Type0", BaseFont=f"/{_FONT}", Encoding="/Identity-H",
+        DescendantFonts=ArrayObject([writer._add_object(descendant)]), ToUnicode=writer._add_object(_stream(_CMAP)),
+    )  # fmt: skip
+
+
+_CMAP = b"""/CIDInit /ProcSet findresource begin
+12 dict begin begincmap
+/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def
+/CMapName /Adobe-Identity-UCS def /CMapType 2 def
+1 begincodespacerange <0000> <FFFF> endcodespacerange
+%s
+endcmap CMapName currentdict /CMap defineresource pop end end
+""" % b"\n".join(
+    # a range may not pass a border of the first byte, and a list has at most 100 of them
+    b"%d beginbfrange\n%s\nendbfrange"
+    % (len(block), b"\n".join(b"<%02x00> <%02xff> <%02x00>" % (high, high, high) for high in block))
+    for block in (range(100), range(100, 200), range(200, 256))
+)
+
+
+def _truetype() -> bytes:
+    """Return a TrueType font with one glyph: a box from the descent to the ascent."""
+    box = struct.pack(">hhhhh", 1, 0, _DESCENT, _ADVANCE, _ASCENT) + struct.pack(">HH", 3, 0)
+    box += (
+        bytes([1] * 4)
+        + struct.pack(">4h", 0, 0, _ADVANCE, 0)
+        + struct.pack(">4h", _DESCENT, _ASCENT - _DESCENT, 0, _DESCENT - _ASCENT)
+    )
+    box += bytes(-len(box) % 4)
+    tables = {
+        b"glyf": box,
+        b"head": struct.pack(
+            ">IIIIHHQQhhhhHHhhh", 0x10000, 0x10000, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 0, _DESCENT, _ADVANCE, _ASCENT,
+            0, 8, 2, 1, 0,
+        ),
+        b"hhea": struct.pack(
+            ">IhhhHhhhhhh8xhH", 0x10000, _ASCENT, _DESCENT, 0, _ADVANCE, 0, 0, _ADVANCE, 1, 0, 0, 0, 1
+        ),
+        b"hmtx": struct.pack(">Hh", _ADVANCE, 0),
+        b"loca": struct.pack(">II", 0, len(box)),
+        b"maxp": struct.pack(">IHHHHHHHHHHHHHH", 0x10000, 1, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0),
+    }  # fmt: skip
+    head = struct.pack(">IHHHH", 0x10000, len(tables), 64, 2, 32)
+    start = len(head) + 16 * len(tables)
+    directory, body = b"", b""
+    for name, data in sorted(tables.items()):
+        directory += struct.pack(">4sIII", name, _checksum(data), start + len(body), len(data))
+        body += data + bytes(-len(data) % 4)
+    return head + directory + body
+
+
+def _checksum(data: bytes) -> int:
+    padded = data + bytes(-len(data) % 4)
+    words: tuple[int, ...] = struct.unpack(f">{len(padded) // 4}I", padded)
+    return sum(words) & 0xFFFFFFFF
+
+
+def _stream(data: bytes) -> StreamObject:
+    stream = StreamObject()
+    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
+    stream._data = zlib.compress(data, 9)
+    return stream
+
+
+def _dictionary(**entries: object) -> DictionaryObject:
+    made = DictionaryObject()
+    for name, value in entries.items():
+        if isinstance(value, str):
+            value = NameObject(value)
+        elif isinstance(value, int):
+            value = NumberObject(value)
+        elif isinstance(value, float):
+            value = FloatObject(value)
+        made[NameObject(f"/{name}")] = value
+    return made

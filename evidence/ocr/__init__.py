@@ -1,0 +1,28 @@
+"""One file for each program that reads pictures of text.
+
+A plug-in says everything about itself:
+
+    LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of what it can read at all
+    def missing(language) -> str: ...            # what is not installed and how to get it; empty when it can start
+    def open(language) -> Callable[[Image], list[Line]]: ...
+
+Pictures come straightened, so that lines run from left to right; boxes are in pixels from the top left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """Words that stand side by side: where, and how sure the program is of them, from 0 to 1."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    text: str
+    confidence: float
+
+
+__all__ = ["Line"]

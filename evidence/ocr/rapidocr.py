@@ -1,0 +1,58 @@
+"""RapidOCR: its models come inside the package (the extra `ocr`), so that nothing is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from evidence.ocr import Line
+from schemas.errors import ToolkitError
+
+LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
+"""Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""
+
+_MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
+_LONGEST_SIDE = 4000
+"""Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
+
+
+def missing(_language: str) -> str:
+    """Return what is not installed; every language it reads is in the same model."""
+    try:
+        here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+    except ValueError:  # a module that is blocked
+        here = False
+    return "" if here else _MISSING
+
+
+@cache
+def open(_language: str) -> Callable[[Image.Image], list[Line]]:
+    """Return the reader; its models are loaded once, whatever the language."""
+    try:
+        rapidocr = import_module("rapidocr")
+        import_module("onnxruntime")
+    except ImportError as error:
+        raise ToolkitError(f"{_MISSING} ({error})") from error
+    engine = rapidocr.RapidOCR(params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE})
+
+    def read(picture: Image.Image) -> list[Line]:
+        pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # blue first
+        # no classifier of direction: on straight pages it turns good lines upside down, one in a few hundred
+        result = engine(pixels, use_cls=False)
+        if result.boxes is None or result.txts is None:
+            return []
+        return [_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
+
+    return read
+
+
+def _line(box: Any, text: str, confidence: Any) -> Line:
+    corners = np.asarray(box, dtype=float)
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return Line(float(left), float(top), float(right), float(bottom), text, float(confidence))

@@ -1,0 +1,93 @@
+"""Tesseract, where the system has its command: a language for each of its packages (`tesseract-ocr-ces` …)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+from PIL import Image
+
+from evidence.ocr import Line
+from schemas.errors import DocumentError, ToolkitError
+
+_CODES = {
+    "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",
+    "fi": "fin", "fr": "fra", "hr": "hrv", "hu": "hun", "it": "ita", "ja": "jpn", "lt": "lit", "lv": "lav",
+    "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sk": "slk",
+    "sl": "slv", "sv": "swe", "tr": "tur", "uk": "ukr", "zh": "chi_sim",
+}  # fmt: skip
+LANGUAGES = frozenset(_CODES)
+
+_MISSING = "Tesseract is not here: apt-get install tesseract-ocr tesseract-ocr-{code}"
+_SECONDS = 300
+"""For one page; a page of A4 takes a few."""
+_WORD = "5"
+"""The level of Tesseract's table that has words."""
+
+
+def missing(language: str) -> str:
+    """Return what is not installed: the command, or the package of the language."""
+    code = _CODES.get(language, language)
+    return "" if code in _installed() else _MISSING.format(code=code.replace("_", "-"))
+
+
+@cache
+def _installed() -> frozenset[str]:
+    program = shutil.which("tesseract")
+    if program is None:
+        return frozenset()
+    listed = subprocess.run([program, "--list-langs"], capture_output=True, check=False, timeout=60)
+    return frozenset(listed.stdout.decode("utf-8", "replace").split()[1:])
+
+
+@cache
+def open(language: str) -> Callable[[Image.Image], list[Line]]:
+    """Return a reader that runs the command once for each picture."""
+    if missing(language):
+        raise ToolkitError(missing(language))
+    program, code = shutil.which("tesseract") or "tesseract", _CODES[language]
+
+    def read(picture: Image.Image) -> list[Line]:
+        data = io.BytesIO()
+        picture.convert("L").save(data, "PNG", compress_level=1)
+        # one thread: pages are read by several workers already
+        command = [program, "stdin", "stdout", "-l", code, "--dpi", "200", "--psm", "3", "tsv"]
+        try:
+            done = subprocess.run(command, input=data.getvalue(), capture_output=True, timeout=_SECONDS, check=True)
+        except subprocess.TimeoutExpired as error:
+            raise DocumentError(f"Tesseract did not read a page within {_SECONDS} s") from error
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", b"") or str(error).encode()
+            raise ToolkitError(f"Tesseract failed: {said.decode('utf-8', 'replace').strip()[-200:]}") from error
+        return parse_table(done.stdout.decode("utf-8", "replace"))
+
+    return read
+
+
+def parse_table(table: str) -> list[Line]:
+    """Return the lines of Tesseract's table of words."""
+    lines: dict[tuple[str, ...], list[Line]] = {}
+    for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
+        if row["level"] == _WORD and (row["text"] or "").strip():
+            left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
+            word = Line(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
+            lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
+    return [_joined(words) for words in lines.values()]
+
+
+def _joined(words: list[Line]) -> Line:
+    text = " ".join(word.text for word in words)
+    # a long word that is unsure weighs more than a short one
+    confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
+    return Line(
+        min(word.left for word in words),
+        min(word.top for word in words),
+        max(word.right for word in words),
+        max(word.bottom for word in words),
+        text,
+        max(0.0, min(confidence, 1.0)),
+    )

@@ -1,0 +1,205 @@
+"""The numbers that Word sets before paragraphs ("4.2", "(a)", "Article IV"), which are not in the text of the file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+_DEEPEST = 9
+"""Levels that Word has."""
+_PLACE = re.compile(r"%([1-9])")
+_LARGEST = 10**6
+"""A number beyond this is no clause's: it would only make a file of a few bytes print without end."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """How one level of a list is numbered."""
+
+    start: int = 1
+    form: str = "decimal"
+    text: str = ""
+    restart: int | None = None
+    """The level whose next paragraph starts this one anew; 0 for never, None for any above."""
+    legal: bool = False
+    """All numbers in digits, whatever the forms of the levels above."""
+
+
+@dataclass
+class Numbering:
+    """The lists of a document and how far each has been counted."""
+
+    lists: dict[str, tuple[str, dict[int, Level]]] = field(default_factory=dict)
+    """By numId: the list that it counts in, and its levels."""
+    starts: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By numId: levels that begin anew when it is first used."""
+    styles: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By paragraph style: its numId and level."""
+    _counts: dict[str, list[int | None]] = field(default_factory=dict)
+
+    def label(self, paragraph: Any) -> str:
+        """Return the number of the next paragraph, empty where it has none; to be asked in the text's order."""
+        number, depth = self._place(paragraph)
+        if number is None or number not in self.lists:
+            return ""
+        counter, levels = self.lists[number]
+        level = levels.get(depth)
+        if level is None:
+            return ""
+        counts = self._counts.setdefault(counter, [None] * _DEEPEST)
+        for index, start in self.starts.pop(number, {}).items():
+            counts[index] = start - 1
+        for above in range(depth):
+            if counts[above] is None:
+                counts[above] = levels.get(above, Level()).start
+        current = counts[depth]
+        counts[depth] = level.start if current is None else current + 1
+        for below in range(depth + 1, _DEEPEST):
+            restart = levels.get(below, Level()).restart
+            if restart is None or (restart and depth < restart):
+                counts[below] = None
+        return _label(level, levels, counts)
+
+    def _place(self, paragraph: Any) -> tuple[str | None, int]:
+        properties = paragraph.find(f"{W}pPr")
+        if properties is None:
+            return self.styles.get("", (None, 0))
+        own = properties.find(f"{W}numPr")
+        style = properties.find(f"{W}pStyle")
+        inherited = self.styles.get(_value(style) if style is not None else "", (None, 0))
+        if own is None:
+            return inherited
+        number = own.find(f"{W}numId")
+        depth = own.find(f"{W}ilvl")
+        return (
+            _value(number) if number is not None else inherited[0],
+            _whole(depth, inherited[1]) if depth is not None else inherited[1] if number is None else 0,
+        )
+
+
+def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
+    """Return the lists that word/numbering.xml and word/styles.xml define."""
+    found = Numbering()
+    if numbering is None:
+        return found
+    abstract = {item.get(f"{W}abstractNumId", ""): _levels(item) for item in numbering.iterfind(f"{W}abstractNum")}
+    for item in numbering.iterfind(f"{W}num"):
+        name = item.get(f"{W}numId", "")
+        counter = _value(item.find(f"{W}abstractNumId"))
+        levels = dict(abstract.get(counter, {}))
+        for change in item.iterfind(f"{W}lvlOverride"):
+            depth = _depth(change.get(f"{W}ilvl"))
+            if change.find(f"{W}startOverride") is not None:
+                found.starts.setdefault(name, {})[depth] = _whole(change.find(f"{W}startOverride"), 1)
+            own = change.find(f"{W}lvl")
+            if own is not None:
+                levels[depth] = _level(own)
+        found.lists[name] = counter, levels
+    if styles is not None:
+        found.styles = _styles(styles)
+    return found
+
+
+def _levels(abstract: Any) -> dict[int, Level]:
+    return {_depth(item.get(f"{W}ilvl")): _level(item) for item in abstract.iterfind(f"{W}lvl")}
+
+
+def _level(item: Any) -> Level:
+    restart = item.find(f"{W}lvlRestart")
+    return Level(
+        start=_whole(item.find(f"{W}start"), 1),
+        form=_value(item.find(f"{W}numFmt")) or "decimal",
+        text=_value(item.find(f"{W}lvlText")),
+        restart=None if restart is None else _whole(restart, 0),
+        legal=item.find(f"{W}isLgl") is not None,
+    )
+
+
+def _styles(styles: Any) -> dict[str, tuple[str, int]]:
+    """Return the number that each paragraph style gives, its own or that of the style it is based on."""
+    own: dict[str, tuple[str | None, int | None]] = {}
+    based: dict[str, str] = {}
+    for style in styles.iterfind(f"{W}style"):
+        name = style.get(f"{W}styleId", "")
+        based[name] = _value(style.find(f"{W}basedOn"))
+        place = style.find(f"{W}pPr/{W}numPr")
+        if place is not None:
+            number, depth = place.find(f"{W}numId"), place.find(f"{W}ilvl")
+            own[name] = (
+                _value(number) if number is not None else None,
+                _whole(depth, 0) if depth is not None else None,
+            )
+    return {name: place for name in based if (place := _inherited(name, own, based)) is not None}
+
+
+def _inherited(
+    name: str, own: dict[str, tuple[str | None, int | None]], based: dict[str, str]
+) -> tuple[str, int] | None:
+    number: str | None = None
+    depth: int | None = None
+    seen: set[str] = set()
+    while name and name not in seen and number is None:
+        seen.add(name)
+        here = own.get(name, (None, None))
+        number, depth = here[0], here[1] if depth is None else depth
+        name = based.get(name, "")
+    return None if number is None else (number, depth or 0)
+
+
+def _label(level: Level, levels: dict[int, Level], counts: list[int | None]) -> str:
+    if level.form == "bullet":
+        return "•"
+    if level.form == "none" and not level.text:
+        return ""
+
+    def number(match: re.Match[str]) -> str:
+        index = int(match.group(1)) - 1
+        form = "decimal" if level.legal else levels.get(index, Level()).form
+        return numeral(counts[index] or 0, form)
+
+    return _PLACE.sub(number, level.text)
+
+
+def numeral(number: int, form: str) -> str:
+    """Return a number as Word writes it: 4, 04, d, D, iv, IV, 4th."""
+    number = max(0, min(number, _LARGEST))
+    if form in ("lowerLetter", "upperLetter"):
+        letters = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 100) if number else ""
+        return letters.upper() if form == "upperLetter" else letters
+    if form in ("lowerRoman", "upperRoman"):
+        letters = _roman(min(number, 9999))
+        return letters.upper() if form == "upperRoman" else letters
+    if form == "decimalZero":
+        return f"{number:02}"
+    if form == "ordinal":
+        tens = number % 100
+        return f"{number}{'th' if 10 <= tens <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(tens % 10, 'th')}"
+    return "" if form == "none" else str(number)
+
+
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"))
+_ONES = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+
+
+def _roman(number: int) -> str:
+    letters = ""
+    for value, mark in (*_ROMAN, *_ONES):
+        letters += mark * (number // value)
+        number %= value
+    return letters
+
+
+def _value(element: Any) -> str:
+    return "" if element is None else str(element.get(f"{W}val", ""))
+
+
+def _whole(element: Any, usual: int) -> int:
+    value = _value(element)
+    return min(int(value), _LARGEST) if value.isdecimal() else usual
+
+
+def _depth(value: str | None) -> int:
+    return min(int(value), _DEEPEST - 1) if value and value.isdecimal() else 0

@@ -1,0 +1,29 @@
+"""CSV and TSV as documents: the cells as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from evidence.archives import reading
+from evidence.printable import Printable, grid
+from evidence.readers.text import decoded
+
+SUFFIXES = (".csv", ".tsv")
+KIND = "table of text"
+TYPES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv"}
+
+_DELIMITERS = ",;\t|"
+
+
+def page(path: Path) -> Printable:
+    """Return the rows and cells as a table."""
+    text, encoding = decoded(path)
+    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
+    text = text.removeprefix("\ufeff")
+    first = text.partition("\n")[0]
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
+    with reading(path, KIND):
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    return Printable(grid(rows), notes)

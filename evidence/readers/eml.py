@@ -1,0 +1,65 @@
+"""Mails as files (.eml): head, body, and attachments as documents of their own."""
+
+from __future__ import annotations
+
+import email
+from email import policy
+from email.message import EmailMessage
+from pathlib import Path
+
+from evidence.archives import reading
+from evidence.printable import Attachment, Printable
+from evidence.readers._mail import mail_page
+from schemas.errors import DocumentError
+
+SUFFIXES = (".eml",)
+KIND = "mail"
+TYPES = {"message/rfc822": ".eml"}
+
+_HEADS = ("From", "To", "Cc", "Date", "Subject")
+
+
+def page(path: Path) -> Printable:
+    """Return the mail as its reader sees it: the HTML body where there is one, else the plain one."""
+    with reading(path, KIND):
+        message = _message(path)
+        heads = [(name, str(message.get(name, ""))) for name in _HEADS]
+        bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
+        return Printable(mail_page(heads, **bodies, attached=_attached(message)))
+
+
+def attachments(path: Path) -> list[Attachment]:
+    """Return the files that came with the mail."""
+    with reading(path, KIND):
+        return _attached(_message(path))
+
+
+def _message(path: Path) -> EmailMessage:
+    message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
+    if not any(message.get(name) for name in _HEADS):
+        raise DocumentError(f"{path}: no mail, it has neither sender nor subject; is the ending right?")
+    return message
+
+
+def _words(part: object) -> str:
+    if not isinstance(part, EmailMessage):
+        return ""
+    try:
+        return str(part.get_content())
+    except (LookupError, UnicodeDecodeError):  # a charset that nobody knows
+        data = part.get_payload(decode=True)
+        return data.decode("cp1252", "replace") if isinstance(data, bytes) else ""
+
+
+def _attached(message: EmailMessage) -> list[Attachment]:
+    found = []
+    for number, part in enumerate(message.iter_attachments(), 1):
+        name = part.get_filename()
+        if part.get_content_type() == "message/rfc822":
+            inner = part.get_payload(0)
+            data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
+            found.append(Attachment(name or f"mail {number}.eml", data))
+        elif name or part.get_content_disposition() == "attachment":
+            payload = part.get_payload(decode=True)
+            found.append(Attachment(name or f"attachment {number}", payload if isinstance(payload, bytes) else b""))
+    return found

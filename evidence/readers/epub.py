@@ -1,0 +1,46 @@
+"""EPUB: the chapters in the order that the book gives them."""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from evidence.archives import opened, part
+from evidence.encodings import decode_bytes
+from evidence.printable import Printable, fragment
+from evidence.readers._xml import parse
+from schemas.errors import DocumentError
+
+SUFFIXES = (".epub",)
+KIND = "EPUB book"
+TYPES = {"application/epub+zip": ".epub"}
+
+_CONTAINER = "META-INF/container.xml"
+
+
+def page(path: Path) -> Printable:
+    """Return the chapters one after another; a chapter that is missing is said."""
+    pieces: list[str] = []
+    notes: list[str] = []
+    with opened(path, KIND) as archive:
+        root = parse(part(archive, _CONTAINER) or b"").find(".//{*}rootfile")
+        package = root.get("full-path", "") if root is not None else ""
+        book = parse(part(archive, package) or b"")
+        for chapter in _chapters(book, posixpath.dirname(package)):
+            data = part(archive, chapter)
+            decoded = decode_bytes(data) if data is not None else None
+            if decoded is None:
+                notes.append(f"its chapter {chapter!r} is missing or is no text")
+                continue
+            pieces.append(f'<article class="sheet">{fragment(decoded.text)}</article>')
+    if not pieces:
+        raise DocumentError(f"{path}: no chapter in it; is it a whole EPUB?")
+    return Printable("".join(pieces), tuple(notes))
+
+
+def _chapters(book: Any, folder: str) -> list[str]:
+    items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
+    order = [items.get(entry.get("idref"), "") for entry in book.iterfind(".//{*}spine/{*}itemref")]
+    return [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in order if name]

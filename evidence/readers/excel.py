@@ -1,0 +1,68 @@
+"""Excel workbooks: each sheet as a table under its name, formulas by their last value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from evidence.archives import opened
+from evidence.printable import Printable, grid, paragraph
+from schemas.errors import DocumentError
+
+SUFFIXES = (".xlsx", ".xlsm")
+KIND = "Excel workbook"
+TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
+
+_MOST_CELLS = 2_000_000
+"""A workbook of more is a database: as a page to print it would have thousands of sheets of paper."""
+
+
+def page(path: Path) -> Printable:
+    """Return the sheets one after another; hidden ones are said."""
+    pieces: list[str] = []
+    notes: list[str] = []
+    with workbook(path) as book:
+        for sheet in book.worksheets:
+            pieces.append(paragraph(sheet.title, "h2") + grid(_texts(path, sheet)))
+            if sheet.sheet_state != "visible":
+                notes.append(f"sheet {sheet.title!r} is hidden in it, and printed")
+    return Printable("".join(pieces), tuple(notes))
+
+
+@contextmanager
+def workbook(path: Path) -> Iterator[Any]:
+    """Open a workbook to read its values; a broken one is a DocumentError."""
+    with opened(path, KIND) as archive:
+        import openpyxl
+
+        yield openpyxl.load_workbook(archive.fp, read_only=True, data_only=True, keep_links=False)
+
+
+def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
+    count = 0
+    for row in sheet.iter_rows(values_only=True):
+        cells = [cell_text(value) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        count += max(len(cells), 1)
+        if count > _MOST_CELLS:
+            raise DocumentError(f"{path}: sheet {sheet.title!r} has over {_MOST_CELLS:,} cells; cut it to what is read")
+        yield cells
+
+
+def cell_text(value: Any) -> str:
+    """Return a cell as its sheet would show it: whole numbers without a point, dates without midnight."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value)

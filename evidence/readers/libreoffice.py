@@ -1,0 +1,96 @@
+"""Older and rarer office files, through LibreOffice where there is one: it writes a kind that has a reader."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from evidence.printable import Printable
+from schemas.errors import DocumentError
+
+KIND = "older office file (needs LibreOffice)"
+
+_WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
+_TARGETS = {
+    **dict.fromkeys((".doc", ".dot", ".rtf", ".wpd", ".wps"), _WORD),
+    **dict.fromkeys((".xls", ".ods"), _EXCEL),
+    **dict.fromkeys((".ppt", ".odp"), _SLIDES),
+}
+SUFFIXES = tuple(_TARGETS)
+TYPES = {
+    "application/msword": ".doc",
+    "application/rtf": ".rtf",
+    "text/rtf": ".rtf",
+    "application/vnd.ms-excel": ".xls",
+    "application/vnd.ms-powerpoint": ".ppt",
+}
+
+_COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
+_MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"
+_SECONDS = 180
+"""For one file, start of the program included: 300 pages take a tenth of it."""
+_HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
+
+
+def command() -> str | None:
+    """Return the program, or None where there is none."""
+    return next((found for name in _COMMANDS if (found := shutil.which(name))), None)
+
+
+def page(path: Path) -> Printable:
+    """Return what the reader of the newer format makes of LibreOffice's conversion."""
+    ending, reader = _TARGETS[path.suffix.lower()]
+    _refuse_other_kinds(path)
+    program = command()
+    if program is None:
+        raise DocumentError(f"{path}: {_MISSING}")
+    with tempfile.TemporaryDirectory(prefix="exhibit-office-") as folder:
+        target = _converted(path, ending, Path(folder), program)
+        try:
+            made: Printable = import_module(f"evidence.readers.{reader}").page(target)
+        except DocumentError as error:
+            reason = str(error).removeprefix(f"{target}: ")
+            raise DocumentError(f"{path}: what LibreOffice made of it cannot be read: {reason}") from error
+    return made._replace(notes=("converted by LibreOffice", *made.notes))
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    """Refuse what only has the ending: LibreOffice would print any bytes as text."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+    if not head:
+        raise DocumentError(f"{path}: empty file; get it again")
+    if not head.startswith(_HEADS):
+        raise DocumentError(f"{path}: no {path.suffix} file, it starts with {head!r}; is the ending right?")
+
+
+def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
+    # a profile of its own: a second LibreOffice on the same profile would hand over and do nothing
+    profile = (folder / "profile").as_uri()
+    source = folder / f"document{path.suffix.lower()}"
+    shutil.copyfile(path, source)
+    flags = ["--headless", "--norestore", f"-env:UserInstallation={profile}", "--convert-to", ending]
+    try:
+        done = subprocess.run(
+            [program, *flags, "--outdir", str(folder / "out"), str(source)],
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            env={**os.environ, "HOME": str(folder)},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DocumentError(f"{path}: LibreOffice did not end within {_SECONDS} s; is the file damaged?") from error
+    except OSError as error:
+        raise DocumentError(f"{path}: {program} does not start: {error.strerror}; install LibreOffice again") from error
+    target = folder / "out" / f"document.{ending}"
+    if not target.is_file():
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise DocumentError(f"{path}: LibreOffice cannot convert it{f' ({said[-1][:120]})' if said else ''}")
+    return target

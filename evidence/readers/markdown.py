@@ -1,0 +1,24 @@
+"""Markdown, rendered: the words that a reader sees, without the marks that make them bold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evidence.archives import reading
+from evidence.printable import Printable, fragment
+from evidence.readers.text import decoded
+
+SUFFIXES = (".md", ".markdown")
+KIND = "Markdown"
+TYPES = {"text/markdown": ".md"}
+
+
+def page(path: Path) -> Printable:
+    """Return the rendered text, tables among it."""
+    from markdown_it import MarkdownIt
+
+    text, encoding = decoded(path)
+    notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    with reading(path, KIND):
+        return Printable(fragment(markdown.render(text.removeprefix("\ufeff"))), notes)

@@ -1,0 +1,140 @@
+"""Outlook's mails (.msg), which are storages of properties in an OLE file: [MS-OXMSG], as far as a reader needs it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from evidence.archives import reading
+from evidence.encodings import decode_bytes
+from evidence.printable import Attachment, Printable
+from evidence.readers._mail import mail_page
+from schemas.errors import DocumentError
+
+SUFFIXES = (".msg",)
+KIND = "Outlook mail"
+TYPES = {"application/vnd.ms-outlook": ".msg"}
+
+_SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
+_BODY, _HTML, _RTF = "1000", "1013", "1009"
+_FILE, _LONG_NAME, _SHORT_NAME, _SHOWN_NAME = "3701", "3707", "3704", "3001"
+_SENT, _DELIVERED = 0x0039, 0x0E06
+_FIXED = "__properties_version1.0"
+_WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+def page(path: Path) -> Printable:
+    """Return the mail as its reader sees it."""
+    with reading(path, KIND), _opened(path) as mail:
+        return _page(_Storage(mail, ()))
+
+
+def attachments(path: Path) -> list[Attachment]:
+    """Return the files that came with the mail; a mail inside it comes as a page of HTML."""
+    with reading(path, KIND), _opened(path) as mail:
+        return _attached(_Storage(mail, ()))
+
+
+def _opened(path: Path) -> Any:
+    import olefile
+
+    if not olefile.isOleFile(str(path)):
+        with path.open("rb") as file:
+            head = file.read(8)
+        raise DocumentError(f"{path}: no {KIND}, it starts with {head!r}; is the ending right?")
+    mail = olefile.OleFileIO(str(path), raise_defects=olefile.DEFECT_FATAL)
+    if not mail.exists(_FIXED):
+        mail.close()
+        raise DocumentError(f"{path}: an OLE file, but no {KIND}; is the ending right?")
+    return mail
+
+
+class _Storage:
+    """A mail or an attachment inside an OLE file: a folder of properties."""
+
+    def __init__(self, mail: Any, folder: tuple[str, ...]) -> None:
+        self.mail = mail
+        self.folder = folder
+
+    def data(self, tag: str, kind: str) -> bytes | None:
+        """Return a property's bytes."""
+        name = [*self.folder, f"__substg1.0_{tag}{kind}"]
+        if not self.mail.exists(name) or self.mail.get_type(name) != 2:  # 2: a stream
+            return None
+        data: bytes = self.mail.openstream(name).read()
+        return data
+
+    def text(self, *tags: str) -> str:
+        """Return the first of these properties that has words."""
+        for tag in tags:
+            wide = self.data(tag, _WIDE)
+            narrow = self.data(tag, _NARROW) if wide is None else None
+            words = wide.decode("utf-16-le", "replace") if wide is not None else _decoded(narrow or b"")
+            words = words.rstrip("\0")
+            if words.strip():
+                return words
+        return ""
+
+    def time(self, *tags: int) -> str:
+        """Return the first of these times, to the minute, in UTC."""
+        name = [*self.folder, _FIXED]
+        data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
+        # the head is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; entries are 16
+        start = 32 if not self.folder else 24
+        entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
+        for tag in tags:
+            value = entries.get((tag << 16 | 0x0040).to_bytes(4, "little"))
+            if value:
+                moment = _EPOCH + timedelta(microseconds=int.from_bytes(value, "little") // 10)
+                return moment.strftime("%Y-%m-%d %H:%M UTC")
+        return ""
+
+    def children(self, prefix: str) -> list[_Storage]:
+        """Return the storages inside this one whose names begin so, in order."""
+        depth = len(self.folder)
+        names = {
+            tuple(entry[: depth + 1])
+            for entry in self.mail.listdir(streams=True, storages=False)
+            if len(entry) > depth + 1 and tuple(entry[:depth]) == self.folder and entry[depth].startswith(prefix)
+        }
+        return [_Storage(self.mail, name) for name in sorted(names)]
+
+
+def _page(mail: _Storage) -> Printable:
+    sender, address = mail.text(_SENDER), mail.text(_SENDER_ADDRESS)
+    heads = [
+        ("From", f"{sender} <{address}>" if sender and "@" in address else sender or address),
+        ("To", mail.text(_TO)),
+        ("Cc", mail.text(_CC)),
+        ("Date", mail.time(_SENT, _DELIVERED)),
+        ("Subject", mail.text(_SUBJECT)),
+    ]
+    html = mail.data(_HTML, _BINARY)
+    page = _decoded(html) if html else mail.text(_HTML)
+    plain = mail.text(_BODY)
+    notes = []
+    if not page.strip() and not plain.strip() and mail.data(_RTF, _BINARY):
+        notes.append("its body is in RTF alone and was not read; save the mail again from Outlook as .eml or .html")
+    return Printable(mail_page(heads, plain=plain, html=page, attached=_attached(mail)), tuple(notes))
+
+
+def _attached(mail: _Storage) -> list[Attachment]:
+    found = []
+    for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
+        name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
+        data = inner.data(_FILE, _BINARY)
+        if data is not None:
+            found.append(Attachment(name or f"attachment {number}", data))
+            continue
+        for mail_inside in inner.children(f"__substg1.0_{_FILE}{_STORAGE}"):
+            html = _page(mail_inside).html
+            page = f"<!doctype html><meta charset='utf-8'><body>{html}</body>"
+            found.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
+    return found
+
+
+def _decoded(data: bytes) -> str:
+    found = decode_bytes(data)
+    return found.text if found else data.decode("cp1252", "replace")

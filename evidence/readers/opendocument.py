@@ -1,0 +1,192 @@
+"""OpenDocument text (.odt): headings, numbered lists, tables, footnotes, headers and comments; changes as accepted."""
+
+from __future__ import annotations
+
+import html
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evidence.archives import opened, part
+from evidence.printable import Printable, paragraph, section
+from evidence.readers._numbering import numeral
+from evidence.readers._xml import parse
+from schemas.errors import DocumentError
+
+SUFFIXES = (".odt", ".ott")
+KIND = "OpenDocument text"
+TYPES = {"application/vnd.oasis.opendocument.text": ".odt"}
+
+_NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
+_TEXT, _TABLE, _OFFICE, _STYLE, _DRAW = (_NS % name for name in ("text", "table", "office", "style", "drawing"))
+_FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "": "none"}
+_MOST_REPEATED = 1000
+"""Spaces or cells that one tag may stand for."""
+
+
+@dataclass(frozen=True)
+class _Level:
+    """How one level of a list is numbered."""
+
+    form: str = "none"
+    prefix: str = ""
+    suffix: str = ""
+    start: int = 1
+    shown: int = 1
+    """How many levels the number shows: 2 for "4.2"."""
+
+
+@dataclass
+class _Writer:
+    """Turns the elements of a text into HTML, and keeps what stands at its end."""
+
+    lists: dict[str, dict[int, _Level]]
+    counts: dict[str, list[int]] = field(default_factory=dict)
+    footnotes: list[str] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+
+    def blocks(self, parent: Any, style: str = "", depth: int = 0) -> Iterator[str]:
+        """Yield the HTML of what stands in an element, block by block."""
+        for element in parent:
+            if element.tag == f"{_TEXT}p":
+                yield f"<p>{self.inline(element)}</p>"
+            elif element.tag == f"{_TEXT}h":
+                level = min(_whole(element.get(f"{_TEXT}outline-level"), 1), 10)
+                number = self._number("", level) if "" in self.lists else ""
+                yield f"<h{min(level, 6)}>{html.escape(number)}{self.inline(element)}</h{min(level, 6)}>"
+            elif element.tag == f"{_TEXT}list":
+                yield from self._items(element, element.get(f"{_TEXT}style-name") or style, depth + 1)
+            elif element.tag == f"{_TABLE}table":
+                rows = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in element.iter(f"{_TABLE}table-row"))
+                yield f"<table>{rows}</table>"
+            elif element.tag not in (f"{_TEXT}tracked-changes", f"{_OFFICE}forms", f"{_TEXT}sequence-decls"):
+                yield from self.blocks(element, style, depth)
+
+    def inline(self, element: Any) -> str:
+        """Return the words of a paragraph; its footnotes and comments are set aside for the end."""
+        pieces = [html.escape(element.text or "", quote=False)]
+        for child in element:
+            pieces += [self._piece(child), html.escape(child.tail or "", quote=False)]
+        return "".join(pieces)
+
+    def _piece(self, child: Any) -> str:
+        if not isinstance(child.tag, str):
+            return ""
+        name = child.tag.removeprefix(_TEXT)
+        if name == "s":
+            return " " * min(_whole(child.get(f"{_TEXT}c"), 1), _MOST_REPEATED)
+        if name in ("tab", "line-break"):
+            return " " if name == "tab" else "<br>"
+        if name == "note":
+            mark = "".join(child.find(f"{_TEXT}note-citation").itertext())
+            words = " ".join(self._paragraphs(child.find(f"{_TEXT}note-body")))
+            self.footnotes.append(f"{mark} {words}")
+            return f"<sup>{html.escape(mark)}</sup>"
+        if child.tag == f"{_OFFICE}annotation":
+            author = "".join(child.itertext("{http://purl.org/dc/elements/1.1/}creator"))
+            words = " ".join(self._paragraphs(child))
+            self.comments.append(f"{author}: {words}" if author else words)
+            return ""
+        return self.inline(child)
+
+    def _paragraphs(self, parent: Any) -> list[str]:
+        return ["".join(item.itertext()) for item in parent.iter(f"{_TEXT}p")]
+
+    def _items(self, element: Any, style: str, depth: int) -> Iterator[str]:
+        if element.get(f"{_TEXT}continue-numbering") != "true" and depth == 1:
+            self.counts.pop(style, None)
+        for item in element:
+            number = "" if item.tag != f"{_TEXT}list-item" else None
+            for block in self.blocks(item, style, depth):
+                # a number belongs to the item's own first paragraph, not to a list inside it
+                if number is None and block.startswith(("<p>", "<h")):
+                    number = html.escape(self._number(style, depth))
+                    end = block.index(">") + 1
+                    block = block[:end] + number + block[end:]
+                yield block
+
+    def _number(self, style: str, depth: int) -> str:
+        levels = self.lists.get(style, {})
+        level = levels.get(depth)
+        if level is None:
+            return ""
+        counts = self.counts.setdefault(style, [])
+        while len(counts) < depth:
+            counts.append(levels.get(len(counts) + 1, _Level()).start - 1 + (len(counts) + 1 < depth))
+        counts[depth - 1] += 1
+        del counts[depth:]
+        if level.form == "bullet":
+            return "• "
+        shown = range(max(depth - level.shown, 0), depth)
+        parts = [numeral(counts[index], levels.get(index + 1, _Level()).form) for index in shown]
+        words = level.prefix + ".".join(filter(None, parts)) + level.suffix
+        return f"{words} " if words.strip() else ""
+
+    def _cells(self, row: Any) -> Iterator[str]:
+        for cell in row.iterfind(f"{_TABLE}table-cell"):
+            yield f"<td>{''.join(self.blocks(cell))}</td>"
+
+
+def page(path: Path) -> Printable:
+    """Return the text with every tracked change accepted."""
+    with opened(path, KIND) as archive:
+        content, styles = _tree(archive, "content.xml"), _tree(archive, "styles.xml")
+        body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
+        if body is None:
+            raise DocumentError(f"{path}: no text in it (content.xml); is it a whole OpenDocument text?")
+        writer = _Writer(_lists(content) | _lists(styles))
+        text = "".join(writer.blocks(body))
+        top, bottom = (_edge(styles, name) for name in ("header", "footer"))
+        changes = sum(1 for _ in body.iter(f"{_TEXT}changed-region"))
+    notes = []
+    if changes:
+        notes.append(f"tracked changes taken as accepted: {changes}")
+    if writer.comments:
+        notes.append(f"comments set at its end: {len(writer.comments)}")
+    ends = section("Footnotes", writer.footnotes) + section("Comments", writer.comments)
+    return Printable(top + text + ends + bottom, tuple(notes))
+
+
+def _tree(archive: zipfile.ZipFile, name: str) -> Any:
+    data = part(archive, name)
+    return None if data is None else parse(data)
+
+
+def _lists(root: Any) -> dict[str, dict[int, _Level]]:
+    """Return the list styles by name; the numbers of headings have none."""
+    found: dict[str, dict[int, _Level]] = {}
+    if root is None:
+        return found
+    for style in root.iter(f"{_TEXT}list-style", f"{_TEXT}outline-style"):
+        name = style.get(f"{_STYLE}name", "") if style.tag == f"{_TEXT}list-style" else ""
+        levels = {_whole(level.get(f"{_TEXT}level"), 1): _level(level) for level in style}
+        if name or any(level.form != "none" for level in levels.values()):
+            found[name] = levels
+    return found
+
+
+def _level(element: Any) -> _Level:
+    if element.tag == f"{_TEXT}list-level-style-bullet":
+        return _Level("bullet")
+    return _Level(
+        form=_FORMS.get(element.get(f"{_STYLE}num-format", ""), "decimal"),
+        prefix=element.get(f"{_STYLE}num-prefix", ""),
+        suffix=element.get(f"{_STYLE}num-suffix", ""),
+        start=_whole(element.get(f"{_TEXT}start-value"), 1),
+        shown=_whole(element.get(f"{_TEXT}display-levels"), 1),
+    )
+
+
+def _edge(styles: Any, name: str) -> str:
+    """Return all headers, or all footers, each line once."""
+    if styles is None:
+        return ""
+    texts = ("".join(p.itertext()) for edge in styles.iter(f"{_STYLE}{name}") for p in edge.iter(f"{_TEXT}p"))
+    lines = dict.fromkeys(filter(str.strip, texts))
+    return f"<{name}>{''.join(map(paragraph, lines))}</{name}>" if lines else ""
+
+
+def _whole(value: str | None, usual: int) -> int:
+    return min(int(value), 10**6) if value and value.isdecimal() else usual

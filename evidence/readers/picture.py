@@ -1,0 +1,50 @@
+"""Pictures of pages (.png, .jpg, .tiff): scans, which have no words until OCR reads them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+
+from PIL import Image, ImageSequence
+
+from evidence.archives import reading
+from evidence.document import Document, Page, Span
+from evidence.printable import Printable
+from schemas.errors import DocumentError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
+KIND = "picture"
+TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
+
+_MOST_FRAMES = 2000
+_MOST_PIXELS = 80_000_000
+"""A page of A3 at 600 dpi has 70 million."""
+
+
+def read(path: Path) -> Document:
+    """Return a document with pages and no words."""
+    with reading(path, KIND), Image.open(path) as image:
+        _check(path, image)
+        image.load()
+        count = getattr(image, "n_frames", 1)
+    return Document(path.name, "\n" * (count - 1), tuple(Page(n + 1, Span(n, n), 595, 842) for n in range(count)), path)
+
+
+def page(path: Path) -> Printable:
+    """Return the pictures, each on a page of its own."""
+    pictures = []
+    with reading(path, KIND), Image.open(path) as image:
+        _check(path, image)
+        for frame in ImageSequence.Iterator(image):
+            data = io.BytesIO()
+            frame.convert("RGB").save(data, "PNG", compress_level=1)
+            words = base64.b64encode(data.getvalue()).decode("ascii")
+            pictures.append(f'<img class="scan" src="data:image/png;base64,{words}">')
+    return Printable("".join(pictures))
+
+
+def _check(path: Path, image: Image.Image) -> None:
+    if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
+        limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
+        raise DocumentError(f"{path}: too large a picture; the limits are {limits}")

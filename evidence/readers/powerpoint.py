@@ -1,0 +1,47 @@
+"""PowerPoint: each slide on a page of its own, its tables, groups and speaker's notes included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evidence.archives import opened
+from evidence.printable import Printable, grid, paragraph, section
+
+SUFFIXES = (".pptx", ".pptm", ".ppsx")
+KIND = "PowerPoint presentation"
+TYPES = {"application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx"}
+
+_DEEPEST = 20
+"""Groups in groups; a slide that people made has two or three."""
+
+
+def page(path: Path) -> Printable:
+    """Return the slides in their order."""
+    with opened(path, KIND) as archive:
+        from pptx import Presentation
+
+        slides = [_slide(slide) for slide in Presentation(archive.fp).slides]
+    return Printable("".join(f'<article class="sheet">{slide}</article>' for slide in slides))
+
+
+def _slide(slide: Any) -> str:
+    pieces = [piece for shape in slide.shapes for piece in _pieces(shape, 0)]
+    said = slide.notes_slide.notes_text_frame.text if slide.has_notes_slide else ""
+    return "".join(pieces) + section("Notes", said.splitlines())
+
+
+def _pieces(shape: Any, depth: int) -> Iterator[str]:
+    if hasattr(shape, "shapes") and depth < _DEEPEST:
+        for inner in shape.shapes:
+            yield from _pieces(inner, depth + 1)
+    elif getattr(shape, "has_table", False):
+        yield grid([[cell.text for cell in row.cells] for row in shape.table.rows])
+    elif shape.has_text_frame:
+        tag = "h2" if _is_title(shape) else "p"
+        yield from (paragraph(line.text.replace("\v", "\n"), tag) for line in shape.text_frame.paragraphs if line.text)
+
+
+def _is_title(shape: Any) -> bool:
+    return bool(shape.is_placeholder and "TITLE" in str(shape.placeholder_format.type))

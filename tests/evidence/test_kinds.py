@@ -1,0 +1,303 @@
+"""Office files, mails and books: what a reader of them sees is read, whatever is broken says so, nothing hangs."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from evidence import locate, read_document
+from evidence.folder import list_folder
+from evidence.read import attachments, kinds, printable
+from schemas.errors import DocumentError
+from tests.evidence import files
+
+W, docx, paragraph = files.W, files.docx, files.paragraph
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def to(name: str, data: bytes) -> Path:
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return to
+
+
+# ---------------------------------------------------------------- every kind
+
+
+@pytest.mark.parametrize("ending", sorted(files.GOOD))
+def test_a_good_file_of_each_kind_has_its_sentence(write, ending):
+    sentence = "The tenant shall keep the premises in repair."
+    document = read_document(write(f"good{ending}", files.GOOD[ending](sentence)))
+    assert locate(sentence, document), document.text
+
+
+@pytest.mark.parametrize("ending", sorted(files.BROKEN))
+def test_a_broken_file_of_each_kind_says_what_and_where(write, ending):
+    path = write(f"broken{ending}", files.BROKEN[ending])
+    with pytest.raises(DocumentError, match=r"^.*broken\.\w+: "):
+        read_document(path)
+    for data in (b"", b"\0" * 100, files.BROKEN[ending][:5]):
+        path.write_bytes(data)
+        try:
+            assert read_document(path).filename == path.name
+        except DocumentError as error:
+            assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("ending", [".docx", ".odt", ".pptx", ".xlsx", ".epub"])
+def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write, ending):
+    bomb = files.pack({"word/document.xml": b" " * (8 << 20), "content.xml": b"x"})
+    with pytest.raises(DocumentError, match="times its size; do not trust"):
+        read_document(write(f"bomb{ending}", bomb))
+
+
+def test_too_many_bytes_in_all_are_refused(write, monkeypatch):
+    monkeypatch.setattr("evidence.archives.MAX_BYTES", 1000)
+    with pytest.raises(DocumentError, match="unpacks to 0 MiB in 4 parts"):
+        read_document(write("large.docx", docx(paragraph("x" * 2000))))
+
+
+def test_entities_that_multiply_are_refused(write):
+    body = '<!DOCTYPE a [<!ENTITY b "bbbbbbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
+    data = files.pack({"content.xml": f"{body}<a>&c;</a>", "styles.xml": "<a/>"})
+    with pytest.raises(DocumentError, match="declares entities"):
+        read_document(write("bomb.odt", data))
+    document = files.pack({"[Content_Types].xml": f"{body}<a>&c;</a>", "word/document.xml": f"<w:document {W}/>"})
+    with pytest.raises(DocumentError, match="declares entities"):
+        read_document(write("bomb.docx", document))
+
+
+def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(write):
+    for name, data in (
+        ("deep.eml", files.eml("x", html="<div>" * 30000 + "words")),
+        ("deep.md", b"<div>" * 30000 + b"words"),
+    ):
+        with pytest.raises(DocumentError, match="nested too deeply"):
+            read_document(write(name, data))
+    tables = "<w:tbl><w:tr><w:tc>" * 3000 + "</w:tc></w:tr></w:tbl>" * 3000
+    with pytest.raises(DocumentError, match="damaged, or no Word document"):
+        read_document(write("deep.docx", docx(tables)))
+
+
+def test_every_reader_says_its_kind_and_no_two_read_the_same_ending():
+    endings = [ending for suffixes in kinds().values() for ending in suffixes]
+    assert len(endings) == len(set(endings))
+    assert {"Word document", "mail", "Outlook mail", "PDF", "Markdown"} <= set(kinds())
+
+
+# ---------------------------------------------------------------- Word
+
+
+def test_tracked_changes_are_taken_as_accepted_and_said(write):
+    changed = (
+        "<w:p><w:r><w:t xml:space='preserve'>The rent is </w:t></w:r>"
+        "<w:del w:author='A'><w:r><w:delText>400</w:delText></w:r></w:del>"
+        "<w:ins w:author='A'><w:r><w:t>450</w:t></w:r></w:ins><w:r><w:t xml:space='preserve'> pounds</w:t></w:r></w:p>"
+        "<w:p><w:pPr><w:rPr><w:del w:author='A'/></w:rPr></w:pPr>"
+        "<w:r><w:t xml:space='preserve'>It is due </w:t></w:r></w:p>"
+        "<w:p><w:r><w:t>monthly.</w:t></w:r></w:p>"
+        "<w:moveFrom w:author='A'><w:r><w:t>gone</w:t></w:r></w:moveFrom>"
+    )
+    document = read_document(write("lease.docx", docx(changed)))
+    assert document.text == "The rent is 450 pounds\nIt is due monthly."
+    assert document.notes == ("tracked changes taken as accepted: 3",)
+
+
+NUMBERING = f"""<w:numbering {W}>
+<w:abstractNum w:abstractNumId="7">
+ <w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1"/></w:lvl>
+ <w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:isLgl/><w:lvlText w:val="%1.%2"/></w:lvl>
+ <w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl>
+</w:abstractNum>
+<w:abstractNum w:abstractNumId="8">
+ <w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="x"/></w:lvl>
+</w:abstractNum>
+<w:num w:numId="3"><w:abstractNumId w:val="7"/></w:num>
+<w:num w:numId="4"><w:abstractNumId w:val="8"/></w:num>
+<w:num w:numId="5"><w:abstractNumId w:val="7"/>
+ <w:lvlOverride w:ilvl="0"><w:startOverride w:val="9"/></w:lvlOverride></w:num>
+</w:numbering>"""
+STYLES = f"""<w:styles {W}>
+<w:style w:type="paragraph" w:styleId="Clause">
+ <w:pPr><w:numPr><w:ilvl w:val="1"/><w:numId w:val="3"/></w:numPr></w:pPr></w:style>
+<w:style w:type="paragraph" w:styleId="Child"><w:basedOn w:val="Clause"/></w:style>
+</w:styles>"""
+
+
+def numbered(text: str, level: int, number: int = 3) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+
+
+def test_clauses_have_the_numbers_that_word_shows(write):
+    body = (
+        numbered("Term", 0) + paragraph("First.", '<w:pStyle w:val="Clause"/>')
+        + numbered("one", 2) + numbered("two", 2)
+        + paragraph("Second.", '<w:pStyle w:val="Child"/>') + numbered("again", 2) + numbered("Price", 0)
+        + numbered("Third.", 1) + numbered("dot", 0, 4) + numbered("Late", 0, 5)
+        + paragraph("Plain.", '<w:pStyle w:val="Clause"/><w:numPr><w:numId w:val="0"/></w:numPr>')
+    )  # fmt: skip
+    text = read_document(write("numbers.docx", docx(body, numbering=NUMBERING, styles=STYLES))).text
+    assert text.split("\n") == [
+        "Article I Term", "1.1 First.", "(a) one", "(b) two", "1.2 Second.", "(a) again", "Article II Price",
+        "2.1 Third.", "• dot", "Article IX Late", "Plain.",
+    ]  # fmt: skip
+
+
+def test_tables_footnotes_headers_and_comments_of_a_word_document(write):
+    body = (
+        "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>Fee</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>400</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+        '<w:p><w:r><w:t>Paid yearly</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
+    )
+    remark = f'<w:comment w:id="0" w:author="Ines">{paragraph("Too low?")}</w:comment>'
+    parts = {
+        "footnotes": f'<w:footnotes {W}><w:footnote w:id="2">{paragraph("In advance.")}</w:footnote></w:footnotes>',
+        "header1": f"<w:hdr {W}>{paragraph('Draft of 2 March')}</w:hdr>",
+        "footer1": f"<w:ftr {W}>{paragraph('Confidential')}</w:ftr>",
+        "comments": f"<w:comments {W}>{remark}</w:comments>",
+    }
+    document = read_document(write("parts.docx", docx(body, **parts)))
+    text = document.text
+    assert text.startswith("Draft of 2 March") and text.endswith("Confidential")
+    assert "Fee\t400" in text.replace("\n", "\t").replace("\t\t", "\t")
+    assert "In advance." in text and "Ines: Too low?" in text
+    assert document.notes == ("comments set at its end: 1",)
+
+
+# ---------------------------------------------------------------- OpenDocument
+
+
+def test_an_opendocument_text_has_its_numbers_tables_notes_and_no_deleted_words(write):
+    style = (
+        '<text:list-style style:name="L">'
+        '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>'
+        '<text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="(" style:num-suffix=")"/>'
+        "</text:list-style>"
+    )
+    body = (
+        "<text:tracked-changes><text:changed-region><text:deletion><text:p>struck out</text:p></text:deletion>"
+        "</text:changed-region></text:tracked-changes>"
+        '<text:h text:outline-level="1">Lease</text:h>'
+        '<text:list text:style-name="L"><text:list-item><text:p>Rent</text:p><text:list><text:list-item><text:p>monthly'
+        "</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>Term<text:note><text:note-citation>1"
+        "</text:note-citation><text:note-body><text:p>Five years.</text:p></text:note-body></text:note></text:p>"
+        "</text:list-item></text:list>"
+        "<table:table><table:table-row><table:table-cell><text:p>Fee</text:p></table:table-cell><table:table-cell>"
+        "<text:p>400<text:s text:c='2'/>pounds</text:p></table:table-cell></table:table-row></table:table>"
+        "<text:p>End<office:annotation><dc:creator>Ines</dc:creator><text:p>Check.</text:p></office:annotation></text:p>"
+    )
+    styles = "<style:header><text:p>Draft</text:p></style:header>"
+    document = read_document(write("lease.odt", files.odt(body, automatic=style, styles=styles)))
+    assert document.text.split("\n")[:5] == ["Draft", "Lease", "1. Rent", "(a) monthly", "2. Term1"]
+    assert "1 Five years." in document.text and "Ines: Check." in document.text
+    assert "struck out" not in document.text and "Fee" in document.text and "400 pounds" in document.text
+    assert document.notes == ("tracked changes taken as accepted: 1", "comments set at its end: 1")
+
+
+# ---------------------------------------------------------------- mails
+
+
+@pytest.mark.parametrize("ending", ["eml", "msg"])
+def test_a_mail_has_its_head_and_its_attachments_are_files_of_their_own(tmp_path, ending):
+    inner = files.docx(paragraph("The tenant pays."))
+    attached = {"lease.docx": inner, "notes/../x.txt": b"Signed on Monday." + b" " * 5000}
+    data = (
+        files.eml("Please see clause 9.", attachments=attached)
+        if ending == "eml"
+        else files.msg(subject="Notice under clause 9", body="Please see clause 9.", attachments=attached)
+    )
+    path = tmp_path / f"notice.{ending}"
+    path.write_bytes(data)
+    text = read_document(path).text
+    assert "From\tInes Corvo" in text and "Notice under clause 9" in text and "Please see clause 9." in text
+    assert "lease.docx" in text.split("Attachments")[1]
+    assert [name for name, _ in attachments(path)] == ["lease.docx", "notes/../x.txt"]
+    listed = list_folder(tmp_path)
+    assert [file.name for file in listed] == [
+        f"notice.{ending}",
+        f"notice.{ending}/lease.docx",
+        f"notice.{ending}/notes_.._x.txt",
+    ]
+    assert [file.path.name for file in listed[1:]] == [
+        f"notice.{ending} - lease.docx",
+        f"notice.{ending} - notes_.._x.txt",
+    ]
+    assert read_document(listed[1].path).text == "The tenant pays."
+
+
+def test_a_mail_in_a_mail_is_read_and_its_html_body_is_what_is_seen(tmp_path):
+    inner = files.eml("x", html="<style>p{}</style><p>The rent is <b>450</b> pounds.</p><script>x</script>")
+    (tmp_path / "outer.eml").write_bytes(files.eml("Forwarded.", attachments={"inner.eml": inner}))
+    outer, forwarded = list_folder(tmp_path)
+    assert "Forwarded." in read_document(outer.path).text
+    assert "The rent is 450 pounds." in read_document(forwarded.path).text
+
+
+# ---------------------------------------------------------------- others
+
+
+def test_a_quote_across_bold_type_in_markdown_is_located(write):
+    path = write(
+        "terms.md", b"The fee is **450** pounds, _payable_ in [advance](x).\n\n| a | b |\n|---|---|\n| Fee | 450 |\n"
+    )
+    document = read_document(path)
+    [match, *_] = locate("The fee is 450 pounds, payable in advance.", document)
+    assert match.how == "exact"
+    assert "Fee \t450" in document.text
+
+
+def test_sheets_notes_and_tables_are_read(write):
+    book = files.xlsx(["Fee", 400.0], ["From", None, True], title="Fees", more={"Old": [["1999"]]})
+    assert read_document(write("fees.xlsx", book)).text == "Fees\nFee\t400\nFrom\t\tTRUE\nOld\n1999".replace(
+        "\t\t", "\t"
+    )
+    deck = files.pptx("Fees", "The fee is 400.", notes="Say it slowly.")
+    text = read_document(write("fees.pptx", deck)).text
+    assert "Fees" in text and "The fee is 400." in text and "Fee\t400" in text and "Say it slowly." in text
+
+
+def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
+    path = write(
+        "note.md",
+        b"Text\n\n<meta http-equiv='refresh' content='0;url=http://x'><script>1</script><iframe src='x'></iframe>",
+    )
+    page = printable(path)
+    assert page is not None and "Text" in page.html
+    assert not any(word in page.html for word in ("<meta", "<script", "<iframe"))
+
+
+# ---------------------------------------------------------------- LibreOffice
+
+
+@pytest.fixture
+def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that stands in for LibreOffice."""
+    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),))
+
+
+@pytest.mark.parametrize(("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("rtf", b"{\\rtf1 \n")])
+def test_old_files_go_through_libreoffice(write, office, ending, head):
+    path = write(f"old.{ending}", head + docx(paragraph("The tenant pays.")))
+    document = read_document(path)
+    assert document.text == "The tenant pays." and document.notes == ("converted by LibreOffice",)
+    with pytest.raises(DocumentError, match="what LibreOffice made of it cannot be read: empty file"):
+        read_document(write(f"cut.{ending}", head))
+    with pytest.raises(DocumentError, match=f"no .{ending} file"):
+        read_document(write(f"other.{ending}", b"something else"))
+
+
+def test_without_libreoffice_one_line_says_how_to_get_it(write, monkeypatch):
+    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", ("no-such-office",))
+    with pytest.raises(DocumentError, match="needs LibreOffice, which is not here: install it"):
+        read_document(write("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+
+
+def test_a_zip_that_is_cut_anywhere_never_crashes(write):
+    whole = docx(numbered("Term", 0), numbering=NUMBERING)
+    for cut in range(0, len(whole), 97):
+        with pytest.raises(DocumentError):
+            read_document(write("cut.docx", whole[:cut]))
+    assert zipfile.is_zipfile(write("whole.docx", whole))

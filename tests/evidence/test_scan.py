@@ -1,0 +1,174 @@
+"""Scans: straightened, read, and their words written into the PDF where every reader finds them, unseen."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pdfplumber
+import pypdf
+import pytest
+from PIL import Image, ImageChops, ImageDraw, ImageFont
+
+from evidence import locate, read_document
+from evidence.ocr import Line, tesseract
+from evidence.readers.pdf import boxes, render
+from evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
+from schemas.errors import DocumentError, ToolkitError
+from tests.evidence import files
+
+LINES = ["The tenant shall keep the premises in repair.", "Nájemné je splatné – předem; čtvrtletně.", "Fee: 450 £"]
+
+
+def picture(*, angle: float = 0.0, size: tuple[int, int] = (1240, 1754)) -> Image.Image:
+    """A page of paragraphs, turned."""
+    image = Image.new("L", size, 255)
+    pen = ImageDraw.Draw(image)
+    font = ImageFont.load_default(size=30)
+    for row in range(30):
+        pen.text((100, 120 + 50 * row), "The tenant shall keep the premises in good repair.", font=font, fill=0)
+    return image.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
+    """An engine that finds three lines on every page, the last two side by side."""
+    places = [(200, 300, 1000, 340), (200, 400, 700, 440), (750, 402, 1000, 441)]
+    lines = [Line(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
+    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
+    return Ocr("tesseract", "cs")
+
+
+@pytest.fixture
+def scan(tmp_path: Path) -> Path:
+    """A PDF with a page of text and a page that is a picture."""
+    written = pypdf.PdfReader(io.BytesIO(files.pdf("A page with text.")))
+    drawn = io.BytesIO()
+    picture(angle=2).save(drawn, "PDF", resolution=150)
+    writer = pypdf.PdfWriter()
+    writer.append(written)
+    writer.append(pypdf.PdfReader(drawn))
+    writer.write(tmp_path / "scan.pdf")
+    return tmp_path / "scan.pdf"
+
+
+def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp_path, engine):
+    before = read_document(scan)
+    found = read_scan(before, tmp_path / "read.pdf", engine)
+    assert found is not None and found.confidence == {"2": 0.9}
+    document = found.document
+    assert document.filename == "scan.pdf" and document.notes == ("page 2 read by OCR, sure to 90%",)
+    assert document.text == f"A page with text.\n{LINES[0]}\n{LINES[1]} {LINES[2]}"
+    assert read_document(tmp_path / "read.pdf").text == document.text
+    assert pypdf.PdfReader(tmp_path / "read.pdf").pages[1].extract_text().split() == " ".join(LINES).split()
+    with pdfplumber.open(tmp_path / "read.pdf") as pdf:
+        assert pdf.pages[1].extract_text().split() == " ".join(LINES).split()
+    # the page of text is as it was; the picture has been turned straight, and no letter of the layer is seen
+    assert ImageChops.difference(render(scan, 1), render(tmp_path / "read.pdf", 1)).getbbox() is None
+    assert skew(render(tmp_path / "read.pdf", 2).convert("L")) == 0.0
+
+
+@pytest.mark.parametrize("turned", [0, 90, 180, 270])
+def test_boxes_stand_where_the_engine_saw_the_words(scan, tmp_path, engine, turned):
+    writer = pypdf.PdfWriter(clone_from=scan)
+    writer.pages[1].rotate(turned)
+    writer.pages[1].cropbox = pypdf.generic.RectangleObject((20, 30, 560, 800))
+    writer.write(scan)
+    found = read_scan(read_document(scan), tmp_path / "read.pdf", engine)
+    assert found is not None
+    [match, *_] = locate("keep the premises in repair", found.document)
+    marked = boxes(found.document, match.span)
+    points = 72 / 200  # the engine is given 200 pixels to an inch
+    assert {box.page for box in marked} == {2}
+    assert min(box.top for box in marked) == pytest.approx(300 * points, abs=2)
+    assert max(box.bottom for box in marked) == pytest.approx(340 * points, abs=2)
+    assert max(box.right for box in marked) == pytest.approx(1000 * points, abs=10)
+    assert 350 * points < min(box.left for box in marked) < 600 * points
+
+
+def test_the_same_scan_gives_the_same_bytes(scan, tmp_path, engine):
+    for name in ("one.pdf", "two.pdf"):
+        read_scan(read_document(scan), tmp_path / name, engine)
+    assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "two.pdf").read_bytes()
+
+
+def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, engine, monkeypatch):
+    (tmp_path / "text.pdf").write_bytes(files.pdf("A page with text."))
+    assert read_scan(read_document(tmp_path / "text.pdf"), tmp_path / "out.pdf", engine) is None
+    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [])
+    Image.new("L", (300, 300), 255).save(tmp_path / "blank.pdf")
+    assert read_scan(read_document(tmp_path / "blank.pdf"), tmp_path / "out.pdf", engine) is None
+    assert not (tmp_path / "out.pdf").exists()
+
+
+@pytest.mark.parametrize("angle", [-3.0, -2.0, 0.0, 0.4, 2.0])
+def test_the_angle_of_a_page_is_found(angle):
+    assert skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
+
+
+def test_a_blank_page_is_not_turned():
+    assert skew(Image.new("L", (800, 1000), 255)) == 0.0
+
+
+def test_lines_are_read_from_top_to_bottom_and_left_to_right():
+    boxes = [(300, 10, 400, 30, "right"), (10, 12, 90, 32, "left"), (10, 50, 90, 70, "below")]
+    assert [line.text for line in in_order([Line(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
+
+
+# ---------------------------------------------------------------- engines
+
+
+def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
+    monkeypatch.setattr("evidence.ocr.rapidocr.missing", lambda language: "")
+    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
+    assert choose_ocr("cs-CZ") == Ocr("rapidocr", "cs")
+    assert choose_ocr("ru_RU") == Ocr("tesseract", "ru")
+    assert choose_ocr("en", "tesseract") == Ocr("tesseract", "en")
+    monkeypatch.setattr("evidence.ocr.rapidocr.missing", lambda language: "get rapidocr")
+    assert choose_ocr("cs-CZ") == Ocr("tesseract", "cs")
+    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
+    with pytest.raises(ToolkitError, match="get rapidocr; or get tesseract for cs"):
+        choose_ocr("cs-CZ")
+    with pytest.raises(ToolkitError, match="no engine reads it; rapidocr: cs da de"):
+        choose_ocr("tlh")
+    with pytest.raises(ToolkitError, match="there are rapidocr, tesseract"):
+        choose_ocr("en", "magic")
+
+
+def test_tesseract_s_table_becomes_lines():
+    head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
+    rows = ["5\t1\t1\t1\t1\t1\t10\t20\t30\t10\t90\tThe", '5\t1\t1\t1\t1\t2\t50\t18\t30\t14\t80\t"fee"']
+    rows += ["5\t1\t1\t1\t2\t1\t10\t40\t9\t9\t-1\t ", "4\t1\t1\t1\t2\t0\t10\t40\t9\t9\t-1\t"]
+    [line] = tesseract.parse_table(head + "\n".join(rows))
+    assert line[:5] == (10, 18, 80, 32, 'The "fee"')
+    assert line.confidence == pytest.approx((0.9 * 3 + 0.8 * 5) / 8)
+
+
+def test_without_tesseract_the_package_is_named(monkeypatch):
+    tesseract._installed.cache_clear()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert tesseract.missing("cs") == "Tesseract is not here: apt-get install tesseract-ocr tesseract-ocr-ces"
+    tesseract._installed.cache_clear()
+
+
+def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise pypdf.errors.PdfReadError("broken")
+
+    monkeypatch.setattr("evidence.layer.PdfWriter", refuse)
+    with pytest.raises(DocumentError, match="its pages cannot be written to"):
+        read_scan(read_document(scan), tmp_path / "read.pdf", engine)
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+def test_rapidocr_reads_a_page_that_lies_askew(tmp_path):
+    page = Image.new("L", (1240, 500), 255)
+    pen = ImageDraw.Draw(page)
+    for row, line in enumerate(["This Agreement is made between Alder Mills and Birch Foods.", "1. Term. Five years."]):
+        pen.text((90, 150 + 80 * row), line, font=ImageFont.load_default(size=34), fill=0)
+    page.rotate(2, Image.Resampling.BICUBIC, fillcolor=255).save(tmp_path / "scan.pdf", resolution=150)
+    found = read_scan(read_document(tmp_path / "scan.pdf"), tmp_path / "read.pdf", choose_ocr("en", "rapidocr"))
+    assert found is not None
+    assert locate("This Agreement is made between Alder Mills and Birch Foods.", found.document)
+    assert float(found.confidence["1"]) > 0.9
