@@ -1,0 +1,375 @@
+"""Which document of the corpus a citation means, and which section of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from converters._cpr.citations import Citation, read_citation
+from converters._cpr.courts import Court, guide_courts, unknown_courts
+from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
+from converters._cpr.headings import PARAGRAPH, Heading
+from converters._cpr.layout import Layout, layout_of
+from converters._cpr.names import Name, likeness, plain, read_name
+
+Method = Literal["exact", "normalised", "section", "unresolved"]
+METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
+_SPACES = re.compile(r"\s+")
+
+# What speaks for a candidate, beside the likeness of its name (0.8 to 1). Set by hand so that two kinds of evidence
+# outweigh one that speaks against; checked on the citations of the real question file and on made ones.
+_NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
+_NAME = 0.3
+"""The whole name of a document, against a heading somewhere in one."""
+_FOREIGN = -0.5
+"""The row is about a court whose guide is not in the corpus."""
+_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
+_NO_PAGES = -0.3
+"""A citation with a page means a document with pages, not an export."""
+_ENOUGH = 1.2
+"""A title alone (1.0) needs one more thing that speaks for it; a number and a title are enough."""
+_MARGIN = 0.12
+"""Nearer to each other than this, two documents are a question for a person."""
+LONGEST_WHOLE = 25_000
+"""Characters, about ten printed pages: a longer document that is cited as a whole is named and not a place."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row says beside its citation: evidence, never a switch."""
+
+    source_type: str = ""
+    fields: tuple[str, ...] = ()
+    """Every other text of the row that is neither question nor answer: category, court …"""
+    prose: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A section of a document: its heading as it stands there, and where the section begins and ends."""
+
+    start: int
+    end: int
+    heading: str
+    text: str
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The document a citation means, by what rule, and the place in it; or why none was chosen."""
+
+    source: Source | None
+    how: Method
+    reason: str = ""
+    place: Place | None = None
+    score: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    source: Source
+    how: Method
+    likeness: float
+    score: float
+    heading: Heading | None = None
+    whole: bool = False
+    """Whether it is the document that is named, and no section of it."""
+
+
+@dataclass
+class Corpus:
+    """Finds documents and sections by the names that citations give them."""
+
+    sources: Sequence[Source]
+    _exact: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
+    _plain: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
+    _layouts: dict[str, Layout] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the names."""
+        for source in self.sources:
+            for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
+                self._exact[name].append(source)
+            for name in dict.fromkeys(map(plain, source.names)):
+                self._plain[name].append(source)
+
+    def layout(self, source: Source) -> Layout:
+        """Return where a document's headings stand; it is read once."""
+        name = source.raw.filename
+        if name not in self._layouts:
+            self._layouts[name] = layout_of(source)
+        return self._layouts[name]
+
+    @cached_property
+    def _guides(self) -> list[tuple[Source, list[Court]]]:
+        guides = [source for source in self.sources if source.kind == GUIDE]
+        return [(source, guide_courts((*source.names, self.layout(source).text[:600]))) for source in guides]
+
+    @cached_property
+    def _courts(self) -> list[Court]:
+        return [court for _, courts in self._guides for court in courts]
+
+    # ------------------------------------------------------------ what a citation means
+
+    def resolve_all(self, citation: Citation, row: Row) -> list[tuple[Citation, Resolution]]:
+        """Return what a bracket cites: one thing, or several with semicolons between them."""
+        whole = self.resolve(citation, row)
+        pieces = [piece.strip() for piece in citation.text.split(";")]
+        if whole.source is not None or len(pieces) < 2 or not all(pieces):
+            return [(citation, whole)]
+        parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
+        return parts if any(found.source for _, found in parts) else [(citation, whole)]
+
+    def resolve(self, citation: Citation, row: Row) -> Resolution:
+        """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
+        strange = next(unknown_courts(citation.document, self._courts, guides_only=True), "")
+        if strange and not self._plain.get(plain(citation.document)):
+            return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
+        candidates = list(self._candidates(citation, row))
+        found = self._best(candidates)
+        if not found:
+            return Resolution(None, "unresolved", "names no document of the corpus")
+        best = found[0]
+        rivals = [c for c in found[1:] if best.score - c.score < _MARGIN]
+        if rivals:
+            names = ", ".join(sorted(c.source.raw.filename for c in (best, *rivals)))
+            return Resolution(None, "unresolved", f"names {1 + len(rivals)} documents: {names}")
+        if best.score < _ENOUGH:
+            reason = f"may be in {best.source.raw.filename}, but nothing else speaks for it"
+            return Resolution(None, "unresolved", f"names no document of the corpus for sure: it {reason}")
+        twins = {c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source}
+        place = self._place(best) if len(twins) < 2 else None  # "General" stands in every chapter
+        return Resolution(best.source, best.how, place=place, score=best.likeness)
+
+    def _best(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        """Return the best candidate of each document, best first."""
+        best: dict[str, _Candidate] = {}
+        for candidate in candidates:
+            name = candidate.source.raw.filename
+            if name not in best or _rank(candidate) > _rank(best[name]):
+                best[name] = candidate
+        return sorted(best.values(), key=_rank, reverse=True)
+
+    def _place(self, candidate: _Candidate) -> Place | None:
+        layout = self.layout(candidate.source)
+        heading = candidate.heading
+        if heading is not None:
+            words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
+            return Place(heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page)
+        text = layout.text
+        if not candidate.whole or not text.strip() or len(text) > LONGEST_WHOLE:
+            return None
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Place(start, end, text[start:end].partition("\n")[0].strip(), text[start:end], 1)
+
+    # ------------------------------------------------------------ candidates
+
+    def _candidates(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        yield from self._named(citation, row)
+        if citation.section:
+            yield from self._inside(citation.document, citation.section, citation, row)
+            return
+        for left, right in _splits(citation.document):
+            yield from self._inside(left, right, citation, row)
+        if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
+            return
+        yield from self._rules(citation, row)
+        for source in self.sources:
+            yield from self._headings(source, citation, row)
+
+    def _named(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield the documents that a citation names as a whole."""
+        if citation.section:
+            return
+        for how, source in self._documents(citation.document):
+            paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
+            score = 1 + _NAME + paged + self._evidence(source, row)
+            yield _Candidate(source, how, 1.0, score, whole=True)
+
+    def _documents(self, name: str) -> Iterator[tuple[Method, Source]]:
+        exact = {source.raw.filename for source in self._exact.get(name, ())}
+        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
+        for source in next(filter(None, ways), ()):
+            yield ("exact" if source.raw.filename in exact else "normalised"), source
+
+    def _by_number(self, name: str) -> list[Source]:
+        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
+        words = plain(name)
+        number = reference_of(words)
+        after = words.removeprefix(number).split()
+        if not number or not after:
+            return []
+        return [
+            source
+            for source in self._plain.get(number, [])
+            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
+        ]
+
+    def _by_court(self, name: str) -> list[Source]:
+        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
+        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
+            return []
+        return [source for source, courts in self._guides if any(court.named_in(name) for court in courts)]
+
+    def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield a section of a document that the citation names before it."""
+        for how, source in self._documents(document):
+            score = 1 + _NAME + self._evidence(source, row)
+            found = False
+            for heading, like, parent in self._match(source, section):
+                found = True
+                bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+                yield _Candidate(source, how, like, score + like * 0.3 + bonus, heading)
+            if not found:
+                yield _Candidate(source, how, 1.0, score)
+
+    def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""
+        found = _RULE.fullmatch(citation.document)
+        if found:
+            number = found.group(1).upper()
+            yield from self._inside(f"Part {number.partition('.')[0]}", number, citation, row)
+        found = _PARAGRAPH_OF.fullmatch(citation.document)
+        if found:
+            yield from self._inside(found.group(1), found.group(2), citation, row)
+
+    def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield the headings of a document that a citation without a document's name can mean."""
+        evidence = None
+        for heading, like, parent in self._match(source, citation.document):
+            if evidence is None:
+                evidence = self._evidence(source, row)
+            name = read_name(citation.document)
+            numbered = _NUMBER if (heading is not None and heading.name.number and (name.number or parent)) else 0.0
+            bonus = numbered + (_PARENT if parent else 0.0)
+            if heading is None:
+                yield _Candidate(source, "section", like, like + _NUMBER + evidence)
+                continue
+            bonus += self._paged(source, heading, citation) + _order(heading)
+            if citation.page and not source.raw.path:
+                bonus += _NO_PAGES
+            if not bonus and len(heading.name.words) > _TELLING:
+                bonus += _NAME
+            yield _Candidate(source, "section", like, like + bonus + evidence, heading)
+
+    # ------------------------------------------------------------ headings of one document
+
+    def _match(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
+        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
+        layout = self.layout(source)
+        found = False
+        whole = read_name(text)
+        for heading, like in layout.alike(whole):
+            found = True
+            yield heading, like, False
+        for left, right in _splits(text):
+            for heading, like, _ in self._below(layout, left, right):
+                found = True
+                yield heading, like, True
+        if found:
+            return
+        if len(whole.words) > 1:
+            for heading in layout.titled(whole.text):
+                found = True
+                yield heading, 1.0, False
+        if not found and whole.number and whole.title and any(likeness(whole, name) == 1 for name in layout.listed):
+            yield None, 1.0, False
+
+    def _below(self, layout: Layout, left: str, right: str) -> Iterator[tuple[Heading, float, bool]]:
+        """Yield the headings of the right text that stand below a heading of the left one."""
+        above, wanted = read_name(left), read_name(right)
+        if not above.number and not above.title:
+            return
+        parents = [heading for heading, _ in layout.alike(above) if heading.level < PARAGRAPH]
+        for heading, like in layout.alike(wanted):
+            inside = any(parent.start <= heading.start < parent.until for parent in parents)
+            # a slip in the chapter's title: its number and all of the section's name are enough
+            counted = above.number and like == 1 and heading.name.number.startswith(above.number) and wanted.title
+            if inside or counted:
+                yield heading, like, True
+        if parents and wanted.title and not wanted.number:
+            for parent in parents:
+                for heading in layout.titled(right):
+                    if parent.start <= heading.start < parent.until:
+                        yield heading, 1.0, True
+
+    # ------------------------------------------------------------ what else speaks for a document
+
+    def _evidence(self, source: Source, row: Row) -> float:
+        total = 0.0
+        if source.kind and source.kind == _kind_said(row.source_type):
+            total += _KIND
+        number = plain(reference_of(source.raw.title))
+        if number and re.search(rf"\b{number}\b(?!\.\d)", plain(row.prose)):
+            total += _MENTIONED
+        return total + self._court_evidence(source, row)
+
+    def _court_evidence(self, source: Source, row: Row) -> float:
+        if source.kind != GUIDE:
+            return 0.0
+        courts = next((courts for guide, courts in self._guides if guide is source), [])
+        named = (row.source_type, *row.fields)
+        if any(court.named_in(field) for field in named for court in courts):
+            return _COURT
+        if any(court.named_in(row.prose) for court in courts):
+            return _COURT / 2
+        if any(True for field in named for _ in unknown_courts(field, self._courts, guides_only=False)):
+            return _FOREIGN
+        if any(True for _ in unknown_courts(row.prose, self._courts, guides_only=True)):
+            return _FOREIGN
+        return 0.0
+
+    def _paged(self, source: Source, heading: Heading, citation: Citation) -> float:
+        """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
+        pages = citation.pages
+        if pages is None or not heading.page:
+            return 0.0
+        offset = self.layout(source).offset
+        away = min(abs(pages[0] + shift - heading.page) for shift in (0, offset))
+        if away == 0:
+            return _PAGE
+        within = any(heading.page <= pages[0] + shift <= heading.last_page for shift in (0, offset))
+        if within or away <= 2:
+            return _NEAR
+        return 0.0 if away <= 10 else _FAR
+
+
+_TELLING = 3
+"""Words; a longer title that stands whole in one document only is that document's."""
+_RULE = re.compile(r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE)
+_PARAGRAPH_OF = re.compile(
+    r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at |,)?(?:paras?\.?|paragraphs?|rules?|r\.?|section)?"
+    r" ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r",\s+|\s+[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
+
+
+def _kind_said(source_type: str) -> str:
+    """Return the kind of document that a row is about, however it words it; empty when it says both or neither."""
+    words = plain(source_type)
+    directions, rules = re.search(r"\bpds?\b|practice direction", words), re.search(r"\bcpr\b|\brules?\b|^parts?$", words)
+    if re.search(r"\bguides?\b", words):
+        return GUIDE
+    return "" if bool(directions) == bool(rules) else PD if directions else CPR
+
+
+def _splits(text: str) -> list[tuple[str, str]]:
+    """Return the ways to read a text as two names, the first above the second."""
+    return [(text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)]
+
+
+def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
+    return (round(candidate.score, 6), candidate.heading is not None, candidate.likeness)
+
+
+def _order(heading: Heading) -> float:
+    """A heading before a paragraph of the same number."""
+    return 0.0 if heading.level < PARAGRAPH else -0.01
+
+
