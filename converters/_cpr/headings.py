@@ -90,7 +90,11 @@ def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
     """Return where page numbers and chapters' running heads start: a chapter has too few pages for the usual count."""
     # the first page of a chapter has its title below the running line
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
+    counted = Counter(
+        words
+        for lines in tops
+        for words in {letters(text) for line in lines for text in (line.text, read_name(line.text, loose=False).title)}
+    )
     found: set[int] = set()
     for lines in pages:
         edges = _edges(lines)
@@ -256,6 +260,10 @@ def section_at(heading: Heading, headings: Sequence[Heading], lines: Sequence[Li
     return _until(heading, before[-1])
 
 
+_FEWEST_WORDS = 3
+"""Characters below a heading that make it a place."""
+
+
 def _without_lists(found: Sequence[Heading]) -> list[Heading]:
     """Leave out a heading that comes again with more under it: a list of appendices, a contents page without numbers."""
     longest: dict[tuple[str, str, str], int] = {}
@@ -264,6 +272,8 @@ def _without_lists(found: Sequence[Heading]) -> list[Heading]:
         longest[key] = max(longest.get(key, 0), heading.until - heading.start)
     kept = []
     for heading in found:
+        if heading.until - heading.end < _FEWEST_WORDS:
+            continue
         alone = heading.until - heading.start < heading.end - heading.start + 40
         if not (heading.name.number and alone and longest[_key(heading)] > 2 * (heading.until - heading.start)):
             kept.append(heading)

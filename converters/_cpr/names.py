@@ -14,9 +14,9 @@ _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"\s*(?:…|\.{3,})\s*$")
 _SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
 _KINDS = {"annexe": "annex", "chapter": "", "section": "", "rule": "", "rules": "", "r": "", "rr": "", "s": "",
-          "para": "", "paras": "", "paragraph": "", "paragraphs": "", "part": "", "sub-section": "",
+          "para": "", "paras": "", "paragraph": "", "paragraphs": "", "sub-section": "",
           "subsection": ""}  # fmt: skip
-"""Words before a number that may be left out or exchanged (`5.9` is `Section 5.9`); an annex is never a chapter."""
+"""Words before a number that may be left out or exchanged: `5.9` is `Section 5.9`; an annex or a Part is no chapter."""
 _WORDED = re.compile(
     r"(part|chapter|sub-?section|section|annexe?|appendix|schedule|rules?|rr?|paras?|paragraphs?|s)\b\.?\s*"
     r"([A-Z]\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*|\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*|[A-Z]|[IVX]+)(?![A-Za-z0-9])"
@@ -27,6 +27,10 @@ _LETTER = re.compile(r"([A-Z](?:\.(?=\s)|\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*(?![A-Za-z0
 _NUMBER = re.compile(
     r"(\d{1,3}[A-Za-z]{0,2}(?:\.\d+[A-Z]?)*)(?:\.(?=[A-Z])|(?:[.:]|(?:\([^)]{1,6}\))+)?(?=\s|$))\s*[–—-]?\s*"
 )
+
+
+_WORD = re.compile(r"[A-Za-z]{5,10}(?= (?:\d|[A-Z]\b))")
+_NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
 
 
 @cache
@@ -72,6 +76,9 @@ def read_name(text: str, *, loose: bool = True) -> Name:
     """Return a heading's parts; `loose` takes `9 Hearings` for a number, too, as citations write it."""
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
+    if loose and (slip := _WORD.match(text)):
+        meant = next((word for word in _NUMBERED if _same(slip.group().casefold(), word)), slip.group())
+        text = meant + text[slip.end() :]
     kind = number = ""
     if (found := _WORDED.match(text)) and (loose or _heads(found, text)):
         word = found.group(1).lower()
