@@ -25,6 +25,8 @@ _SPACES = re.compile(r"\s+")
 _NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
 _NAME, _TITLE = 0.35, 0.2
 """The whole name of a document, against a long title that stands somewhere in one."""
+_INSIDE = 1.22
+"""A section of a document that is named before it: less than the whole of another document's name."""
 _FOREIGN = -0.5
 """The row is about a court whose guide is not in the corpus."""
 _PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
@@ -110,7 +112,7 @@ class Corpus:
     @cached_property
     def _guides(self) -> list[tuple[Source, list[Court]]]:
         guides = [source for source in self.sources if source.kind == GUIDE]
-        return [(source, guide_courts((*source.names, self.layout(source).text[:600]))) for source in guides]
+        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
 
     @cached_property
     def _courts(self) -> list[Court]:
@@ -145,7 +147,7 @@ class Corpus:
             reason = f"may be in {best.source.raw.filename}, but nothing else speaks for it"
             return Resolution(None, "unresolved", f"names no document of the corpus for sure: it {reason}")
         twins = {c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source}
-        place = self._place(best) if len(twins) < 2 else None  # "General" stands in every chapter
+        place = self._place(best, citation.pages) if len(twins) < 2 else None  # "General" stands in every chapter
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _best(self, candidates: list[_Candidate]) -> list[_Candidate]:
@@ -157,13 +159,15 @@ class Corpus:
                 best[name] = candidate
         return sorted(best.values(), key=_rank, reverse=True)
 
-    def _place(self, candidate: _Candidate) -> Place | None:
+    def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> Place | None:
         layout = self.layout(candidate.source)
         heading = candidate.heading
         if heading is not None:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
             return Place(heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page)
         text = layout.text
+        if candidate.whole and pages and not layout.offset:
+            return _pages_of(layout, *pages)
         if not candidate.whole or not text.strip() or len(text) > LONGEST_WHOLE:
             return None
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
@@ -224,13 +228,13 @@ class Corpus:
     def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield a section of a document that the citation names before it."""
         for how, source in self._documents(document):
-            score = 1 + _NAME + self._evidence(source, row)
+            score = _INSIDE + self._evidence(source, row)
             found = False
             for heading, like, parent in self._match(source, section):
                 found = True
                 bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
-                yield _Candidate(source, how, like, score + like * 0.3 + bonus, heading)
-            if not found:
+                yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
+            if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
                 yield _Candidate(source, how, 1.0, score)
 
     def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
@@ -272,6 +276,8 @@ class Corpus:
         for heading, like in layout.alike(whole):
             found = True
             yield heading, like, False
+            if like == 1 and whole.number and whole.title:
+                return  # its commas are its own
         for left, right in _splits(text):
             for heading, like, _ in self._below(layout, left, right):
                 found = True
@@ -294,7 +300,7 @@ class Corpus:
         for heading, like in layout.alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # a slip in the chapter's title: its number and all of the section's name are enough
-            counted = above.number and like == 1 and heading.name.number.startswith(above.number) and wanted.title
+            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
             if inside or counted:
                 yield heading, like, True
         if parents and wanted.title and not wanted.number:
@@ -353,6 +359,18 @@ _PARAGRAPH_OF = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r",\s+|\s+[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
+
+
+def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
+    """Return the pages that are cited of a document that is named as a whole."""
+    lines = [line for line in layout.lines if first <= line.page <= min(last, first + _MOST_PAGES)]
+    if not lines:
+        return None
+    start, end = lines[0].start, lines[-1].end
+    return Place(start, end, lines[0].text, layout.text[start:end], lines[0].page)
+
+
+_MOST_PAGES = 4
 
 
 def _kind_said(source_type: str) -> str:

@@ -90,18 +90,15 @@ def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
     """Return where page numbers and chapters' running heads start: a chapter has too few pages for the usual count."""
     # the first page of a chapter has its title below the running line
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(
-        words
-        for lines in tops
-        for words in {letters(text) for line in lines for text in (line.text, read_name(line.text, loose=False).title)}
-    )
+    counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
     found: set[int] = set()
-    for lines in pages:
+    for before, lines in zip([[], *pages], pages, strict=False):
+        above = letters("".join(line.text for line in before[:6]))
         edges = _edges(lines)
         numbered = any(line.text.isdigit() for line in edges)
         for at, line in enumerate(edges):
             below = letters("".join(other.text for other in lines[at + 1 : at + 6]))
-            twice = at < 2 and 0 <= below.find(letters(line.text)) <= _LABEL
+            twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
             if line.text.isdigit() or (numbered and (counted[letters(line.text)] > 1 or twice)):
                 found.add(line.start)
     return found
@@ -159,7 +156,7 @@ def _heading(
     lines: Sequence[Line], index: int, known: Mapping[str, float], before: Heading | None
 ) -> tuple[Heading | None, int]:
     line = lines[index]
-    follows = before is not None and index > 0 and before.end >= lines[index - 1].end
+    follows = before is not None and index > 0 and before.level < PARAGRAPH and before.end >= lines[index - 1].end
     for count in range(min(_MOST_LINES, len(lines) - index), 0, -1):
         taken = lines[index : index + count]
         text = _FOOTNOTE.sub("", " ".join(part.text for part in taken))
@@ -186,8 +183,10 @@ def _by_shape(lines: Sequence[Line], index: int, *, listed: bool) -> tuple[Headi
         rest = line.text[number.end() :].strip(" .")
         is_title = titled and rest[:1].isupper() and len(rest) <= 90 and _starts(lines, index + 1, number.group())
         name = read_name(line.text if is_title else number.group(), loose=False)
-        level = level_of(name) if is_title else PARAGRAPH + name.number.count(".")
-        return _made([line], name, level), 1
+        if is_title:
+            return _made([line], name, level_of(name)), 1
+        end = line.start + number.end()
+        return Heading(line.start, end, name, PARAGRAPH + name.number.count("."), line.page), 1
     chapter = read_name(line.text, loose=False)
     if titled and chapter.number and chapter.title[:1].isupper() and _starts(lines, index + 1, chapter.number):
         return _made([line], chapter, level_of(chapter, worded=_is_worded(line.text))), 1

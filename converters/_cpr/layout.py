@@ -29,6 +29,11 @@ class Layout:
     offset: int = 0
     """What a page's place in the file is more than the number printed on it, for most of its pages."""
 
+    @property
+    def first_page(self) -> str:
+        """The words of the first page, where it is no page of contents."""
+        return " ".join(line.text for line in self.lines if line.page == 1)
+
     def alike(self, name: Name) -> Iterator[tuple[Heading, float]]:
         """Yield the headings that a name can mean, with their likeness, in the text's order."""
         keys = [f"={letters(name.text)}", f"#{name.number}"] if name.number else [f"={letters(name.text)}"]
