@@ -49,7 +49,11 @@ def citations(truth: str) -> list[Citation]:
     found: dict[str, Citation] = {}
     for match in _BRACKETS.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
-        if text and not _NUMBERS.fullmatch(text) and not _is_editorial(text, truth[: match.start()], truth[match.end() :]):
+        if (
+            text
+            and not _NUMBERS.fullmatch(text)
+            and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
+        ):
             found.setdefault(plain(text), read_citation(text))
     return list(found.values())
 

@@ -146,7 +146,9 @@ class Corpus:
         if best.score < _ENOUGH:
             reason = f"may be in {best.source.raw.filename}, but nothing else speaks for it"
             return Resolution(None, "unresolved", f"names no document of the corpus for sure: it {reason}")
-        twins = {c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source}
+        twins = {
+            c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source
+        }
         place = self._place(best, citation.pages) if len(twins) < 2 else None  # "General" stands in every chapter
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
@@ -197,7 +199,8 @@ class Corpus:
             return
         for how, source in self._documents(citation.document):
             paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
-            score = 1 + _NAME + paged + self._evidence(source, row)
+            sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
+            score = 1 + sure + paged + self._evidence(source, row)
             yield _Candidate(source, how, 1.0, score, whole=True)
 
     def _documents(self, name: str) -> Iterator[tuple[Method, Source]]:
@@ -233,6 +236,7 @@ class Corpus:
             for heading, like, parent in self._match(source, section):
                 found = True
                 bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+                bonus += 0.05 if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
             if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
                 yield _Candidate(source, how, 1.0, score)
@@ -352,7 +356,9 @@ class Corpus:
 
 _TELLING = 3
 """Words; a longer title that stands whole in one document only is that document's."""
-_RULE = re.compile(r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE)
+_RULE = re.compile(
+    r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE
+)
 _PARAGRAPH_OF = re.compile(
     r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at |,)?(?:paras?\.?|paragraphs?|rules?|r\.?|section)?"
     r" ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
@@ -376,7 +382,10 @@ _MOST_PAGES = 4
 def _kind_said(source_type: str) -> str:
     """Return the kind of document that a row is about, however it words it; empty when it says both or neither."""
     words = plain(source_type)
-    directions, rules = re.search(r"\bpds?\b|practice direction", words), re.search(r"\bcpr\b|\brules?\b|^parts?$", words)
+    directions, rules = (
+        re.search(r"\bpds?\b|practice direction", words),
+        re.search(r"\bcpr\b|\brules?\b|^parts?$", words),
+    )
     if re.search(r"\bguides?\b", words):
         return GUIDE
     return "" if bool(directions) == bool(rules) else PD if directions else CPR
@@ -384,7 +393,9 @@ def _kind_said(source_type: str) -> str:
 
 def _splits(text: str) -> list[tuple[str, str]]:
     """Return the ways to read a text as two names, the first above the second."""
-    return [(text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)]
+    return [
+        (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
+    ]
 
 
 def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
@@ -394,5 +405,3 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 def _order(heading: Heading) -> float:
     """A heading before a paragraph of the same number."""
     return 0.0 if heading.level < PARAGRAPH else -0.01
-
-

@@ -301,7 +301,9 @@ def _page(path: Path) -> Source:
 
 
 _NO_WORDS = re.compile(r"<(script|style|title)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
-_EDGES = re.compile(r"<(/?)(h[1-6]|p|div|li|ul|ol|table|tr|section|article|blockquote|pre|br|dt|dd)\b[^>]*>", re.IGNORECASE)
+_EDGES = re.compile(
+    r"<(/?)(h[1-6]|p|div|li|ul|ol|table|tr|section|article|blockquote|pre|br|dt|dd)\b[^>]*>", re.IGNORECASE
+)
 
 
 def _blocks_in(markup: str) -> Iterator[Block]:

@@ -43,7 +43,9 @@ CHAPTER, SCHEDULE, BARE, PARAGRAPH = 1.0, 1.5, 2.5, 10.0
 _MOST_LINES = 4
 """A heading's lines: the longest of the five court guides takes four."""
 _LONGEST = 150
-_PARAGRAPH = re.compile(r"(?:[A-Z]\.?)?\d{1,3}[A-Z]{0,2}\.\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)*(?=[\s(]|[A-Z]|['‘“\"]|\.|$)")
+_PARAGRAPH = re.compile(
+    r"(?:[A-Z]\.?)?\d{1,3}[A-Z]{0,2}\.\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)*(?=[\s(]|[A-Z]|['‘“\"]|\.|$)"
+)
 _ENDS = re.compile(r"[.;:?!)\]”’\"]$|\b(?:and|or)$")
 _OPEN = re.compile(
     r"[.;,:–-]$|\b(?:and|or|of|the|a|an|to|in|for|by|with|see|CPR|PD|Part|rules?|section|paragraphs?|clause|Chapter)$"
@@ -66,8 +68,7 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
         for line in _edges(lines):
             if line.text.isdigit() and line.page not in printed:
                 printed[line.page] = int(line.text)
-        listed = sum(1 for line in lines if _LISTED.search(line.text))
-        if listed >= _FEWEST_LISTED and 2 * listed >= len(lines):
+        if _is_contents(lines):
             entries |= _entries(lines)
         else:
             kept += [line for line in lines if line.start not in furniture]
@@ -76,6 +77,11 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
 
 _FEWEST_LISTED = 5
 """Entries that make a page one of the contents, if they are half of its lines, too."""
+
+
+def _is_contents(lines: Sequence[Line]) -> bool:
+    listed = sum(1 for line in lines if _LISTED.search(line.text))
+    return listed >= _FEWEST_LISTED and 2 * listed >= len(lines)
 
 
 def _edges(lines: Sequence[Line]) -> Sequence[Line]:
@@ -93,7 +99,7 @@ def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
     counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
     found: set[int] = set()
     for before, lines in zip([[], *pages], pages, strict=False):
-        above = letters("".join(line.text for line in before[:6]))
+        above = "" if _is_contents(before) else letters("".join(line.text for line in before[:6]))
         edges = _edges(lines)
         numbered = any(line.text.isdigit() for line in edges)
         for at, line in enumerate(edges):
@@ -165,7 +171,7 @@ def _heading(
             continue
         name = read_name(text, loose=False)
         # a word of the contents may end a sentence by chance
-        if name.number or follows or _apart(lines, index, index + count):
+        if name.number or (text[0].isupper() and (follows or _apart(lines, index, index + count))):
             level = level_of(name, worded=_is_worded(text)) if name.number else level
             return _made(taken, name, level), count
     if line.marked:

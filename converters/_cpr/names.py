@@ -130,6 +130,8 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     extra = [word for word in theirs if not any(_same(word, its) for its in mine)]
     if not missing and not extra:
         return 0.97
+    if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
+        return 0.93
     if missing and extra:
         # words run together or broken apart
         most = (1 - _ALIKE) * max(len(one), len(other))
@@ -146,6 +148,11 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
 
 _ALIKE = 0.94
 """Two headings of the five court guides that differ in meaning are at most 0.93 alike once their digits agree."""
+
+
+def _slipped(one: str, other: str) -> bool:
+    """Whether one letter is wrong in a word too short to tell, where a number agrees already."""
+    return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
 
 
 def _digits(text: str) -> str:
