@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal
 
 from converters._cpr.citations import Citation, read_citation
-from converters._cpr.courts import Court, guide_courts, unknown_courts
+from converters._cpr.courts import Court, unknown_courts
 from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
-from converters._cpr.layout import Layout, layout_of
-from converters._cpr.names import Name, likeness, plain, read_name
+from converters._cpr.layout import Layout
+from converters._cpr.library import Library, splits
+from converters._cpr.names import plain, read_name
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
@@ -27,11 +26,13 @@ _NAME, _TITLE = 0.35, 0.2
 """The whole name of a document, against a long title that stands somewhere in one."""
 _INSIDE = 1.22
 """A section of a document that is named before it: less than the whole of another document's name."""
+_EXACT = 0.05
+"""`Practice Direction 54B, Section II`, against that direction with a few words of its title."""
 _FOREIGN = -0.5
 """The row is about a court whose guide is not in the corpus."""
 _PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
 _CLOSE, _OFF = 2, 5
-"""Pages: 30 of the real file's 34 citations with a page are exact, one is four off."""
+"""Pages: of 30 real citations of a guide's section, 27 give the page on which it begins, and three are four off."""
 _NO_PAGES = -0.3
 """A citation with a page means a document with pages, not an export."""
 _ENOUGH = 1.2
@@ -85,38 +86,11 @@ class _Candidate:
     """Whether it is the document that is named, and no section of it."""
 
 
-@dataclass
 class Corpus:
-    """Finds documents and sections by the names that citations give them."""
+    """Resolves citations: the document and the section that each of them means."""
 
-    sources: Sequence[Source]
-    _exact: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
-    _plain: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
-    _layouts: dict[str, Layout] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Index the names."""
-        for source in self.sources:
-            for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
-                self._exact[name].append(source)
-            for name in dict.fromkeys(map(plain, source.names)):
-                self._plain[name].append(source)
-
-    def layout(self, source: Source) -> Layout:
-        """Return where a document's headings stand; it is read once."""
-        name = source.raw.filename
-        if name not in self._layouts:
-            self._layouts[name] = layout_of(source)
-        return self._layouts[name]
-
-    @cached_property
-    def _guides(self) -> list[tuple[Source, list[Court]]]:
-        guides = [source for source in self.sources if source.kind == GUIDE]
-        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
-
-    @cached_property
-    def _courts(self) -> list[Court]:
-        return [court for _, courts in self._guides for court in courts]
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.library = Library(sources)
 
     # ------------------------------------------------------------ what a citation means
 
@@ -131,8 +105,8 @@ class Corpus:
 
     def resolve(self, citation: Citation, row: Row) -> Resolution:
         """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
-        strange = next(unknown_courts(citation.document, self._courts, guides_only=True), "")
-        if strange and not self._plain.get(plain(citation.document)):
+        strange = next(unknown_courts(citation.document, self.library.courts, guides_only=True), "")
+        if strange and not any(self.library.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
         candidates = list(self._candidates(citation, row))
         found = self._best(candidates)
@@ -162,7 +136,7 @@ class Corpus:
         return sorted(best.values(), key=_rank, reverse=True)
 
     def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> Place | None:
-        layout = self.layout(candidate.source)
+        layout = self.library.layout(candidate.source)
         heading = candidate.heading
         if heading is not None:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
@@ -183,12 +157,12 @@ class Corpus:
         if citation.section:
             yield from self._inside(citation.document, citation.section, citation, row)
             return
-        for left, right in _splits(citation.document):
+        for left, right in splits(citation.document):
             yield from self._inside(left, right, citation, row)
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
             return
         yield from self._rules(citation, row)
-        for source in self.sources:
+        for source in self.library.sources:
             # where the whole document is named, its title is no section of it
             if not any(candidate.source is source for candidate in named):
                 yield from self._headings(source, citation, row)
@@ -197,46 +171,21 @@ class Corpus:
         """Yield the documents that a citation names as a whole."""
         if citation.section:
             return
-        for how, source in self._documents(citation.document):
+        for how, source in self.library.documents(citation.document):
             paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
             sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
             score = 1 + sure + paged + self._evidence(source, row)
             yield _Candidate(source, how, 1.0, score, whole=True)
 
-    def _documents(self, name: str) -> Iterator[tuple[Method, Source]]:
-        exact = {source.raw.filename for source in self._exact.get(name, ())}
-        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
-        for source in next(filter(None, ways), ()):
-            yield ("exact" if source.raw.filename in exact else "normalised"), source
-
-    def _by_number(self, name: str) -> list[Source]:
-        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
-        words = plain(name)
-        number = reference_of(words)
-        after = words.removeprefix(number).split()
-        if not number or not after:
-            return []
-        return [
-            source
-            for source in self._plain.get(number, [])
-            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
-        ]
-
-    def _by_court(self, name: str) -> list[Source]:
-        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
-        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
-            return []
-        return [source for source, courts in self._guides if any(court.named_in(name) for court in courts)]
-
     def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield a section of a document that the citation names before it."""
-        for how, source in self._documents(document):
+        for how, source in self.library.documents(document):
             score = _INSIDE + self._evidence(source, row)
             found = False
-            for heading, like, parent in self._match(source, section):
+            for heading, like, parent in self.library.headings(source, section):
                 found = True
                 bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
-                bonus += 0.05 if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
+                bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
             if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
                 yield _Candidate(source, how, 1.0, score)
@@ -253,69 +202,21 @@ class Corpus:
 
     def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield the headings of a document that a citation without a document's name can mean."""
-        evidence = None
-        for heading, like, parent in self._match(source, citation.document):
-            if evidence is None:
-                evidence = self._evidence(source, row)
-            name = read_name(citation.document)
-            numbered = _NUMBER if (heading is not None and heading.name.number and (name.number or parent)) else 0.0
-            bonus = numbered + (_PARENT if parent else 0.0)
-            if heading is None:
-                yield _Candidate(source, "section", like, like + _NUMBER + evidence)
-                continue
-            bonus += self._paged(source, heading, citation) + _order(heading)
+        matches = list(self.library.headings(source, citation.document))
+        evidence = self._evidence(source, row) if matches else 0.0
+        numbered = _NUMBER if read_name(citation.document).number else 0.0
+        for heading, like, parent in matches:
+            bonus = numbered + (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
             if citation.page and not source.raw.path:
                 bonus += _NO_PAGES
-            if not bonus and len(heading.name.words) > _TELLING:
+            if heading is not None and not bonus and len(heading.name.words) > _TELLING:
                 bonus += _TITLE
             yield _Candidate(source, "section", like, like + bonus + evidence, heading)
-
-    # ------------------------------------------------------------ headings of one document
-
-    def _match(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
-        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
-        layout = self.layout(source)
-        found = False
-        whole = read_name(text)
-        for heading, like in layout.alike(whole):
-            found = True
-            yield heading, like, False
-            if like == 1 and whole.number and whole.title:
-                return  # its commas are its own
-        for left, right in _splits(text):
-            for heading, like, _ in self._below(layout, left, right):
-                found = True
-                yield heading, like, True
-        if found:
-            return
-        if len(whole.words) > 1:
-            for heading in layout.titled(whole.text):
-                found = True
-                yield heading, 1.0, False
-        if not found and whole.number and whole.title and any(likeness(whole, name) == 1 for name in layout.listed):
-            yield None, 1.0, False
-
-    def _below(self, layout: Layout, left: str, right: str) -> Iterator[tuple[Heading, float, bool]]:
-        """Yield the headings of the right text that stand below a heading of the left one."""
-        above, wanted = read_name(left), read_name(right)
-        if not above.number and not above.title:
-            return
-        parents = [heading for heading, _ in layout.alike(above) if heading.level < PARAGRAPH]
-        for heading, like in layout.alike(wanted):
-            inside = any(parent.start < heading.start < parent.until for parent in parents)
-            # a slip in the chapter's title: its number and all of the section's name are enough
-            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
-            if inside or counted:
-                yield heading, like, True
-        if parents and wanted.title and not wanted.number:
-            for parent in parents:
-                for heading in layout.titled(right):
-                    if parent.start < heading.start < parent.until:
-                        yield heading, 1.0, True
 
     # ------------------------------------------------------------ what else speaks for a document
 
     def _evidence(self, source: Source, row: Row) -> float:
+        """Return what the row says for or against a document."""
         total = self._court_evidence(source, row)
         if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
             total += _KIND
@@ -327,24 +228,24 @@ class Corpus:
     def _court_evidence(self, source: Source, row: Row) -> float:
         if source.kind != GUIDE:
             return 0.0
-        courts = next((courts for guide, courts in self._guides if guide is source), [])
+        courts: list[Court] = next((courts for guide, courts in self.library.guides if guide is source), [])
         named = (row.source_type, *row.fields)
-        if any(court.named_in(field) for field in named for court in courts):
+        if any(court.named_in(text) for text in named for court in courts):
             return _COURT
         if any(court.named_in(row.prose) for court in courts):
             return _COURT / 2
-        if any(True for field in named for _ in unknown_courts(field, self._courts, guides_only=False)):
+        if any(True for text in named for _ in unknown_courts(text, self.library.courts, guides_only=False)):
             return _FOREIGN
-        if any(True for _ in unknown_courts(row.prose, self._courts, guides_only=True)):
+        if any(True for _ in unknown_courts(row.prose, self.library.courts, guides_only=True)):
             return _FOREIGN
         return 0.0
 
-    def _paged(self, source: Source, heading: Heading, citation: Citation) -> float:
+    def _paged(self, source: Source, heading: Heading | None, citation: Citation) -> float:
         """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
         pages = citation.pages
-        if pages is None or not heading.page:
+        if pages is None or heading is None or not heading.page:
             return 0.0
-        offset = self.layout(source).offset
+        offset = self.library.layout(source).offset
         away = min(abs(pages[0] + shift - heading.page) for shift in (0, offset))
         if away == 0:
             return _PAGE
@@ -360,11 +261,10 @@ _RULE = re.compile(
     r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE
 )
 _PARAGRAPH_OF = re.compile(
-    r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at |,)?(?:paras?\.?|paragraphs?|rules?|r\.?|section)?"
-    r" ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
+    r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at )?"
+    r"(?:paras?\.?|paragraphs?|rules?|r\.?|section)? ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r",\s+|\s+[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
 
 
 def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
@@ -391,17 +291,10 @@ def _kind_said(source_type: str) -> str:
     return "" if bool(directions) == bool(rules) else PD if directions else CPR
 
 
-def _splits(text: str) -> list[tuple[str, str]]:
-    """Return the ways to read a text as two names, the first above the second."""
-    return [
-        (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
-    ]
-
-
 def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
     return (round(candidate.score, 6), candidate.heading is not None, candidate.likeness)
 
 
-def _order(heading: Heading) -> float:
-    """A heading before a paragraph of the same number."""
-    return 0.0 if heading.level < PARAGRAPH else -0.01
+def _order(heading: Heading | None) -> float:
+    """Return a little less for a paragraph than for a heading of the same number."""
+    return -0.01 if heading is not None and heading.level >= PARAGRAPH else 0.0

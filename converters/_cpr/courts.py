@@ -60,12 +60,10 @@ def unknown_courts(text: str, known: Iterable[Court], *, guides_only: bool) -> I
     courts = list(known)
     for pattern in (_GUIDE,) if guides_only else (_GUIDE, _COURT):
         for match in pattern.finditer(text):
-            named = match.group()
-            if (
-                _telling(match.group(1))
-                and not re.search(r" (?:of|and|&)$", match.group(1))
-                and not any(court.named_in(named) for court in courts)
-            ):
+            named, words = match.group(), match.group(1)
+            if not _telling(words) or words.endswith((" of", " and", " &")):
+                continue
+            if not any(court.named_in(named) for court in courts):
                 yield named
 
 

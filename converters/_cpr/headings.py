@@ -1,4 +1,4 @@
-"""The headings of a document and the section under each: from its contents, its bookmarks, its numbers and its shape."""
+"""The headings of a document and the section under each: from its contents, bookmarks, numbers and shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Heading:
     """Where its words end."""
     name: Name
     level: float
-    """Small is high: 0 a document's title, 1 a chapter or annex, 2 `K.1`, 2.5 a title without number, 10 a paragraph."""
+    """Small is high: 1 a chapter or an annex, 2 `K.1`, 2.5 a title without a number, 10 a paragraph."""
     page: int = 0
     until: int = 0
     """Where its section ends."""
@@ -142,6 +142,10 @@ def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Hea
     while index < len(lines):
         heading, taken = _heading(lines, index, known, found[-1] if found else None)
         if heading is not None:
+            if heading.level <= CHAPTER and not heading.name.number:
+                # the contents mean the first of this title; below an appendix it may come again
+                again = any(_key(other) == _key(heading) for other in found)
+                heading = replace(heading, level=BARE + 0.1) if again else heading
             if heading.level <= CHAPTER:
                 heading = _counted(heading, chapter, sure=letters(heading.name.text) in known or lines[index].marked)
                 chapter = heading if heading.level <= CHAPTER else chapter
@@ -171,7 +175,7 @@ def _heading(
             continue
         name = read_name(text, loose=False)
         # a word of the contents may end a sentence by chance
-        if name.number or (text[0].isupper() and (follows or _apart(lines, index, index + count))):
+        if name.number or (text[0].isupper() and text[-1] != "." and (follows or _apart(lines, index, index + count))):
             level = level_of(name, worded=_is_worded(text)) if name.number else level
             return _made(taken, name, level), count
     if line.marked:
@@ -270,7 +274,7 @@ _FEWEST_WORDS = 3
 
 
 def _without_lists(found: Sequence[Heading]) -> list[Heading]:
-    """Leave out a heading that comes again with more under it: a list of appendices, a contents page without numbers."""
+    """Leave out a heading without words, or one that comes again with more below it, as in a list of appendices."""
     longest: dict[tuple[str, str, str], int] = {}
     for heading in found:
         key = _key(heading)

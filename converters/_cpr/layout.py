@@ -60,6 +60,8 @@ class Layout:
         for index, count in whole_lines(self.lines, wanted, self._line_index):
             first, last = self.lines[index], self.lines[index + count - 1]
             words = " ".join(line.text for line in self.lines[index : index + count])
+            if words[0].islower() or words[-1] in ".,;:":
+                continue  # the end of a sentence, or a piece of a list
             heading = Heading(first.start, last.end, read_name(words, loose=False), BARE + 0.2, first.page)
             yield section_at(heading, self.headings, self.lines)
 

@@ -83,10 +83,10 @@ def read_name(text: str, *, loose: bool = True) -> Name:
     if (found := _WORDED.match(text)) and (loose or _heads(found, text)):
         word = found.group(1).lower()
         kind, number = _KINDS.get(word, word), found.group(2)
-    elif found := _LETTER.match(text):
-        number = found.group(1)
-    elif (found := _NUMBER.match(text)) and (loose or "." in found.group().rstrip()):
-        number = found.group(1)
+    else:
+        found = _LETTER.match(text) or _NUMBER.match(text)
+        if found and (loose or "." in found.group() or not found.group()[0].isdigit()):
+            number = found.group(1)
     title = text[found.end() :] if found and number else text
     number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
     return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
