@@ -142,7 +142,7 @@ class Corpus:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
             return Place(heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page)
         text = layout.text
-        if candidate.whole and pages and not layout.offset:
+        if candidate.whole and pages and candidate.source.raw.path and not layout.offset:
             return _pages_of(layout, *pages)
         if not candidate.whole or not text.strip() or len(text) > LONGEST_WHOLE:
             return None
@@ -221,7 +221,7 @@ class Corpus:
         if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
             total += _KIND
         number = plain(reference_of(source.raw.title))
-        if number and re.search(rf"\b{number}\b(?!\.\d)", plain(row.prose)):
+        if number and re.search(rf"\b{number}\b", plain(row.prose)):
             total += _MENTIONED
         return total
 

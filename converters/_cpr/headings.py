@@ -175,7 +175,11 @@ def _heading(
             continue
         name = read_name(text, loose=False)
         # a word of the contents may end a sentence by chance
-        if name.number or (text[0].isupper() and text[-1] != "." and (follows or _apart(lines, index, index + count))):
+        if name.number or (
+            text[0].isupper()
+            and (text[-1] != "." or text.endswith("etc."))
+            and (follows or _apart(lines, index, index + count))
+        ):
             level = level_of(name, worded=_is_worded(text)) if name.number else level
             return _made(taken, name, level), count
     if line.marked:

@@ -139,6 +139,8 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
             return 0.0
         edits = edit_distance(one, other)
         return 1 - edits / max(len(one), len(other)) if edits <= most else 0.0
+    if cited.cut and missing:
+        return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
     share = len(short) / len(long)
     begins = all(_same(a, b) for a, b in zip(short, long, strict=False))
