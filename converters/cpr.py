@@ -58,12 +58,15 @@ INFO = DatasetInfo(
     tags=("legal", "civil procedure", "uk", "cpr"),
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits=points(
-        "A citation names a document, sometimes a section, and quotes nothing: contexts have a file name and "
-        "no text, and count for document metrics only.",
-        "A citation is matched by name (exact), by name without case, punctuation and abbreviation "
-        "(normalised), or, where it gives only a heading of a court guide, by that heading in the guide of "
-        "the question's court (section): gold.jsonl says which.",
-        "A citation that names no document, or several, gives no context and is listed in bundle.json.",
+        "A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that "
+        "heading or number, as the document has it, up to the next heading that stands as high. It may be longer "
+        "than what answers the question.",
+        "A document that is cited as a whole is one section where it has at most 25,000 characters (about ten pages); "
+        "a longer one is a file name without text, and counts for document metrics only.",
+        "A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation "
+        "(normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and "
+        "which heading was found. The question's court and kind of source break ties.",
+        "A citation that names no document, or may name several, gives no context and is listed in bundle.json.",
         "Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.",
     ),
     accepts=(".jsonl",),

@@ -22,6 +22,8 @@ _SPACES = re.compile(r"\s+")
 # What speaks for a candidate, beside the likeness of its name (0.8 to 1). Set by hand so that two kinds of evidence
 # outweigh one that speaks against; checked on the citations of the real question file and on made ones.
 _NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
+_SPOKEN = 0.3
+"""The court in the question or the answer, not in a field of its own."""
 _NAME, _TITLE = 0.35, 0.2
 """The whole name of a document, against a long title that stands somewhere in one."""
 _INSIDE = 1.22
@@ -233,7 +235,7 @@ class Corpus:
         if any(court.named_in(text) for text in named for court in courts):
             return _COURT
         if any(court.named_in(row.prose) for court in courts):
-            return _COURT / 2
+            return _SPOKEN
         if any(True for text in named for _ in unknown_courts(text, self.library.courts, guides_only=False)):
             return _FOREIGN
         if any(True for _ in unknown_courts(row.prose, self.library.courts, guides_only=True)):

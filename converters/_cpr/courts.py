@@ -28,7 +28,7 @@ class Court:
     short: frozenset[str] = frozenset()
 
     def named_in(self, text: str) -> bool:
-        """Whether a text names this court, and not one whose name only contains it: circuit commercial, commercial."""
+        """Whether a text names this court, and nothing whose name only contains it: the Circuit Commercial Court."""
         tokens = [(plain(word), word) for word in re.findall(r"[\w'’&.-]+", text)]
         told = [(word, original) for word, original in tokens if word and word not in {"and", "of", "the"}]
         keys = [_SYNONYMS.get(word, word) for word, _ in told]
@@ -36,10 +36,11 @@ class Court:
         for at, key in enumerate(keys):
             if key in self.short and not told[at][1].islower():
                 return True
-            if tuple(keys[at : at + size]) == self.words:
-                before = told[at - 1] if at else ("", "")
-                if before[0] in _NEUTRAL or not before[1][:1].isupper():
-                    return True
+            if tuple(keys[at : at + size]) == self.words and not any(
+                original[:1].isupper() and word not in _NEUTRAL
+                for word, original in (*told[max(at - 1, 0) : at], *told[at + size : at + size + 1])
+            ):
+                return True
         return False
 
 

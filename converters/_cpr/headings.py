@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
     pages = [[line for line in _split(document.text, *page.span, page.number) if line.text] for page in document.pages]
     if not pages:
         pages = [[line for line in _split(document.text, 0, len(document.text), 0) if line.text]]
-    furniture = {span.start for span in document.furniture} | _running(pages)
+    furniture, running = {span.start for span in document.furniture}, _running(pages)
     kept: list[Line] = []
     entries: dict[str, str] = {}
     printed: dict[int, int] = {}
@@ -71,12 +71,17 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
         if _is_contents(lines):
             entries |= _entries(lines)
         else:
-            kept += [line for line in lines if line.start not in furniture]
+            kept += [line for line in lines if line.start not in running and not _is_furniture(line, furniture)]
     return kept, entries, printed
 
 
 _FEWEST_LISTED = 5
 """Entries that make a page one of the contents, if they are half of its lines, too."""
+
+
+def _is_furniture(line: Line, furniture: Collection[int]) -> bool:
+    # a short guide has its headings twice at a page's edge: in the contents, and where they stand
+    return line.start in furniture and not read_name(line.text, loose=False).number
 
 
 def _is_contents(lines: Sequence[Line]) -> bool:
@@ -105,7 +110,8 @@ def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
         for at, line in enumerate(edges):
             below = letters("".join(other.text for other in lines[at + 1 : at + 6]))
             twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
-            if line.text.isdigit() or (numbered and (counted[letters(line.text)] > 1 or twice)):
+            again = counted[letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            if line.text.isdigit() or (numbered and (again or twice)):
                 found.add(line.start)
     return found
 
