@@ -80,10 +80,12 @@ def _is_editorial(text: str, before: str, after: str) -> bool:
     at_end = bool(_FOLLOWED.match(after)) and bool(_ENDED.search(before) or not after.strip())
     if _quoted(before):
         return True
-    if _FILLED.match(text) and not (at_end and len(text.split()) > 2 and text[0].isupper()):
+    words = text.split()
+    titled = text[0].isupper() and (len(words) > 2 or (len(words) == 2 and words[1][0].isupper()))
+    if _FILLED.match(text) and not (at_end and titled):
         return True
-    # a citation ends a sentence or follows one; in the middle of one, small letters are an editor's
-    return not at_end and (text[0].islower() or not _FOLLOWED.match(after))
+    # a citation ends a sentence or follows one; in the middle of one, small letters and single words are an editor's
+    return not at_end and (text[0].islower() or (" " not in text and not _FOLLOWED.match(after)))
 
 
 def _quoted(before: str) -> bool:

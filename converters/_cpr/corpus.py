@@ -190,7 +190,8 @@ class Corpus:
                 bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
             if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
-                yield _Candidate(source, how, 1.0, score)
+                paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
+                yield _Candidate(source, how, 1.0, score + paged)
 
     def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""

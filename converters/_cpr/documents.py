@@ -31,6 +31,7 @@ _CHUNK_ID = re.compile(r"_chunk_(\d+)$")
 # "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[a-z]*\d*)\b", re.IGNORECASE)
+_LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
 _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
 _LONGEST = 255 - len(".pdf")
@@ -223,9 +224,10 @@ def _joined(blocks: Iterable[Block]) -> str:
 
 
 def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> Source:
-    number = reference_of(raw.title)
-    words = raw.title.removeprefix(number).strip(" –—:-") if number else ""
-    called = tuple(filter(None, dict.fromkeys((*names, number, words))))
+    # an export's title may be a number alone, and its text begin with the whole name
+    words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
+    after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
+    called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
     return Source(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
 
 

@@ -120,7 +120,9 @@ class Library:
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # a slip in the chapter's title: its number and all of the section's name are enough
             counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
-            if inside or counted:
+            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no heading on the page
+            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
+            if inside or counted or division:
                 yield heading, like, True
         if parents and wanted.title and not wanted.number:
             for parent in parents:

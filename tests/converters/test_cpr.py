@@ -305,6 +305,21 @@ def test_what_may_be_of_another_document_is_left_to_a_person(cited, row, reason)
     assert reason in found.reason
 
 
+def test_an_export_is_also_called_what_its_text_begins_with(tmp_path):
+    first_lines = {
+        "Part 66 – Crown Claims": "PART 66 - CROWN CLAIMS",
+        "Practice Direction 66A": "PRACTICE DIRECTION 66 A - CROWN CLAIMS",
+    }
+    for key, first in first_lines.items():
+        record = {"id": key, "content": f"{first}\n\n---\n\nScope\n\n1.1 It is about the Crown."}
+        (tmp_path / f"{key}.json").write_text(json.dumps(record), encoding="utf-8")
+    sources, _ = load(tmp_path, Policy(), Tally())
+    index = Corpus(sources)
+    assert resolved(index, "Crown Claims", "PD").source.raw.title == "Practice Direction 66A"
+    assert resolved(index, "Crown Claims", "CPR").source.raw.title == "Part 66 – Crown Claims"
+    assert resolved(index, "Crown Claims").source is None
+
+
 def test_the_answer_tells_documents_of_one_name_apart():
     index = corpus(*RULES)
     assert resolved(index, "Offers to Settle", prose="Practice Direction 36 says").source.kind == "PD"
@@ -353,6 +368,8 @@ def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
         ("It ends there. [General Rules about Costs]", 1),
         ("It ends there. [general rules about costs]", 1),
         ("As [Part 36] and [J.5 Reading lists (p. 3)] say, it does. [Chancery Guide]", 3),
+        ("It ends there. [The Multi-track]", 1),
+        ("As [Default Judgment] says, the [Registrar] decides.", 1),
         ("See [2024] EWCA Civ 1 [1][2, 3].", 0),
     ],
 )
