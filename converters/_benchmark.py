@@ -110,6 +110,8 @@ class Quote:
     """Further places like `spans`, where the converter cannot tell which one is meant."""
     score: float = 1.0
     """Below 1 where the words at `spans` are only similar to the quote."""
+    section: bool = False
+    """Whether the source cites a heading or a number, and these are the words under it."""
 
 
 @dataclass(frozen=True)

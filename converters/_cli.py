@@ -107,7 +107,7 @@ def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
         located = quotes - counts.located.get("absent", 0)
         rows.append(("gold passages", f"{quotes:,}"))
         rows.append(("  located", f"{located:,}  ({100 * located / quotes:.2f}%)"))
-        rows += [(f"    {how}", f"{counts.located.get(how, 0):,}") for how in HOWS[:-1]]
+        rows += [(f"    {how}", f"{counts.located[how]:,}") for how in HOWS[:-1] if how in counts.located]
         rows.append(("  not located", f"{counts.located.get('absent', 0):,}"))
     for kind, account in bundle.account.items():
         left = account.given - account.kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -177,7 +177,11 @@ class _Finder:
         return (source, document) if source.text == document.text else None
 
     def place(self, quote: Quote) -> Place:
-        """Return where a quote stands."""
+        """Return where a quote stands; a section is called one, however its words were found."""
+        found = self._place(quote)
+        return replace(found, how="section", score=quote.score) if quote.section and found.spans else found
+
+    def _place(self, quote: Quote) -> Place:
         if quote.spans and self.source is not None:
             known = self._carried(quote.spans)
             if known:

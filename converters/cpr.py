@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -17,7 +18,8 @@ from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
 from converters._cli import main
-from converters._cpr.citations import METHODS, Citation, Corpus, Resolution, citations
+from converters._cpr.citations import Citation, citations
+from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from converters._cpr.documents import Source, load, string
 from converters._cpr.search import candidates
 from converters._source import open_source
@@ -56,18 +58,24 @@ INFO = DatasetInfo(
     tags=("legal", "civil procedure", "uk", "cpr"),
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits=points(
-        "A citation names a document, sometimes a section, and quotes nothing: contexts have a file name and "
-        "no text, and count for document metrics only.",
-        "A citation is matched by name (exact), by name without case, punctuation and abbreviation "
-        "(normalised), or, where it gives only a heading of a court guide, by that heading in the guide of "
-        "the question's court (section): gold.jsonl says which.",
-        "A citation that names no document, or several, gives no context and is listed in bundle.json.",
+        "A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that "
+        "heading or number, as the document has it, up to the next heading that stands as high. It may be longer "
+        "than what answers the question.",
+        "A document that is cited as a whole is one section where it has at most 25,000 characters (about ten pages); "
+        "a longer one is a file name without text, and counts for document metrics only.",
+        "A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation "
+        "(normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and "
+        "which heading was found. The question's court and kind of source break ties.",
+        "A citation that names no document, or may name several, gives no context and is listed in bundle.json.",
         "Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.",
     ),
     accepts=(".jsonl",),
 )
 
 _UNRESOLVED = "citation to review: it gives no context"
+_NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
+_NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -109,13 +117,15 @@ class _Entry:
     truth: str
     source_type: str
     category: str
+    fields: tuple[str, ...] = ()
+    """The row's other texts, which may name a court."""
     cited: tuple[tuple[Citation, Resolution], ...] = ()
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the ground truth and the documents, and tie each citation to a document."""
     sources, entries, hashes = _resolved(source, options, tally)
-    rows = [_row(entry, tally) for entry in entries]
+    rows = [_row(entry) for entry in entries]
     if options.limit:
         # the documents that are asked about first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
@@ -135,7 +145,7 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
     sources, digest = load(documents, policy_from(options), tally, table=table)
     entries = list(_entries(table, tally))
-    corpus = Corpus(sources, (entry.category for entry in entries))
+    corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
     return sources, [_tied(entry, corpus, tally) for entry in entries], hashes
 
@@ -175,45 +185,55 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
             tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
             continue
         tally.take([Item("rows", f"row {index}")])
-        yield _Entry(index, question, truth, string(record, "source_type"), string(record, "category"))
+        others = sorted(record.keys() - {"question", "truth", "source_type"})
+        fields = tuple(filter(None, (string(record, name) for name in others)))
+        yield _Entry(index, question, truth, string(record, "source_type"), string(record, "category"), fields)
 
 
 def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
-    cited = []
-    for citation in citations(entry.truth):
-        found = corpus.resolve(citation, source_type=entry.source_type, category=entry.category)
-        cited.append((citation, found))
+    row = Row(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
+    cited = [pair for citation in citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
+    for citation, found in cited:
         place = f"row {entry.id}: [{citation.text}]"
         if found.source is None:
             if tally.strict:
                 raise SourceError(f"{place} {found.reason} (--strict)")
             tally.note(_UNRESOLVED, f"{place} {found.reason}")
-            continue
-        kind = found.source.kind
-        if kind and entry.source_type and kind != entry.source_type:
-            tally.note("cited document is not of the row's source_type", f"{place} -> {found.source.raw.filename}")
-        if citation.section and not corpus.holds(found.source, citation.section):
-            tally.note("cited section is not in the document", f"{place} -> {found.source.raw.filename}")
+        elif found.place is None:
+            remark = _NOT_FOUND if found.how == "section" or citation.section else _NAMED
+            tally.note(remark, f"{place} -> {found.source.raw.filename}")
     if not cited:
         tally.note("answer without a citation: it gives no context", f"row {entry.id}")
     return replace(entry, cited=tuple(cited))
 
 
-def _row(entry: _Entry, tally: Tally) -> RawRow:
+def _row(entry: _Entry) -> RawRow:
     labels: dict[str, Label] = {"source_type": entry.source_type, "category": entry.category}
     review = [citation.text for citation, found in entry.cited if found.source is None]
     if review:
         labels["unresolved"] = "; ".join(review)
-    quotes = []
-    for citation, found in entry.cited:
-        if found.source is None:
-            continue
-        section = citation.document if found.how == "section" else citation.section
-        said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
-        quotes.append(Quote(found.source.raw.filename, None, labels=tuple((k, v) for k, v in said.items() if v)))
-        tally.note("citation quotes no words: it counts for document metrics only", f"row {entry.id}")
+    quotes = [_quote(citation, found.source, found) for citation, found in entry.cited if found.source is not None]
     items = (Item("rows", f"row {entry.id}"),)
     return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=items)
+
+
+def _quote(citation: Citation, source: Source, found: Resolution) -> Quote:
+    """Return a cited section with its words, or a document that is only named."""
+    section = citation.document if found.how == "section" else citation.section
+    said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
+    labels = [(name, value) for name, value in said.items() if value]
+    place = found.place
+    if place is None:
+        return Quote(source.raw.filename, None, labels=tuple(labels))
+    labels.append(("heading", place.heading))
+    return Quote(
+        source.raw.filename,
+        place.text,
+        spans=((place.start, place.end),),
+        labels=tuple(labels),
+        score=found.score,
+        section=True,
+    )
 
 
 # ---------------------------------------------------------------- other modes
@@ -248,12 +268,16 @@ def _check(argv: list[str]) -> int:
     for entry in entries:
         for citation, found in entry.cited:
             target = found.source.raw.filename if found.source else found.reason
+            if found.place:
+                target += f": {found.place.heading}" + (f" (page {found.place.page})" if found.place.page else "")
             lines.append((str(entry.id), found.how, f"[{citation.text}]", target))
     widths = [min(60, max(len(line[column]) for line in lines)) for column in range(3)]
     for line in lines:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip())
     counts = Counter(found.how for entry in entries for _, found in entry.cited)
+    located = sum(1 for entry in entries for _, found in entry.cited if found.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
+    print(f"{counts.total() - counts['unresolved']} resolved, {located} of them to a section")
     return 1 if counts["unresolved"] else 0
 
 

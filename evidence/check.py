@@ -45,6 +45,8 @@ def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]
     quote = question.contexts[line.context or 0].text or ""
     pieces = [fold(piece, loose=True) for piece in OMITTED.split(quote)]
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
+    if line.how == "section":
+        yield from _misplaced(line, document)
     for place in [line.spans, *line.alternatives]:
         if place[-1][1] > len(document.text):
             yield f"span {place[-1]} is past the end of the text ({len(document.text)})"
@@ -56,6 +58,17 @@ def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]
     pages = sorted({number for start, end in line.spans for number in document.pages_of(Span(start, end))})
     if pages != line.pages:
         yield f"is on pages {pages}, not {line.pages}"
+
+
+def _misplaced(line: Gold, document: Document) -> Iterator[str]:
+    """Yield what is wrong with a section: it begins with the heading that its labels give."""
+    heading = fold(str(line.labels.get("heading") or ""), loose=True)
+    if not heading:
+        yield "is a section, but its labels name no heading"
+    for place in [line.spans, *line.alternatives]:
+        words = fold(document.text[place[0][0] : place[0][1]], loose=True)
+        if not words.startswith(heading):
+            yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
 
 
 def similarity(pieces: Sequence[str], words: str) -> float:

@@ -102,6 +102,7 @@ _MEANINGS = {
     "folded": "after unifying spaces, quotes, dashes, ligatures, hyphenation and, if need be, case",
     "parts": "in pieces: at `<omitted>`, or around a page's running head or foot",
     "fuzzy": "at least 95% alike; `score` says how much",
+    "section": "the source cites a heading or a number; this is the section under it (`labels.heading`)",
     "absent": "not found; kept in `train.json` and marked",
 }
 

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
 
-How = Literal["exact", "folded", "parts", "fuzzy", "absent"]
-"""How a gold passage was found, best first."""
+How = Literal["exact", "folded", "parts", "fuzzy", "section", "absent"]
+"""How a gold passage was found, best first; `section`: under the heading or the number that the source cites."""
 
 HOWS: tuple[How, ...] = get_args(How)
 

@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,10 +15,10 @@ import pypdf
 from pypdf.errors import PyPdfError
 
 from converters._benchmark import Item, RawDocument, Tally
-from converters._cpr.pages import heading_of, page_of
+from converters._cpr.pages import Block, blocks_of, heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence import read_document
+from evidence import Document, read_document
 from evidence.folder import Listed, list_folder, with_attachments
 from evidence.read import has_page
 from law.casing import tidy
@@ -33,6 +33,7 @@ _CHUNK_ID = re.compile(r"_chunk_(\d+)$")
 # "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[a-z]*\d*)\b", re.IGNORECASE)
+_LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
 _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
 _LONGEST = 255 - len(".pdf")
@@ -52,16 +53,18 @@ class Source:
     """CPR, PD, Court Guide, or nothing where its name does not say."""
     origin: str
     """Where it was found, for messages."""
+    blocks: tuple[Block, ...] = ()
+    """What will be printed, where there is no file: `raw.text` is these, with a blank line between them."""
 
-    def text(self) -> str:
-        """Return its words, empty when the file cannot be read; the conversion will then say so."""
+    def document(self) -> Document:
+        """Return its text, with pages where it has a file; empty when that cannot be read: the conversion says so."""
         file = self.raw.path or self.raw.original
         if file is None:
-            return self.raw.text or ""
+            return Document(self.raw.filename, self.raw.text or "")
         try:
-            return read_document(file).text
+            return read_document(file)
         except DocumentError:
-            return ""
+            return Document(self.raw.filename, "")
 
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[Source], str]:
@@ -226,20 +229,31 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:
         tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
+    blocks = blocks_of(title, text)
     raw = RawDocument(
-        f"{name}.pdf", title, text=text, html=page_of(title, text), source=export.url, items=tuple(export.items)
+        f"{name}.pdf",
+        title,
+        text=_joined(blocks),
+        html=page_of(title, blocks),
+        source=export.url,
+        items=tuple(export.items),
     )
     # `sourcefile` says "Part 63" of Part 63A, so a number is taken from the title alone;
     # some titles are a number alone: the text's own first line then has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
     names = (title, export.key, "" if misleading else export.sourcefile)
-    return _source(raw, (*names, *export.sections, heading_of(text)), export.origin)
+    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=tuple(blocks))
+
+
+def _joined(blocks: Iterable[Block]) -> str:
+    return "\n\n".join(block.text for block in blocks)
 
 
 def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> Source:
-    number = reference_of(raw.title)
-    words = raw.title.removeprefix(number).strip(" –—:-") if number else ""
-    called = tuple(filter(None, dict.fromkeys((*names, number, words))))
+    # an export's title may be a number alone, and its text begin with the whole name
+    words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
+    after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
+    called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
     return Source(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
 
 
@@ -287,7 +301,8 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], st
 
 def _pdf(path: Path) -> Source:
     title = _pdf_title(path) or tidy(re.sub(r"[-_]+", " ", path.stem))
-    return _source(RawDocument(path.name, title, path), (title, path.stem, path.name), path.name)
+    # its own text is what offsets count in: `text_path` says so to the conversion
+    return _source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
 
 
 def _pdf_title(path: Path) -> str:
@@ -313,6 +328,27 @@ def _page(path: Path) -> Source:
     found = re.search(r"<title[^>]*>(.*?)</title>", markup, re.IGNORECASE | re.DOTALL)
     title = tidy(html.unescape(found.group(1))) if found else ""
     title = title or tidy(re.sub(r"[-_]+", " ", path.stem))
-    words = html.unescape(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", markup, flags=re.IGNORECASE | re.DOTALL))
-    raw = RawDocument(f"{path.stem}.pdf", title, text=words, html=markup)
-    return _source(raw, (title, path.stem, path.name), path.name)
+    blocks = tuple(_blocks_in(markup))
+    raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(blocks), html=markup)
+    return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=blocks)
+
+
+_NO_WORDS = re.compile(r"<(script|style|title)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_EDGES = re.compile(
+    r"<(/?)(h[1-6]|p|div|li|ul|ol|table|tr|section|article|blockquote|pre|br|dt|dd)\b[^>]*>", re.IGNORECASE
+)
+
+
+def _blocks_in(markup: str) -> Iterator[Block]:
+    """Yield a page's paragraphs and headings, tags taken away."""
+    tag, at = "p", 0
+    markup = _NO_WORDS.sub(" ", markup)
+    for edge in [*_EDGES.finditer(markup), None]:
+        piece = markup[at : edge.start() if edge else len(markup)]
+        words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", piece)).split())
+        if words:
+            yield Block(tag, words)
+        if edge:
+            at = edge.end()
+            opened = edge.group(2).lower() if not edge.group(1) else ""
+            tag = "h2" if re.fullmatch(r"h[1-6]", opened) else "p"

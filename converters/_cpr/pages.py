@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from converters._fonts import SERIF, embedded
 from converters._names import name_key
@@ -20,24 +22,38 @@ _LONGEST_HEADING = 150
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
 
 
-def page_of(title: str, text: str) -> str:
-    """Return a page with a document's name and its text, paragraph by paragraph."""
+class Block(NamedTuple):
+    """A paragraph of a printed document."""
+
+    tag: str
+    """h1 the document's name, h2 a heading, p any other."""
+    text: str
+
+
+def blocks_of(title: str, text: str) -> list[Block]:
+    """Return a document's name and its text, paragraph by paragraph, as they are printed."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", printable(text)) if part.strip()]
-    blocks = [f"<h1>{html.escape(title)}</h1>"]
+    blocks = [Block("h1", title)]
     if paragraphs and name_key(heading_of(text)).startswith(name_key(title)):
         # the text brings its own title; printing both would repeat it
-        blocks = [f"<h1>{html.escape(paragraphs.pop(0))}</h1>"]
+        blocks = [Block("h1", paragraphs.pop(0))]
     after_separator = False
     for paragraph in paragraphs:
         if paragraph == _SEPARATOR:
             after_separator = True
             continue
-        tag = "h2" if _is_heading(paragraph, after_separator) else "p"
-        blocks.append(f"<{tag}>{html.escape(paragraph, quote=False)}</{tag}>")
+        blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
         after_separator = False
+    return blocks
+
+
+def page_of(title: str, blocks: Sequence[Block]) -> str:
+    """Return a page with a document's name and its paragraphs."""
+    used = title + "".join(text for _, text in blocks)
+    body = [f"<{tag}>{html.escape(text, quote=tag == 'h1')}</{tag}>" for tag, text in blocks]
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        f"<style>{embedded(title + text, SERIF, bold=True)}{BODY}{_CSS}</style><body>{''.join(blocks)}</body></html>"
+        f"<style>{embedded(used, SERIF, bold=True)}{BODY}{_CSS}</style><body>{''.join(body)}</body></html>"
     )
 
 

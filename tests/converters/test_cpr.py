@@ -14,11 +14,13 @@ import pytest
 from converters import cpr
 from converters._benchmark import RawDocument, Tally
 from converters._cli import main
-from converters._cpr.citations import Citation, Corpus, citations
+from converters._cpr.citations import Citation, citations
+from converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from converters._cpr.documents import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
-from converters._cpr.pages import page_of
+from converters._cpr.pages import Block, blocks_of, page_of
 from converters._web.fetch import Policy
 from evidence import read_document
+from evidence.check import check_gold
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
@@ -67,18 +69,45 @@ def read_rows(source: Path, *flags: str, strict: bool = False):
 def test_the_sample_becomes_the_golden_bundle(bundle, golden):
     assert validate(bundle) == []
     golden("cpr/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
-    kept = ("id", "context", "filename", "how", "labels")
+    kept = ("id", "context", "filename", "pages", "how", "score", "labels")
     gold = [{key: line[key] for key in kept} for line in lines_of(bundle / GOLD)]
     golden("cpr/gold.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
 
 
-def test_a_context_is_a_file_without_words_and_nothing_is_claimed_to_be_located(bundle):
+def test_a_cited_section_is_located_with_its_words_and_what_is_not_found_is_only_named(bundle):
     rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
-    contexts = [context for row in rows for context in row["contexts"]]
-    assert len(contexts) == 9
-    assert all(context.keys() == {"filename"} for context in contexts)
-    assert {line["how"] for line in lines_of(bundle / GOLD)} == {"absent"}
     assert not any(row["is_impossible"] for row in rows)
+    texts = {(row["id"], at): context.get("text") for row in rows for at, context in enumerate(row["contexts"])}
+    found = {(line["id"], line["context"]): line for line in lines_of(bundle / GOLD) if line["context"] is not None}
+    assert {key for key, text in texts.items() if text is None} == {(8, 1)}
+    assert {line["how"] for key, line in found.items() if key != (8, 1)} == {"section"}
+    assert found[8, 1]["spans"] == []
+    witness = found[2, 0]
+    text = read_document(bundle / CORPUS / witness["filename"]).text
+    (start, end), *others = witness["spans"]
+    assert others == []
+    assert text[start:end].startswith("Witness evidence")
+    assert "9.5" in text[start:end]
+    assert "9.3" not in text[start:end]
+    guide = found[5, 0]
+    assert (guide["pages"], guide["labels"]["heading"]) == ([3], "C.2 Time estimates, reading lists and bundles")
+    assert texts[5, 0].split()[-4:] == ["panel", "has", "allowed", "it."]
+    info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
+    assert info["counts"]["located"]["section"] == 8
+
+
+def test_the_check_reads_the_sections_again(bundle, tmp_path):
+    assert check_gold(bundle) == (8, [])
+    broken = tmp_path / "broken"
+    shutil.copytree(bundle, broken)
+    lines = lines_of(broken / GOLD)
+    lines[0]["spans"] = [[lines[0]["spans"][0][0] + 5, lines[0]["spans"][0][1]]]
+    del lines[1]["labels"]["heading"]
+    (broken / GOLD).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    _, wrong = check_gold(broken)
+    assert [line.split(": ", 2)[2].split(" ", 2)[0] for line in wrong] == ["span", "is"]
+    assert "does not begin with the heading 'PART 4 - SERVICE OF DOCUMENTS'" in wrong[0]
+    assert "its labels name no heading" in wrong[1]
 
 
 def test_chunks_are_joined_in_order_without_the_exporters_lines(bundle):
@@ -132,22 +161,31 @@ def test_the_rules_are_printed_with_title_and_headings(bundle):
     text = read_document(bundle / CORPUS / "Part 4 – Service of Documents.pdf").text
     assert text.startswith("PART 4 - SERVICE OF DOCUMENTS")
     assert "---" not in text
-    markup = page_of(
-        "Part 4 – Service of Documents", "PART 4 - SERVICE OF DOCUMENTS\n\n---\n\nWays\n\n4.1 A <b>\n\nX Y Z"
-    )
+    title = "Part 4 – Service of Documents"
+    blocks = blocks_of(title, "PART 4 - SERVICE OF DOCUMENTS\n\n---\n\nWays\n\n4.1 A <b>\n\nX Y Z")
+    assert blocks[1:3] == [Block("h2", "Ways"), Block("p", "4.1 A <b>")]
+    markup = page_of(title, blocks)
     assert "<h1>PART 4 - SERVICE OF DOCUMENTS</h1><h2>Ways</h2><p>4.1 A &lt;b&gt;</p><p>X Y Z</p>" in markup
 
 
 # ---------------------------------------------------------------- citations
 
 
-def corpus(*names: str, courts: tuple[str, ...] = (), text: str = "") -> Corpus:
+def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
     def source(name: str) -> Source:
         title, *others = name.split(" | ")
-        raw = RawDocument(f"{title}.pdf", title, text=text)
-        return Source(raw, tuple(filter(None, (title, reference_of(title), *others))), kind_of(title), title)
+        blocks = tuple(blocks_of(title, (texts or {}).get(title, "Nothing.")))
+        raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
+        called = tuple(filter(None, (title, reference_of(title), *others)))
+        return Source(raw, called, kind_of(title), title, blocks)
 
-    return Corpus([source(name) for name in names], courts)
+    return Corpus([source(name) for name in names])
+
+
+def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
+    """What one bracket means, with what the row says."""
+    (citation,) = citations(f"It is so. [{cited}]")
+    return index.resolve(citation, Row(source_type, fields, prose))
 
 
 RULES = (
@@ -180,30 +218,173 @@ RULES = (
     ],
 )
 def test_a_citation_means_one_document_or_none(cited, kind, document, how):
-    index = corpus(*RULES, courts=("Commercial Court", "Circuit Commercial Court"))
-    found = index.resolve(Citation(cited, cited), source_type=kind, category="")
+    found = resolved(corpus(*RULES), cited, kind)
     assert (found.source.raw.filename if found.source else None, found.how) == (document, how)
 
 
+GUIDE = """---
+
+J. Trial
+
+J.4 Documents for the trial
+
+J.4.1 The parties agree a bundle.
+
+---
+
+J.5 Reading lists, authorities and timetable
+
+J.5.1 A single reading list is filed.
+
+J.5.2 Authorities are agreed.
+
+---
+
+K. After trial
+
+---
+
+K.1 Enforcement of judgments abroad and at home
+
+K.1.1 Enforcement is automatic.
+
+---
+
+Appendix B: Form of order
+
+The order is drawn up by the claimant."""
+PLACES = ("Commercial Court Guide FINAL 14", "The Patents Court Guide", "The Technology and Construction Court Guide")
+OTHER = GUIDE.replace("Reading lists, authorities and timetable", "Reading").replace("Form of order", "Contact details")
+
+
+def guides() -> Corpus:
+    return corpus(
+        *PLACES,
+        "Part 36 – Offers to Settle | Offers to Settle",
+        texts={PLACES[0]: GUIDE, PLACES[1]: OTHER, PLACES[2]: OTHER.replace("Contact details", "Timetable"),
+               "Part 36 – Offers to Settle": "---\n\nScope\n\n36.1 About offers.\n\n36.2\n\n(1) An offer is made."},
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("cited", "category", "document"),
+    ("cited", "row", "document", "begins", "ends"),
     [
-        (
-            "J. Trial, J.5 Reading lists, authorities and timetable",
-            "Commercial Court",
-            "Commercial Court Guide FINAL 14.pdf",
-        ),
-        ("J.5 Reading lists", "Circuit Commercial Court", "The Circuit Commercial Court Guide.pdf"),
-        ("J. Trial, J.6 Skeletons", "Commercial Court", None),
-        ("J.5 Reading lists", "Patents Court", None),
+        ("J. Trial, J.5 Reading lists, authorities and timetable", (), 0, "J.5 Reading", "agreed."),
+        ("J. TRIAL, J5 reading lists, authorities and timetable", (), 0, "J.5 Reading", "agreed."),
+        ("J.5 Reading lists, authorities …", (), 0, "J.5 Reading", "agreed."),
+        ("J.5 Readng lists, authorites and timetable", (), 0, "J.5 Reading", "agreed."),
+        ("J.5 Reading", ("Patents Court",), 1, "J.5 Reading", "agreed."),
+        ("J.5 Reading", ("Court Guide", "TCC"), 2, "J.5 Reading", "agreed."),
+        ("K. After trial", ("TCC",), 2, "K. After trial", "automatic."),
+        ("Commercial Court Guide, J.4.1", (), 0, "J.4.1 The parties", "bundle."),
+        ("The Patents Court Guide#page=Appendix B: Contact details", (), 1, "Appendix B: Contact", "claimant."),
+        ("Appendix B – Form of Order", (), 0, "Appendix B", "claimant."),
+        ("CPR 36.2(1)", (), 3, "36.2", "made."),
+        ("Part 36, rule 36.1", (), 3, "36.1 About", "offers."),
+        ("Offers to Settle", ("CPR",), 3, "Part 36", "made."),
     ],
 )
-def test_a_heading_is_looked_for_in_the_guide_of_the_rows_own_court(cited, category, document):
-    text = "J.  Trial\nJ.4 Other things\nJ.5 Reading\nlists, authorities and timetable"
-    index = corpus(*RULES, courts=("Commercial Court", "Circuit Commercial Court"), text=text)
-    found = index.resolve(Citation(cited, cited), source_type="Court Guide", category=category)
-    assert (found.source.raw.filename if found.source else None) == document
-    assert found.how == ("section" if document else "unresolved")
+def test_a_citation_is_the_section_under_its_heading(cited, row, document, begins, ends):
+    names = (*PLACES, "Part 36 – Offers to Settle")
+    found = resolved(guides(), cited, *row)
+    assert found.source is not None, found.reason
+    assert found.source.raw.title == names[document]
+    assert found.place is not None
+    assert found.place.text.startswith(begins)
+    assert found.place.text.endswith(ends)
+    assert (found.score < 1) == ("…" in cited or "Readng" in cited)
+
+
+@pytest.mark.parametrize(
+    ("cited", "row", "reason"),
+    [
+        ("J.5 Reading", (), "names 2 documents: The Patents Court Guide.pdf, The Technology"),
+        ("J.6 Reading lists, authorities and timetable", ("Commercial Court",), "names no document"),
+        ("J. Trial, J.7 Judgment", ("Commercial Court",), "names no document"),
+        ("Appendix B: Specimen Directions, Trial (p. 38)", ("Commercial Court",), "names no document"),
+        ("K.1 Enforcement of judgments abroad and at home", ("Circuit Commercial Court",), "names 3 documents"),
+        ("J.5 Reading lists, authorities and timetable", ("Circuit Commercial Court",), "nothing else speaks for it"),
+        ("Circuit Commercial Court Guide, J.4 Documents for the trial", (), "Circuit Commercial Court Guide is not in"),
+        ("Scope", (), "nothing else speaks for it"),
+        ("CPR 99.2", (), "names no document"),
+    ],
+)
+def test_what_may_be_of_another_document_is_left_to_a_person(cited, row, reason):
+    found = resolved(guides(), cited, *row)
+    assert found.source is None
+    assert reason in found.reason
+
+
+def test_an_export_is_also_called_what_its_text_begins_with(tmp_path):
+    first_lines = {
+        "Part 66 – Crown Claims": "PART 66 - CROWN CLAIMS",
+        "Practice Direction 66A": "PRACTICE DIRECTION 66 A - CROWN CLAIMS",
+    }
+    for key, first in first_lines.items():
+        record = {"id": key, "content": f"{first}\n\n---\n\nScope\n\n1.1 It is about the Crown."}
+        (tmp_path / f"{key}.json").write_text(json.dumps(record), encoding="utf-8")
+    sources, _ = load(tmp_path, Policy(), Tally())
+    index = Corpus(sources)
+    assert resolved(index, "Crown Claims", "PD").source.raw.title == "Practice Direction 66A"
+    assert resolved(index, "Crown Claims", "CPR").source.raw.title == "Part 66 – Crown Claims"
+    assert resolved(index, "Crown Claims").source is None
+
+
+def test_the_answer_tells_documents_of_one_name_apart():
+    index = corpus(*RULES)
+    assert resolved(index, "Offers to Settle", prose="Practice Direction 36 says").source.kind == "PD"
+    assert resolved(index, "Offers to Settle", prose="Part 36 says").source.kind == "CPR"
+    assert resolved(index, "Offers to Settle", prose="Rule 36.2 and Part 36A say").source is None
+
+
+def test_a_long_document_that_is_cited_as_a_whole_is_named_and_no_place():
+    text = "Word. " * (LONGEST_WHOLE // 6 + 1)
+    index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
+    found = resolved(index, "Part 1")
+    assert found.source is not None
+    assert found.place is None
+    assert resolved(index, "CPR 1.1").place is not None
+
+
+def test_a_title_that_stands_in_every_chapter_is_no_place():
+    text = "---\n\nChapter 1 Trial\n\n---\n\nGeneral\n\n1.1 A.\n\n---\n\nChapter 2 Costs\n\n---\n\nGeneral\n\n2.1 B."
+    index = corpus("The Patents Court Guide", texts={"The Patents Court Guide": text})
+    found = resolved(index, "General", "Patents Court")
+    assert found.source is not None
+    assert found.place is None
+    assert resolved(index, "Chapter 2 Costs, General").place.text == "General\n\n2.1 B."
+
+
+def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
+    index = corpus(
+        *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
+    )
+    (citation,) = citations("So. [Part 36; PD 34A; Part 99]")
+    pairs = index.resolve_all(citation, Row())
+    assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
+    assert [bool(found.source) for _, found in pairs] == [True, True, False]
+    (citation,) = citations("So. [B.1 Listing; reading; costs]")
+    assert [found.place.heading for _, found in index.resolve_all(citation, Row())] == ["B.1 Listing; reading; costs"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "count"),
+    [
+        ('The order reads "the Defence [and Counterclaim] is struck out".', 0),
+        ("On [date] the [Claimant] must pay [sic] the sum [emphasis added].", 0),
+        ("He said that [the defendant] was late … [the order] stands.", 0),
+        ("It is dated [insert date] and sealed.", 0),
+        ("“Service [of the Claim Form] is” done.", 0),
+        ("It ends there. [General Rules about Costs]", 1),
+        ("It ends there. [general rules about costs]", 1),
+        ("As [Part 36] and [J.5 Reading lists (p. 3)] say, it does. [Chancery Guide]", 3),
+        ("It ends there. [The Multi-track]", 1),
+        ("As [Default Judgment] says, the [Registrar] decides.", 1),
+        ("See [2024] EWCA Civ 1 [1][2, 3].", 0),
+    ],
+)
+def test_an_editors_brackets_are_no_citations(truth, count):
+    assert len(citations(truth)) == count
 
 
 def test_citations_are_read_from_an_answer_once_each():
@@ -271,7 +452,7 @@ def test_two_documents_of_one_name_are_refused_and_two_that_differ_are_told(tmp_
     (source / "Part 1b.json").write_text(json.dumps([{**other, "content": "1.1 Another aim."}]), encoding="utf-8")
     (source / "bad.json").write_text("{", encoding="utf-8")
     benchmark, tally = read_rows(source)
-    assert [document.text for document in benchmark.documents] == ["1.1 The aim."]
+    assert [document.text for document in benchmark.documents] == ["Part 1 – Purpose of these Rules\n\n1.1 The aim."]
     assert "document exports of it differ, the first is kept" in tally.noted
     assert "JSON file cannot be read" in tally.left_out
     (source / "Part 1 – purpose of these rules.html").write_text("<title>x</title>", encoding="utf-8")
@@ -322,7 +503,7 @@ def test_documents_come_from_a_list_of_urls(site, tmp_path, monkeypatch, convert
     flags = ("--source", source / "ground_truth.jsonl", "--documents", listed)
     out = convert("cpr", *flags, "--allow-private", "--delay", "0", "--retries", "0")
     rows = json.loads((out / TRAIN).read_text(encoding="utf-8"))
-    assert rows[0]["contexts"] == [{"filename": "part-1.pdf"}]
+    assert rows[0]["contexts"] == [{"filename": "part-1.pdf", "text": "1.1 The aim."}]
     info = json.loads((out / INFO).read_text(encoding="utf-8"))
     assert [entry["source"] for entry in info["documents"]] == [f"{url}/part-1"]
     assert sum(len(names) for names in info["left_out"].values()) == 1
@@ -336,6 +517,7 @@ def test_check_prints_every_citation_and_fails_on_an_unresolved_one(samples, tmp
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
+    assert "9 resolved, 8 of them to a section" in printed
     assert "[Service of Documents]" in printed
     assert cpr.run(["--source", str(written(tmp_path / "s", LINE)), "--check"]) == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]
@@ -393,6 +575,7 @@ def test_every_real_row_converts_and_each_citation_is_resolved_or_listed(data):
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own
     resolved = Counter(dict(quote.labels)["resolved"] for row in benchmark.rows for quote in row.quotes)
     assert resolved == {"exact": 18, "normalised": 4, "section": 34}
+    assert sum(quote.section for row in benchmark.rows for quote in row.quotes) == 51
     # the guide of the Circuit Commercial Court is not among the documents
     listed = tally.noted["citation to review: it gives no context"]
     assert [line.split(":")[0] for line in listed] == [f"row {number}" for number in range(35, 41)]
@@ -410,7 +593,7 @@ def test_every_real_document_prints_with_all_its_words(data, convert):
 
     for source in sources:
         printed = letters(read_document(out / CORPUS / source.raw.filename).text)
-        assert letters(source.text()) in printed, source.raw.filename
+        assert letters(source.document().text) in printed, source.raw.filename
 
 
 def test_office_files_are_documents_and_every_file_is_accounted_for(tmp_path):

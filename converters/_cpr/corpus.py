@@ -1,0 +1,303 @@
+"""Which document of the corpus a citation means, and which section of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from converters._cpr.citations import Citation, read_citation
+from converters._cpr.courts import Court, unknown_courts
+from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
+from converters._cpr.headings import PARAGRAPH, Heading
+from converters._cpr.layout import Layout
+from converters._cpr.library import Library, splits
+from converters._cpr.names import plain, read_name
+
+Method = Literal["exact", "normalised", "section", "unresolved"]
+METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
+_SPACES = re.compile(r"\s+")
+
+# What speaks for a candidate, beside the likeness of its name (0.8 to 1). Set by hand so that two kinds of evidence
+# outweigh one that speaks against; checked on the citations of the real question file and on made ones.
+_NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
+_SPOKEN = 0.3
+"""The court in the question or the answer, not in a field of its own."""
+_NAME, _TITLE = 0.35, 0.2
+"""The whole name of a document, against a long title that stands somewhere in one."""
+_INSIDE = 1.22
+"""A section of a document that is named before it: less than the whole of another document's name."""
+_EXACT = 0.05
+"""`Practice Direction 54B, Section II`, against that direction with a few words of its title."""
+_FOREIGN = -0.5
+"""The row is about a court whose guide is not in the corpus."""
+_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
+_CLOSE, _OFF = 2, 5
+"""Pages: of 30 real citations of a guide's section, 27 give the page on which it begins, and three are four off."""
+_NO_PAGES = -0.3
+"""A citation with a page means a document with pages, not an export."""
+_ENOUGH = 1.2
+"""A title alone (1.0) needs one more thing that speaks for it; a number and a title are enough."""
+_MARGIN = 0.12
+"""Nearer to each other than this, two documents are a question for a person."""
+LONGEST_WHOLE = 25_000
+"""Characters, about ten printed pages: a longer document that is cited as a whole is named and not a place."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row says beside its citation: evidence, never a switch."""
+
+    source_type: str = ""
+    fields: tuple[str, ...] = ()
+    """Every other text of the row that is neither question nor answer: category, court …"""
+    prose: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A section of a document: its heading as it stands there, and where the section begins and ends."""
+
+    start: int
+    end: int
+    heading: str
+    text: str
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The document a citation means, by what rule, and the place in it; or why none was chosen."""
+
+    source: Source | None
+    how: Method
+    reason: str = ""
+    place: Place | None = None
+    score: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    source: Source
+    how: Method
+    likeness: float
+    score: float
+    heading: Heading | None = None
+    whole: bool = False
+    """Whether it is the document that is named, and no section of it."""
+
+
+class Corpus:
+    """Resolves citations: the document and the section that each of them means."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.library = Library(sources)
+
+    # ------------------------------------------------------------ what a citation means
+
+    def resolve_all(self, citation: Citation, row: Row) -> list[tuple[Citation, Resolution]]:
+        """Return what a bracket cites: one thing, or several with semicolons between them."""
+        whole = self.resolve(citation, row)
+        pieces = [piece.strip() for piece in citation.text.split(";")]
+        if whole.source is not None or len(pieces) < 2 or not all(pieces):
+            return [(citation, whole)]
+        parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
+        return parts if any(found.source for _, found in parts) else [(citation, whole)]
+
+    def resolve(self, citation: Citation, row: Row) -> Resolution:
+        """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
+        strange = next(unknown_courts(citation.document, self.library.courts, guides_only=True), "")
+        if strange and not any(self.library.documents(citation.document)):
+            return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
+        candidates = list(self._candidates(citation, row))
+        found = self._best(candidates)
+        if not found:
+            return Resolution(None, "unresolved", "names no document of the corpus")
+        best = found[0]
+        rivals = [c for c in found[1:] if best.score - c.score < _MARGIN]
+        if rivals:
+            names = ", ".join(sorted(c.source.raw.filename for c in (best, *rivals)))
+            return Resolution(None, "unresolved", f"names {1 + len(rivals)} documents: {names}")
+        if best.score < _ENOUGH:
+            reason = f"may be in {best.source.raw.filename}, but nothing else speaks for it"
+            return Resolution(None, "unresolved", f"names no document of the corpus for sure: it {reason}")
+        twins = {
+            c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source
+        }
+        place = self._place(best, citation.pages) if len(twins) < 2 else None  # "General" stands in every chapter
+        return Resolution(best.source, best.how, place=place, score=best.likeness)
+
+    def _best(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        """Return the best candidate of each document, best first."""
+        best: dict[str, _Candidate] = {}
+        for candidate in candidates:
+            name = candidate.source.raw.filename
+            if name not in best or _rank(candidate) > _rank(best[name]):
+                best[name] = candidate
+        return sorted(best.values(), key=_rank, reverse=True)
+
+    def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> Place | None:
+        layout = self.library.layout(candidate.source)
+        heading = candidate.heading
+        if heading is not None:
+            words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
+            return Place(heading.start, heading.until, words, layout.text[heading.start : heading.until], heading.page)
+        text = layout.text
+        if candidate.whole and pages and candidate.source.raw.path and not layout.offset:
+            return _pages_of(layout, *pages)
+        if not candidate.whole or not text.strip() or len(text) > LONGEST_WHOLE:
+            return None
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Place(start, end, text[start:end].partition("\n")[0].strip(), text[start:end], 1)
+
+    # ------------------------------------------------------------ candidates
+
+    def _candidates(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        named = list(self._named(citation, row))
+        yield from named
+        if citation.section:
+            yield from self._inside(citation.document, citation.section, citation, row)
+            return
+        for left, right in splits(citation.document):
+            yield from self._inside(left, right, citation, row)
+        if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
+            return
+        yield from self._rules(citation, row)
+        for source in self.library.sources:
+            # where the whole document is named, its title is no section of it
+            if not any(candidate.source is source for candidate in named):
+                yield from self._headings(source, citation, row)
+
+    def _named(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield the documents that a citation names as a whole."""
+        if citation.section:
+            return
+        for how, source in self.library.documents(citation.document):
+            paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
+            sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
+            score = 1 + sure + paged + self._evidence(source, row)
+            yield _Candidate(source, how, 1.0, score, whole=True)
+
+    def _inside(self, document: str, section: str, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield a section of a document that the citation names before it."""
+        for how, source in self.library.documents(document):
+            score = _INSIDE + self._evidence(source, row)
+            found = False
+            for heading, like, parent in self.library.headings(source, section):
+                found = True
+                bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+                bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
+                yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
+            if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
+                paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
+                yield _Candidate(source, how, 1.0, score + paged)
+
+    def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""
+        found = _RULE.fullmatch(citation.document)
+        if found:
+            number = found.group(1).upper()
+            yield from self._inside(f"Part {number.partition('.')[0]}", number, citation, row)
+        found = _PARAGRAPH_OF.fullmatch(citation.document)
+        if found:
+            yield from self._inside(found.group(1), found.group(2), citation, row)
+
+    def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
+        """Yield the headings of a document that a citation without a document's name can mean."""
+        matches = list(self.library.headings(source, citation.document))
+        evidence = self._evidence(source, row) if matches else 0.0
+        numbered = _NUMBER if read_name(citation.document).number else 0.0
+        for heading, like, parent in matches:
+            bonus = numbered + (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
+            if citation.page and not source.raw.path:
+                bonus += _NO_PAGES
+            if heading is not None and not bonus and len(heading.name.words) > _TELLING:
+                bonus += _TITLE
+            yield _Candidate(source, "section", like, like + bonus + evidence, heading)
+
+    # ------------------------------------------------------------ what else speaks for a document
+
+    def _evidence(self, source: Source, row: Row) -> float:
+        """Return what the row says for or against a document."""
+        total = self._court_evidence(source, row)
+        if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
+            total += _KIND
+        number = plain(reference_of(source.raw.title))
+        if number and re.search(rf"\b{number}\b", plain(row.prose)):
+            total += _MENTIONED
+        return total
+
+    def _court_evidence(self, source: Source, row: Row) -> float:
+        if source.kind != GUIDE:
+            return 0.0
+        courts: list[Court] = next((courts for guide, courts in self.library.guides if guide is source), [])
+        named = (row.source_type, *row.fields)
+        if any(court.named_in(text) for text in named for court in courts):
+            return _COURT
+        if any(court.named_in(row.prose) for court in courts):
+            return _SPOKEN
+        if any(True for text in named for _ in unknown_courts(text, self.library.courts, guides_only=False)):
+            return _FOREIGN
+        if any(True for _ in unknown_courts(row.prose, self.library.courts, guides_only=True)):
+            return _FOREIGN
+        return 0.0
+
+    def _paged(self, source: Source, heading: Heading | None, citation: Citation) -> float:
+        """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
+        pages = citation.pages
+        if pages is None or heading is None or not heading.page:
+            return 0.0
+        offset = self.library.layout(source).offset
+        away = min(abs(pages[0] + shift - heading.page) for shift in (0, offset))
+        if away == 0:
+            return _PAGE
+        within = any(heading.page <= pages[0] + shift <= heading.last_page for shift in (0, offset))
+        if away <= _CLOSE:
+            return _NEAR
+        return 0.0 if within or away <= _OFF else _FAR
+
+
+_TELLING = 3
+"""Words; a longer title that stands whole in one document only is that document's."""
+_RULE = re.compile(
+    r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE
+)
+_PARAGRAPH_OF = re.compile(
+    r"((?:CPR )?(?:PD|Practice Direction|Part) ?\d+[A-Z]*\d?),? (?:at )?"
+    r"(?:paras?\.?|paragraphs?|rules?|r\.?|section)? ?(\d+[A-Z]?(?:\.\d+[A-Z]?)+|\d+[A-Z]?)(?:\([^)]{1,6}\))*",
+    re.IGNORECASE,
+)
+
+
+def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
+    """Return the pages that are cited of a document that is named as a whole."""
+    lines = [line for line in layout.lines if first <= line.page <= min(last, first + _MOST_PAGES)]
+    if not lines:
+        return None
+    start, end = lines[0].start, lines[-1].end
+    return Place(start, end, lines[0].text, layout.text[start:end], lines[0].page)
+
+
+_MOST_PAGES = 4
+
+
+def _kind_said(source_type: str) -> str:
+    """Return the kind of document that a row is about, however it words it; empty when it says both or neither."""
+    words = plain(source_type)
+    directions, rules = (
+        re.search(r"\bpds?\b|practice direction", words),
+        re.search(r"\bcpr\b|\brules?\b|^parts?$", words),
+    )
+    if re.search(r"\bguides?\b", words):
+        return GUIDE
+    return "" if bool(directions) == bool(rules) else PD if directions else CPR
+
+
+def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
+    return (round(candidate.score, 6), candidate.heading is not None, candidate.likeness)
+
+
+def _order(heading: Heading | None) -> float:
+    """Return a little less for a paragraph than for a heading of the same number."""
+    return -0.01 if heading is not None and heading.level >= PARAGRAPH else 0.0

@@ -1,0 +1,175 @@
+"""Names and headings compared: case, punctuation, numbering style and slips of the pen aside."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+from evidence.align import edit_distance
+
+_LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
+_SPACES = re.compile(r"\s+")
+_CUT = re.compile(r"\s*(?:…|\.{3,})\s*$")
+_SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
+_KINDS = {"annexe": "annex", "chapter": "", "section": "", "rule": "", "rules": "", "r": "", "rr": "", "s": "",
+          "para": "", "paras": "", "paragraph": "", "paragraphs": "", "sub-section": "",
+          "subsection": ""}  # fmt: skip
+"""Words before a number that may be left out or exchanged: `5.9` is `Section 5.9`; an annex or a Part is no chapter."""
+_WORDED = re.compile(
+    r"(part|chapter|sub-?section|section|annexe?|appendix|schedule|rules?|rr?|paras?|paragraphs?|s)\b\.?\s*"
+    r"([A-Z]\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*|\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*|[A-Z]|[IVX]+)(?![A-Za-z0-9])"
+    r"\s*(?:\([^)]{1,6}\)\s*)*[.:–—-]*\s*",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"([A-Z](?:\.(?=\s)|\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*(?![A-Za-z0-9])))[.:]?(?:\([^)]{1,6}\))*\s*")
+_NUMBER = re.compile(
+    r"(\d{1,3}[A-Za-z]{0,2}(?:\.\d+[A-Z]?)*)(?:\.(?=[A-Z])|(?:[.:]|(?:\([^)]{1,6}\))+)?(?=\s|$))\s*[–—-]?\s*"
+)
+
+
+_WORD = re.compile(r"[A-Za-z]{5,10}(?= (?:\d|[A-Z]\b))")
+_NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
+
+
+@cache
+def plain(name: str) -> str:
+    """Return a name in small letters and single spaces, without accents, punctuation and abbreviation."""
+    # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
+    text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
+    text = re.sub(r"['’‘`\u0300-\u036f]", "", text).replace("&", " and ")
+    text = re.sub(r"[^a-z0-9]+", " ", text).strip()
+    text = re.sub(r"\bpd ?(?=\d)", "practice direction ", text)
+    return re.sub(r"^(?:the )?(?:cpr )?(?=part \d|practice direction)", "", text)
+
+
+@cache
+def letters(text: str) -> str:
+    """Return only the letters and digits, small: what survives line breaks, dashes and broken words."""
+    folded = unicodedata.normalize("NFKD", text.replace("&", "and")).casefold()
+    return re.sub(r"[^a-z0-9]", "", folded)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A heading as somebody writes it: `Appendix B: Specimen Directions` is `appendix`, `B` and a title."""
+
+    kind: str
+    number: str
+    """Upper case, without the dot between a letter and a digit: `K.1` and `K1` are one number."""
+    title: str
+    text: str = ""
+    """All of it, as it was written."""
+    cut: bool = False
+    """Whether it ends in an ellipsis."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The title's words that carry meaning; all of them where it has none but small ones."""
+        found = tuple(plain(self.title).split())
+        return tuple(word for word in found if word not in _SMALL) or found
+
+
+@cache
+def read_name(text: str, *, loose: bool = True) -> Name:
+    """Return a heading's parts; `loose` takes `9 Hearings` for a number, too, as citations write it."""
+    cut = bool(_CUT.search(text))
+    text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
+    if loose and (slip := _WORD.match(text)):
+        meant = next((word for word in _NUMBERED if _same(slip.group().casefold(), word)), slip.group())
+        text = meant + text[slip.end() :]
+    kind = number = ""
+    if (found := _WORDED.match(text)) and (loose or _heads(found, text)):
+        word = found.group(1).lower()
+        kind, number = _KINDS.get(word, word), found.group(2)
+    else:
+        found = _LETTER.match(text) or _NUMBER.match(text)
+        if found and (loose or "." in found.group() or not found.group()[0].isdigit()):
+            number = found.group(1)
+    title = text[found.end() :] if found and number else text
+    number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
+    return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
+
+
+def _heads(found: re.Match[str], text: str) -> bool:
+    """Whether the words before a number are a heading's own: `Part 20 claims` is the title of something else."""
+    word, rest = found.group(1).lower(), text[found.end() :]
+    if word not in {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}:
+        return False
+    marked = not rest or found.group().rstrip()[-1] in ".:–—-"
+    return marked or (word != "part" and not rest[0].islower() and rest[0] != ")")
+
+
+def likeness(cited: Name, heading: Name) -> float:
+    """Return from 0 to 1 how surely a heading is the one that is cited; 0 where a number or a word contradicts it."""
+    if letters(cited.text) == letters(heading.text):
+        return 1.0
+    agreed = bool(cited.number and heading.number)
+    if agreed and (cited.number != heading.number or cited.kind != heading.kind):
+        return 0.0
+    if cited.number and not heading.number:
+        return 0.0
+    if not cited.title:
+        return 1.0 if agreed else 0.0
+    if not heading.title:
+        return 0.0
+    return _titles(cited, heading, agreed)
+
+
+def _titles(cited: Name, heading: Name, agreed: bool) -> float:
+    one, other = letters(cited.title), letters(heading.title)
+    if one == other:
+        return 1.0 if one else 0.0
+    if cited.cut and len(one) >= 4 and other.startswith(one):
+        return 0.97
+    if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
+        return 0.0  # "Part 8 claims" is no slip for "Part 20 claims"
+    mine, theirs = cited.words, heading.words
+    missing = [word for word in mine if not any(_same(word, its) for its in theirs)]
+    extra = [word for word in theirs if not any(_same(word, its) for its in mine)]
+    if not missing and not extra:
+        return 0.97
+    if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
+        return 0.93
+    if missing and extra:
+        # words run together or broken apart
+        most = (1 - _ALIKE) * max(len(one), len(other))
+        if abs(len(one) - len(other)) > most or _digits(one) != _digits(other):
+            return 0.0
+        edits = edit_distance(one, other)
+        return 1 - edits / max(len(one), len(other)) if edits <= most else 0.0
+    if cited.cut and missing:
+        return 0.0
+    short, long = (mine, theirs) if extra else (theirs, mine)
+    share = len(short) / len(long)
+    begins = all(_same(a, b) for a, b in zip(short, long, strict=False))
+    least, fewest = (0.3, 1) if agreed else (0.6, 3)
+    return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
+
+
+_ALIKE = 0.94
+"""Two headings of the five court guides that differ in meaning are at most 0.93 alike once their digits agree."""
+
+
+def _slipped(one: str, other: str) -> bool:
+    """Whether one letter is wrong in a word too short to tell, where a number agrees already."""
+    return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+@cache
+def _same(one: str, other: str) -> bool:
+    """Whether two words are one, with a letter wrong, missing or doubled, two in long words."""
+    if one == other:
+        return True
+    short, long = sorted((len(one), len(other)))
+    if short < 5 or long - short > 2 or one.isdigit() or other.isdigit():
+        return False
+    # a slip is in one place: the word still begins or ends as it should
+    if one[:3] != other[:3] and one[-3:] != other[-3:]:
+        return False
+    return edit_distance(one, other) <= (1 if short < 8 else 2)
