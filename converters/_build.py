@@ -9,18 +9,18 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from engine import Engine, open_engine, track
+from engine import Engine, limits_from, open_engine, track
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError, ServiceError, SourceError
+from schemas.errors import BundleError, LimitError, ServiceError, SourceError
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
 from schemas.validate import validate
 from storage.bundle import sha256_of
 from storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "force", "strict"}
+    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict"}
     | {"per_host", "delay", "timeout", "retries", "refetch"}
 )
 """Where and how, not what: the same bundle must come out whatever these are."""
@@ -32,7 +32,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     info = benchmark.info or info
     folder = out.folder
     (folder / CORPUS).mkdir()
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents))
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits_from(options))
     done = _materialise_all(benchmark, out, engine, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done)]
     questions = [_row(row) for row in rows]
@@ -66,7 +66,9 @@ def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tall
         if isinstance(outcome.error, ServiceError):
             raise outcome.error  # a store that is away is not the fault of its documents
         if outcome.error is not None:
-            tally.fault("document cannot be read", f"{name}: {_reason(outcome.error, raw.path)}")
+            late = isinstance(outcome.error, LimitError)
+            reason = "document passes a limit of time, memory or nesting" if late else "document cannot be read"
+            tally.fault(reason, f"{name}: {_reason(outcome.error, raw.path)}")
             (corpus / name).unlink(missing_ok=True)
             continue
         done[name] = outcome.unwrap()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from engine import make_limits
 from evaluation.datasets import Selection
 from evaluation.targets import TargetOptions
 from rag.config import DEFAULT, Config
@@ -42,6 +43,8 @@ _ASKED_ANEW = frozenset(
         "retries",
         "engine",
         "jobs",
+        "item_timeout",
+        "item_memory",
     }
     | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
 )
@@ -76,6 +79,9 @@ class Settings(BaseModel):
     threads: Positive = 4
     engine: str = "local"
     jobs: Positive | None = None
+    item_timeout: Annotated[float, Field(ge=0)] = 120.0
+    item_memory: Annotated[int, Field(ge=0)] = 2048
+    """Seconds and MiB that one document may take; 0 is without limit."""
     timeout: Annotated[float, Field(gt=0)] = 60.0
     retries: Annotated[int, Field(ge=0)] = 3
     skip_ingestion: bool = False
@@ -157,6 +163,7 @@ class Settings(BaseModel):
             threads=self.threads,
             engine=self.engine,
             jobs=self.jobs,
+            limits=make_limits(self.item_timeout, self.item_memory),
             timeout=self.timeout,
             retries=self.retries,
             skip_ingestion=self.skip_ingestion,

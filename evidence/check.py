@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import fold
+from evidence.guard import read_within
 from evidence.locate import MIN_SIMILARITY, OMITTED
-from evidence.read import read_document
 from schemas.bundle import Question
 from schemas.errors import ToolkitError
 from schemas.models import Gold
@@ -35,7 +35,7 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
             by_file[line.filename].append(line)
     wrong = []
     for name, lines in by_file.items():
-        document = read_document(bundle.files[name])
+        document = read_within(bundle.files[name])
         for line in lines:
             wrong += [f"{name}: row {line.id}: {fault}" for fault in _faults(line, questions[line.id], document)]
     return sum(len(lines) for lines in by_file.values()), wrong

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import add_engine_arguments, check_engine
+from engine import add_engine_arguments, check_engine, limits_from
 from rag.config import DEFAULT, Config, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
@@ -72,7 +72,12 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         if options.action == "index":
-            pipeline = Pipeline(config_from(options), engine=check_engine(options.engine), jobs=options.jobs)
+            pipeline = Pipeline(
+                config_from(options),
+                engine=check_engine(options.engine),
+                jobs=options.jobs,
+                limits=limits_from(options),
+            )
             report = pipeline.index(options.source, options.out, force=options.force)
             print(
                 f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "

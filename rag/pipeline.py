@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from engine import open_engine
+from engine import Limits, open_engine
 from engine.llms import LLM
 from engine.tokens import counter_for
 from evidence import readable
@@ -55,13 +55,17 @@ class Pipeline:
         cache: Path | None = None,
         engine: str = "local",
         jobs: int | None = None,
+        limits: Limits | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
     ) -> None:
-        """Make a pipeline; parts given here are used instead of those that the config names."""
+        """Make a pipeline; parts given here are used instead of those that the config names.
+
+        `limits` is what one document may take: two minutes and 2 GiB unless told.
+        """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
-        self._engine, self._jobs = engine, jobs
+        self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._given_embedder = embedder
         self._given_llm = llm
@@ -119,7 +123,7 @@ class Pipeline:
         return self._index
 
     def _ingest(self, paths: Sequence[Location], index: Index) -> Report:
-        engine = open_engine(self._engine, jobs=self._jobs, items=len(paths))
+        engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         return ingest(paths, index, self.config, engine=engine, embedder=self.embedder, summarise=self._summarise)
 
     # ---------------------------------------------------------------- questions

@@ -6,6 +6,15 @@ from __future__ import annotations
 class ToolkitError(Exception):
     """Something outside the code is wrong: entry points print it as one line and exit 1."""
 
+    def __init__(self, message: str = "") -> None:
+        """Take the words, made fit for any terminal: a file's name need not be UTF-8."""
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    """Return a text that can be written as UTF-8: halves of surrogate pairs are written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
 
 class BundleError(ToolkitError):
     """A bundle, or the place where one should be written, breaks a promise."""
@@ -17,6 +26,10 @@ class SourceError(ToolkitError):
 
 class DocumentError(ToolkitError):
     """One document cannot be read."""
+
+
+class LimitError(DocumentError):
+    """One document takes more time, memory or nesting than it may."""
 
 
 class ServiceError(ToolkitError):

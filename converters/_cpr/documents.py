@@ -18,7 +18,7 @@ from converters._benchmark import RawDocument, Tally
 from converters._cpr.pages import heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence import read_document
+from evidence.guard import read_within
 from law.casing import tidy
 from schemas.errors import DocumentError, SourceError
 
@@ -52,7 +52,7 @@ class Source:
         if self.raw.path is None:
             return self.raw.text or ""
         try:
-            return read_document(self.raw.path).text
+            return read_within(self.raw.path).text
         except DocumentError:
             return ""
 

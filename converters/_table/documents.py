@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from converters._benchmark import RawDocument, Tally
 from converters._names import name_key, pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence import read_document
+from evidence.guard import read_within
 from evidence.read import readable
 from evidence.readers.text import decode
 from schemas.errors import DocumentError, SourceError
@@ -153,7 +153,7 @@ def _document(path: Path, *, as_pdf: bool) -> RawDocument:
         return RawDocument(filename, path.stem, path)
     if path.suffix.lower() in _HTML:
         return RawDocument(filename, path.stem, html=decode(path))
-    return RawDocument(filename, path.stem, text=read_document(path).text)
+    return RawDocument(filename, path.stem, text=read_within(path).text)
 
 
 def _looks_like_pdf(path: Path) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from engine import Limits
 from engine.llms import LLM
 from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
@@ -29,6 +30,8 @@ class TargetOptions:
     engine: str = "local"
     jobs: int | None = None
     """What runs the built-in pipeline's own work, and with how many workers; None = all processors."""
+    limits: Limits = field(default_factory=Limits)
+    """What one document may take."""
     timeout: float = 60.0
     """Seconds for one reply, from the first byte sent to the last received."""
     retries: int = 3

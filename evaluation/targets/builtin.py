@@ -77,6 +77,7 @@ class Builtin:
             cache=options.cache,
             engine=options.engine,
             jobs=options.jobs,
+            limits=options.limits,
             embedder=options.embedder,
             llm=options.llm,
         )
@@ -140,7 +141,7 @@ class Builtin:
         options = self._options
         open_answerer(options.config)  # one that needs a model says so here, once
         few = options.engine == "local" and questions <= _SEARCHED  # done before the workers had started
-        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None)
+        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
         sent: deque[list[_Found]] = deque()
 
         def batches() -> Iterator[Selected]:
