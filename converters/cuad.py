@@ -138,7 +138,7 @@ QUESTIONS: dict[str, str] = {
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
 _AMENDMENT = re.compile(r"amend", re.IGNORECASE)
-_ALIAS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
 

@@ -18,7 +18,7 @@ METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
-_PAGES = re.compile(r"\s*\(pp?\.\s*([\d\s,–-]+)\)\s*$")
+_PAGES = re.compile(r"(?<!\s)\s*\(pp?\.([\d\s,–-]+)\)\s*$")
 _SUBSECTION = re.compile(r",\s+(?=[A-Z]?\.?\d)")
 """Between the headings of `J. Trial, J.5 Reading lists, authorities and trial timetable`."""
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")

@@ -30,7 +30,7 @@ Record = Mapping[str, object]
 _CHUNK_ID = re.compile(r"_chunk_(\d+)$")
 # "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[a-z]*\d*)\b", re.IGNORECASE)
+_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
 _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
 _LONGEST = 255 - len(".pdf")

@@ -32,7 +32,7 @@ _LONGEST_CRAWL_DELAY = 30.0
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ROBOTS_BYTES = 500 << 10
 _SNIFF = 1024
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 
 
@@ -244,12 +244,20 @@ def _kind_of(reply: Reply, head: bytes) -> Kind:
     if not head.strip():
         raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
     if b"\0" not in head or b"charset=utf-16" in reply.headers.get("content-type", "").lower().encode():
-        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_after_comments(head)):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
     shown = declared or "unknown type"
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
+
+
+def _after_comments(head: bytes) -> bytes:
+    """Return what follows the white space and the comments that a page begins with."""
+    head = head.lstrip()
+    while head.startswith(b"<!--"):
+        head = head[4:].partition(b"-->")[2].lstrip()
+    return head
 
 
 def _too_large(reply: Reply, limit: int) -> FetchError:

@@ -47,7 +47,10 @@ _TOO = re.compile(
 )
 """Uses of these words that are English, too."""
 _QUOTED = re.compile(
-    r"“[^”]*”|\"[^\"\n]*\"|(?<!\w)‘[^’\n]*(?:’\w[^’\n]*)*’(?!\w)|(?<!\w)'[^'\n]*(?:'\w[^'\n]*)*'(?!\w)|^>.*$", re.M
+    # bounded: a quotation that never ends is none
+    r"“[^”]{0,999}”|\"[^\"\n]{0,999}\"|(?<!\w)‘[^’\n]{0,400}(?:’\w[^’\n]{0,400}){0,9}’(?!\w)|"
+    r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
+    re.M,
 )
 _NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
 _NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
