@@ -14,7 +14,8 @@ import httpx
 from tqdm import tqdm
 
 from engine import track
-from schemas.errors import ServiceError
+from schemas.errors import ServiceError, SourceError
+from schemas.parsing import parse_json
 from storage.cache import cache_folder
 
 _SPACES = re.compile(r"\s+")
@@ -94,7 +95,7 @@ def _ask(client: httpx.Client, model: str, prompt: str) -> str:
         words = reply.json()["choices"][0]["message"]["content"]
     except httpx.HTTPError as error:
         raise ServiceError(f"{client.base_url}: no title ({error}); titles so far are kept, run it again") from error
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
         raise ServiceError(f"{client.base_url}: the reply is not a chat completion; is this the right URL?") from error
     title = _SPACES.sub(" ", str(words)).strip(" \"'“”.")[:_LONGEST]
     if not title:
@@ -105,7 +106,7 @@ def _ask(client: httpx.Client, model: str, prompt: str) -> str:
 def _load(store: Path, model: str) -> dict[str, str]:
     if not store.is_file():
         return {}
-    data = json.loads(store.read_text(encoding="utf-8"))
+    data = parse_json(store.read_bytes(), where=store, error=SourceError)
     same = data.get("model") == model and data.get("prompt_version") == PROMPT_VERSION
     return dict(data["titles"]) if same else {}
 

@@ -161,8 +161,9 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
     for index, line in enumerate(lines):
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            tally.fault(f"line is not JSON ({error.msg})", f"{path.name}: row {index}")
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "nested too deep, or a number too long")
+            tally.fault(f"line is not JSON ({reason})", f"{path.name}: row {index}")
             continue
         record = record if isinstance(record, dict) else {}
         question, truth = string(record, "question"), string(record, "truth")

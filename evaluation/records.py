@@ -16,6 +16,7 @@ from evaluation.verdicts import cited, judge
 from law.refusal import is_refusal
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
+from schemas.parsing import parse_json
 
 RESULTS = "eval_results.jsonl"
 SUMMARY = "summary.json"
@@ -152,7 +153,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BundleError(f"{path}: missing; {path.parent} is not a run of evaluate_rag.py") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: damaged: {error}") from error
     if not isinstance(content, dict):
         raise BundleError(f"{path}: must be a JSON object")
@@ -160,7 +161,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path, name: str, groups: str | None) -> Table:
-    rows = [json.loads(line) for line in read_lines(path)]
+    rows = [parse_json(line, where=path) for line in read_lines(path)]
     failed = [bool(row["reply"]["error"]) for row in rows]
     names = dict.fromkeys(metric for row in rows for metric in row["scores"])
     # a failed question has no score, even where −1 was asked for

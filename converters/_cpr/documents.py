@@ -162,7 +162,7 @@ def body(content: str) -> str:
 def _add_exports(path: Path, exports: dict[str, _Export], tally: Tally) -> None:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         tally.fault("JSON file cannot be read", f"{path.name}: {error}")
         return
     here: dict[str, _Export] = {}

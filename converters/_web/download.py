@@ -19,6 +19,7 @@ from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.gate import MARK, Gate
 from converters._web.robots import Rules, rules_for
 from schemas import __version__
+from storage.wire import ACCEPT, BodyError, body_blocks
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -137,7 +138,7 @@ class Downloader:
         """Follow redirects one by one; each place is checked before it is asked."""
         # a client of its own: cookies set on the way serve the next hop and no other URL
         client = httpx.AsyncClient(transport=self._transport, timeout=None, trust_env=False)
-        client.headers.update({"User-Agent": USER_AGENT, "Accept": _ACCEPT})
+        client.headers.update({"User-Agent": USER_AGENT, "Accept": _ACCEPT, **ACCEPT})
         for _ in range(_MOST_HOPS + 1):
             await self._check(url, robots=sift)
             reply = await self._patiently(client, url, limit=limit, sift=sift)
@@ -225,12 +226,15 @@ async def _ask(client: httpx.AsyncClient, url: str, *, limit: int, sift: bool) -
         kind: Kind | None = None
         if _declared(response.headers) > limit:
             raise _too_large(reply, limit)
-        async for block in response.aiter_bytes():
-            data += block
-            if sift and kind is None and len(data) >= _SNIFF:
-                kind = _kind_of(reply, bytes(data[:_SNIFF]))
-            if len(data) > limit:
-                raise _too_large(reply, limit)
+        try:
+            async for block in body_blocks(response, most=limit):
+                data += block
+                if sift and kind is None and len(data) >= _SNIFF:
+                    kind = _kind_of(reply, bytes(data[:_SNIFF]))
+        except BodyError as error:
+            if "more than" in str(error) and "packed" not in str(error):
+                raise _too_large(reply, limit) from error
+            raise FetchError("unusable", "its encoding cannot be undone", str(error), url=url) from error
         if sift and kind is None:
             kind = _kind_of(reply, bytes(data))
         return replace(reply, kind=kind, data=bytes(data))

@@ -98,7 +98,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             if text.lstrip().startswith("[")
             else [json.loads(n) for n in text.split("\n") if n.strip()]
         )
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
