@@ -1,4 +1,4 @@
-"""A process that works for this one: one item at a time, ended when the item takes too long, used again by the next map.
+"""A process that works for this one: an item at a time, ended when that takes too long, used again by the next map.
 
 Both sides of the pipe stand here. What travels is pickled, between processes of one program alone.
 """

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:bearer|basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
 _SIGNED = re.compile(
-    r"(https?://[^\s?'\"<>]+)\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
+    r"(https?://[^\s?'\"<>]{1,400})\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )
 _USER = re.compile(r"(https?://)[^\s/@'\"<>]+@")
 

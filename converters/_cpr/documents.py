@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
 from collections import Counter
@@ -19,6 +18,7 @@ from converters._cpr.pages import heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.guard import read_within
+from evidence.markup import pieces
 from law.casing import tidy
 from schemas.errors import DocumentError, SourceError
 
@@ -278,15 +278,24 @@ def _pdf_title(path: Path) -> str:
     return tidy(title) if isinstance(title, str) and not title.startswith("Microsoft Word") else ""
 
 
+def _title_and_words(markup: str) -> tuple[str, str]:
+    """Return what a page is titled, and all its words but those of scripts and styles."""
+    title, words, inside = "", [], ""
+    for kind, value in pieces(markup):
+        if kind == "text" and inside not in ("script", "style"):
+            words.append(value)
+            title = title or (value if inside == "title" else "")
+        inside = value if kind == "start" else "" if kind == "end" else inside
+    return title, " ".join(words)
+
+
 def _page(path: Path) -> Source:
     data = path.read_bytes()
     try:
         markup = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         markup = data.decode("cp1252", "replace")  # what browsers take a page for that does not say
-    found = re.search(r"<title[^>]*>(.*?)</title>", markup, re.IGNORECASE | re.DOTALL)
-    title = tidy(html.unescape(found.group(1))) if found else ""
-    title = title or tidy(re.sub(r"[-_]+", " ", path.stem))
-    words = html.unescape(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", markup, flags=re.IGNORECASE | re.DOTALL))
+    title, words = _title_and_words(markup)
+    title = tidy(title) or tidy(re.sub(r"[-_]+", " ", path.stem))
     raw = RawDocument(f"{path.stem}.pdf", title, text=words, html=markup)
     return _source(raw, (title, path.stem, path.name), path.name)

@@ -39,7 +39,7 @@ _TOKEN = re.compile(r"\S+")
 _CONTENT = re.compile(r"[^\W_]")
 _EDGES = " ;,:—–-"
 _WORD = re.compile(r"[^\W\d_]+")
-_NOTHING = re.compile(r"\s{0,50}\((?:\W{0,50}\)|\s*$)")
+_NOTHING = re.compile(r"\s{0,20}\((?:\W{0,20}\)|\s*$)")
 """Brackets that held a name."""
 _FIGURE = re.compile(r"\d")
 """`Amendment No. 3`, `Practice Direction 7A`, `the Act 1996`: a kind with a number is a name."""

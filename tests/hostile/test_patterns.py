@@ -31,6 +31,6 @@ def test_what_is_not_linear_is_found_out(written):
     assert patterns.slowness(one) is not None
 
 
-@pytest.mark.parametrize("written", [r"(?<!\s)\s*<think>", r"[a-z]+", r"\s{0,9},\s{0,9}x", r"a*+b"])
+@pytest.mark.parametrize("written", [r"(?<!\s)\s*<think>", r"[a-z]+", r"\s{0,9},\s{0,9}x", r"(?<!a)a*+b"])
 def test_what_is_linear_passes(written):
     assert patterns.slowness(patterns.Expression("here", re.compile(written), frozenset({"search"}))) is None
