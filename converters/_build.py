@@ -13,7 +13,7 @@ from engine import Engine, limits_from, open_engine, track
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError, LimitError, ServiceError, SourceError
+from schemas.errors import BundleError, LimitError, ServiceError, SourceError, printable
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
 from schemas.validate import validate
 from storage.bundle import sha256_of
@@ -34,7 +34,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     (folder / CORPUS).mkdir()
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits_from(options))
     done = _materialise_all(benchmark, out, engine, tally)
-    rows = [row for row in benchmark.rows if _answerable_from(row, done)]
+    rows = [row for row in benchmark.rows if _answerable_from(row, done) and _sound(row, tally)]
     questions = [_row(row) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
@@ -58,7 +58,7 @@ def _materialise_all(benchmark: Benchmark, out: Out, engine: Engine, tally: Tall
     for row in benchmark.rows:
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
-    documents = benchmark.documents
+    documents = [raw for raw in benchmark.documents if _writable(raw.filename, tally)]
     outcomes = engine.map(materialise, tasks(documents, quotes, corpus, out=out))
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
@@ -91,6 +91,24 @@ def _reason(error: Exception, path: Path | None) -> str:
 def _answerable_from(row: RawRow, done: dict[str, Done]) -> bool:
     names = {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
     return names <= done.keys()
+
+
+def _writable(name: str, tally: Tally) -> bool:
+    """Return whether a document's name can stand in train.json; count it where it cannot."""
+    if printable(name) == name:
+        return True
+    tally.fault("document's name is not UTF-8; rename it", printable(name))
+    return False
+
+
+def _sound(row: RawRow, tally: Tally) -> bool:
+    """Return whether a row's words can be written as UTF-8; count it where they cannot."""
+    labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
+    words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
+    if all(printable(text) == text for text in words if isinstance(text, str)):
+        return True
+    tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}")
+    return False
 
 
 def _row(row: RawRow) -> Row:

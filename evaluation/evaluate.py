@@ -30,6 +30,7 @@ from evaluation.records import (
     write_results,
 )
 from evaluation.report import write_report
+from evaluation.report.write import NAME as REPORT
 from evaluation.scoring import score
 from evaluation.settings import Settings, same_replies
 from evaluation.statistics import Estimate, Table, summarise, summarise_run
@@ -117,7 +118,11 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     target = attempt(lambda: open_target(settings.target_name, target_options)) if target_options else None
-    loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
+    loaded = attempt(
+        lambda: load_datasets(
+            settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
+        )
+    )
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
@@ -157,9 +162,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         return settings.output_dir / settings.run_name
     if settings.resume:
         asked = _config(settings, plan)
-        stopped = [
-            path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not (path.parent / SUMMARY).exists()
-        ]
+        stopped = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not _ended(path.parent)]
         alike = [folder for folder in stopped if not same_replies(read_json(folder / CONFIG), asked)]
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
@@ -167,6 +170,11 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if settings.target_name == "builtin" else "http"
     name = "predictions" if settings.target_name.startswith("predictions") else name
     return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _ended(folder: Path) -> bool:
+    """Return whether a run came to its end: the report is what is written last."""
+    return (folder / SUMMARY).exists() and (folder / REPORT).exists()
 
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
@@ -195,6 +203,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "groups": dataset.groups,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
+        | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
         | ({"origin": settings.origins[str(dataset.root)]} if str(dataset.root) in settings.origins else {})
         for dataset in plan.datasets
     }
@@ -243,6 +252,7 @@ def _ask(place: Path, dataset: Dataset, target: Target) -> list[Case]:
     """Return the cases with their replies; those that are in the journal are not asked again."""
     journal = Journal(place / JOURNAL, dataset.documents, texts=not target.exact)
     replies = journal.read(dataset.cases)
+    replies |= {case: Reply(error=reason) for case, reason in dataset.refused.items()}
     left = [case for case in dataset.cases if case.id not in replies]
     with journal.appending() as out:
         asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")

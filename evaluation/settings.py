@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from engine import make_limits
+from engine import Limits, make_limits
 from evaluation.datasets import Selection
 from evaluation.targets import TargetOptions
 from rag.config import DEFAULT, Config
@@ -63,6 +63,7 @@ class Settings(BaseModel):
     where: dict[str, tuple[str, ...]] = {}
     limit: Positive | None = None
     sample_seed: int | None = None
+    allow_changed_corpus: bool = False
     preset: str = DEFAULT
     pipeline: dict[str, Any] = {}
     """Single settings of the pipeline, over the preset's."""
@@ -148,7 +149,12 @@ class Settings(BaseModel):
     @property
     def selection(self) -> Selection:
         """Which documents and questions are used."""
-        return Selection(self.file_type, self.where, self.limit, self.sample_seed)
+        return Selection(self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
+
+    @property
+    def limits(self) -> Limits:
+        """What one document may take."""
+        return make_limits(self.item_timeout, self.item_memory)
 
     @property
     def target_name(self) -> str:
@@ -163,7 +169,7 @@ class Settings(BaseModel):
             threads=self.threads,
             engine=self.engine,
             jobs=self.jobs,
-            limits=make_limits(self.item_timeout, self.item_memory),
+            limits=self.limits,
             timeout=self.timeout,
             retries=self.retries,
             skip_ingestion=self.skip_ingestion,
@@ -187,6 +193,8 @@ class Settings(BaseModel):
         address = re.sub(r"//[^/@]*@", "//", self.target_url.partition("?")[0])
         hidden = {"target_parameters": _hide(self.target_parameters), "target_request": _hide(self.target_request)}
         told |= {**hidden, "target": self.target_name, "target_url": address}
+        if not self.allow_changed_corpus:
+            del told["allow_changed_corpus"]
         if self.target_name == "builtin":
             return {**told, "config": self.config.model_dump()}
         return {name: value for name, value in told.items() if name not in ("preset", "llm")}

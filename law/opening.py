@@ -91,7 +91,8 @@ _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
 _BODY = re.compile(
     r"\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|table of|"
-    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|in consideration)",
+    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
+    r"in consideration)",
     re.IGNORECASE,
 )
 _NO_NAME = re.compile(

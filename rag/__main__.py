@@ -18,7 +18,7 @@ from rag.config import DEFAULT, Config, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
-from schemas.errors import ToolkitError
+from schemas.errors import ToolkitError, disk_trouble
 from storage.locations import parse_location
 
 _WIDTH = 100
@@ -96,6 +96,9 @@ def main(argv: list[str] | None = None) -> int:
             _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     except ToolkitError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {disk_trouble(error)}", file=sys.stderr)
         return 1
     return 0
 

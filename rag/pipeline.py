@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,9 +24,10 @@ from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
-from schemas.errors import BundleError, ToolkitError
+from schemas.errors import BundleError, ToolkitError, printable
 from schemas.plugins import load_plugin
 from storage.cache import cache_folder
+from storage.folders import files_below, links_out
 from storage.locations import Location, Remote, list_file, list_files
 from storage.place import placed
 
@@ -88,6 +89,9 @@ class Pipeline:
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
             report = self._ingest(paths, index)
+            if isinstance(source, Path) and source.is_dir():
+                left = tuple(f"{path}: a link that leads out of the folder; not followed" for path in links_out(source))
+                report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
             index.save()
@@ -218,7 +222,7 @@ def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Locati
     elif source.is_file():
         return [source]
     elif source.is_dir():
-        files = sorted(path for path in source.rglob("*") if path.is_file() and readable(path))
+        files = [path for path in files_below(source) if readable(path)]
     else:
         raise BundleError(f"{source}: no such file or folder")
     return [path for path in files if not suffixes or path.suffix.lower().lstrip(".") in suffixes]

@@ -89,6 +89,22 @@ def locked(folder: Path, *, busy: str) -> Iterator[None]:
         os.close(handle)
 
 
+@contextmanager
+def taking_turns(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold a lock file for one process; another waits for it, and is told so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{path.with_suffix('')}: another run is making it; waiting for it to end")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _empty(folder: Path, *, kept: frozenset[str]) -> None:
     for path in folder.iterdir():
         if path.name in kept:

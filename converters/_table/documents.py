@@ -13,9 +13,12 @@ from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.guard import read_within
 from evidence.read import readable
 from evidence.readers.text import decode
-from schemas.errors import DocumentError, SourceError
+from schemas.errors import DocumentError, SourceError, printable
+from storage.folders import files_below
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_SHOWN = 80
+"""Characters of a bad name that are told."""
 _HTML = frozenset({".html", ".htm", ".xhtml"})
 
 
@@ -75,7 +78,7 @@ def files_of(folder: Path) -> list[Path]:
     """Return the files of a folder that can be read as documents, at any depth."""
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and readable(path))
+    found = [path for path in files_below(folder) if readable(path)]
     if not found:
         raise SourceError(f"{folder}: no documents in it; expected .pdf, .txt, .md, .html or .json files")
     return found
@@ -131,14 +134,31 @@ def _beside(names: Sequence[str], table: Path, tally: Tally) -> dict[str, Path]:
     root = table.parent.resolve()
     found: dict[str, Path] = {}
     for name in names:
-        path = (root / name).resolve()
-        if not path.is_relative_to(root):
+        path = _resolved(root, name)
+        if path is None:
+            tally.fault("no name that a file can have", shown(name))
+        elif not path.is_relative_to(root):
             tally.fault("path leads out of the table's folder; pass its folder with --documents", name)
         elif not path.is_file():
             tally.fault("no such file; paths count from the table's folder, or pass --documents DIR", name)
         else:
             found[name] = path
     return found
+
+
+def _resolved(root: Path, name: str) -> Path | None:
+    """Return where a name leads; None where it is none: a byte 0 in it, or thousands of characters."""
+    try:
+        path = (root / name).resolve()
+        path.is_file()
+    except (OSError, ValueError):
+        return None
+    return path
+
+
+def shown(name: str) -> str:
+    """Return a name as a message tells it."""
+    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
 def _filename(path: Path, *, as_pdf: bool) -> str:
