@@ -89,8 +89,11 @@ def _warnings(
 ) -> Iterator[str]:
     if changed:
         listed = ", ".join(changed[:_LISTED]) + (" …" if len(changed) > _LISTED else "")
-        what = "scored all the same (--allow-changed-corpus)" if allow_changed else "failed; --allow-changed-corpus"
-        yield f"{bundle.address}: {len(changed)} files are not those of bundle.json ({listed}): questions are {what}"
+        what = "scored all the same" if allow_changed else "failed"
+        yield (
+            f"{bundle.address}: {len(changed)} files are not those of bundle.json ({listed}); "
+            f"their questions are {what} (--allow-changed-corpus)"
+        )
     beyond = sum("gold up to character" in reason for reason in refused.values())
     if beyond:
         yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"

@@ -13,7 +13,7 @@ from evidence import Span
 _TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body")
 _FILE = ("filename", "file", "file_path", "document", "sourcefile", "sourcepage", "source", "title", "url", "id")
 _LONGEST_NAME = 255
-_PAGE = re.compile(r"#page=(\d+)$")
+_PAGE = re.compile(r"#page=(\d{1,9})$")
 
 Names = Callable[[str], str | None]
 """Returns the file of the corpus that a name means, None when it means none."""

@@ -1,4 +1,4 @@
-"""Files made to hurt whoever reads them, each a few bytes to make: what they are called, and what must become of them."""
+"""Files made to hurt whoever reads them, each with what must become of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def stream(content: bytes, head: bytes = b"", *, packed: bool = False) -> bytes:
 _FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
 
-def page_pdf(content: bytes, *, box: bytes = b"0 0 612 792", forms: list[bytes] | None = None, packed: bool = False) -> bytes:
+def page_pdf(
+    content: bytes, *, box: bytes = b"0 0 612 792", forms: list[bytes] | None = None, packed: bool = False
+) -> bytes:
     """Return a PDF of one page; forms are objects from number 6 on."""
     named = b" ".join(b"/F%d %d 0 R" % (n, n + 6) for n in range(len(forms or [])))
     resources = b"<< /Font << /H 5 0 R >> /XObject << %s >> >>" % named
@@ -82,7 +84,9 @@ def draws_itself() -> bytes:
 
 def text_bomb() -> bytes:
     """Return a page of fifty million characters in some fifty kilobytes."""
-    return page_pdf(b"BT /H 1 Tf 0 0 Td " + b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj " * 1_200_000 + b"ET", packed=True)
+    return page_pdf(
+        b"BT /H 1 Tf 0 0 Td " + b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj " * 1_200_000 + b"ET", packed=True
+    )
 
 
 def many_pages() -> bytes:
@@ -93,11 +97,15 @@ def many_pages() -> bytes:
 
 
 FILES = [
-    Hostile("form-twice.pdf", draws_itself),
+    Hostile("form-twice.pdf", draws_itself, slow=True),
     Hostile("forms-nested.pdf", drawn_twice, slow=True),
     Hostile("text-bomb.pdf", text_bomb, slow=True),
     Hostile("pages.pdf", many_pages),
-    Hostile("huge-page.pdf", lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000"), read=True),
+    Hostile(
+        "huge-page.pdf",
+        lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000"),
+        read=True,
+    ),
     Hostile("cut.pdf", lambda: page_pdf(b"BT ET")[:200]),
     Hostile("empty.pdf", lambda: b""),
     Hostile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
