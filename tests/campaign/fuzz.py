@@ -43,11 +43,12 @@ CALLS = 40
 """Calls of one batch, which a worker makes within one limit."""
 _LIMITS = Limits(seconds=60, memory=1 << 30)
 _PIECES = [
-    "<!--", "-->", "<a ", "<p>", "</p>", "<script>", "</", "<![x[", "&#", "&amp;", '"', "'", "=", "[", "]", "{", "}", "(", ")",
-    "section 1 of the Act 1980", "CPR 3.4(2)(a)", "[2024] EWCA Civ 1", "1.1", "ARTICLE IV", "Exhibit A", "(a)", "ii.",
-    "\n", "\n\n", " ", "\t", "\x00", "\ud800", "\u2028", "\ufeff", "ß", "İ", "ﬁ", "é", "\u0301", "________", "......", "99999999",
-    "the Tenant shall pay", "This Agreement is made between A Ltd and B plc", "<think>", "</think>", "Consider ", ";", "?", "[1]",
-    "[1-3]", "“", "”", "‘", "’", "page 1 of 2", "$1,000", "1e999", "null", "true", '"text":', ",", ":", "-", "–",
+    "<!--", "-->", "<a ", "<p>", "</p>", "<script>", "</", "<![x[", "&#", "&amp;", '"', "'", "=", "[", "]", "{", "}",
+    "(", ")", "section 1 of the Act 1980", "CPR 3.4(2)(a)", "[2024] EWCA Civ 1", "1.1", "ARTICLE IV", "Exhibit A",
+    "(a)", "ii.", "\n", "\n\n", " ", "\t", "\x00", "\ud800", "\u2028", "\ufeff", "ß", "İ", "ﬁ", "é", "\u0301",
+    "________", "......", "99999999", "the Tenant shall pay", "This Agreement is made between A Ltd and B plc",
+    "<think>", "</think>", "Consider ", ";", "?", "[1]", "[1-3]", "“", "”", "‘", "’", "page 1 of 2", "$1,000", "1e999",
+    "null", "true", '"text":', ",", ":", "-", "–",
 ]  # fmt: skip
 
 
