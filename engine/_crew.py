@@ -78,7 +78,7 @@ class Crew:
         """Stop what is still under way; workers that are idle rest until the next map."""
         self._open = False
         self._ring.send_bytes(b".")
-        self._thread.join()
+        self._thread.join(10)  # not for ever: at the end of a program it may be gone without a word
         for place in self._places:
             if place.ready and place.job is None:
                 place.worker.rest()

@@ -17,9 +17,9 @@ from typing import Any
 from schemas.errors import LimitError
 
 SECONDS = 120.0
-"""Of one document: the slowest of CUAD's 510 PDFs takes under 3 s to read and locate on one ARM core."""
+"""Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
 MEMORY = 2 << 30
-"""Bytes for one document: a contract of 300 pages takes some 100 MB, a scan read by OCR about 1 GB."""
+"""Bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20
 
 

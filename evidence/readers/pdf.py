@@ -29,7 +29,7 @@ _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000
 """Of one picture: the largest standard paper, A0, has 18 million at the report's scale; each takes four bytes."""
 _MOST_PAGES = 50_000
-"""A file may say that it has millions, and each takes time: the longest of CUAD has under 600."""
+"""A file may say that it has millions, and each takes time; the longest books of law have some thousands."""
 
 
 def read(path: Path) -> Document:
