@@ -59,8 +59,9 @@ def corpus(tmp_path) -> Path:
 def make(tmp_path):
     def run(preset: str = "sac", **settings) -> Pipeline:
         embedder = settings.pop("embedder", None) or Hashing(256)
+        engine = settings.pop("engine", "local")
         config = Config.preset(preset, **settings)
-        return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=embedder)
+        return Pipeline(config, cache=tmp_path / "cache", engine=engine, jobs=1, embedder=embedder)
 
     return run
 
@@ -121,7 +122,7 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
         make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
 
     monkeypatch.setattr("rag.ocr._reader", lambda: lambda picture: "The tenant shall keep the premises in repair.")
-    pipeline = make("rcts", ocr=True)
+    pipeline = make("rcts", ocr=True, engine="serial")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
     assert report.notes == ("scan.pdf: page 1 read by OCR",)
     assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
