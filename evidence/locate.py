@@ -33,8 +33,8 @@ _MIN_PARAGRAPH = 20
 """Paragraphs must say more: they are only tried when the quote is nowhere in one piece."""
 
 
-MOST_PLACES = 1000
-"""Places that a quote is kept at: a word that stands in more is no evidence of any of them."""
+MOST_PLACES = 5000
+"""Places that a quote is kept at. A party's name stands 1,029 times in one contract of CUAD."""
 
 _MOST_CELLS = 1_000_000_000
 """Characters of a quote times characters of a document that may be compared: about ten seconds."""
