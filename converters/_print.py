@@ -13,7 +13,7 @@ from playwright.sync_api import Error as PlaywrightError
 from converters._browser import is_root, launch_arguments, require_browser
 from schemas.errors import DocumentError, ServiceError
 
-_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _EPOCH = b"D:20000101000000+00'00'"
 
 
