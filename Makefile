@@ -5,8 +5,9 @@ PY := $(VENV)/bin/python
 OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
+SECONDS ?= 300
 
-.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale clean help
+.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +49,12 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 
 scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twelve minutes on two free cores
 	$(PY) -m bench.scale
+
+fuzz: $(VENV)/ready       ## damaged input to everything that reads, for SECONDS (300): tried, survived, lost
+	$(PY) -m tests.campaign.fuzz --seconds $(SECONDS)
+
+faults: $(VENV)/ready     ## kills, full disks, races and bad servers: tried, survived, lost
+	$(PY) -m tests.campaign.faults
 
 schemas: $(VENV)/ready    ## write schemas/json anew from the models
 	$(PY) -m schemas.generate

@@ -28,7 +28,7 @@ from evaluation.targets import target_settings
 from evaluation.terminal import ALL, shown_metrics, table_of
 from hub.pull import SCHEME, fetch, parse_address
 from rag.config import DEFAULT, add_setting_flags, preset_names
-from schemas.errors import ToolkitError
+from schemas.errors import ToolkitError, disk_trouble
 from schemas.plugins import plugin_names
 
 FAILED = 3
@@ -52,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ToolkitError as error:
         for line in str(error).split("\n"):
             print(f"error: {line}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {disk_trouble(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nstopped; go on with the same command and --resume", file=sys.stderr)
@@ -127,6 +130,11 @@ def _add_data(group: Any) -> None:
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     group.add_argument("--repeat", type=int, metavar="N", help="ask every question N times, and show the spread")
+    group.add_argument(
+        "--allow-changed-corpus",
+        action="store_true",
+        help="score questions whose documents are not those of bundle.json",
+    )
     group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
 
 

@@ -142,7 +142,7 @@ def _load(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolkitError(f"{path}: not JSON: {error}") from error
 
 

@@ -12,19 +12,19 @@ from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocum
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from converters._print import Press, printing
 from converters._together import print_short
-from engine import Engine, open_engine, track
+from engine import Engine, limits_from, open_engine, track
 from evidence.scan import Ocr, ocr_from
 from hub.card import CardText, write_card
 from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError, ServiceError, SourceError, ToolkitError
+from schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
 from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
 from schemas.validate import validate
 from storage.bundle import sha256_of
 from storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "force", "strict"}
+    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict"}
     | {"per_host", "delay", "timeout", "retries", "refetch"}
 )
 """Where and how, not what: the same bundle must come out whatever these are."""
@@ -32,6 +32,7 @@ _MACHINE_OPTIONS = frozenset(
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
 UNREADABLE = "document cannot be read"
+PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 
@@ -41,10 +42,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     info = benchmark.info or info
     folder = out.folder
     (folder / CORPUS).mkdir()
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents))
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits_from(options))
     with Press() as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options))
-    rows = [row for row in benchmark.rows if _answerable_from(row, done, tally)]
+    rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     questions = [_row(row) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
@@ -76,7 +77,7 @@ def _materialise_all(
     for row in benchmark.rows:
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
-    documents = benchmark.documents
+    documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
     work = tasks(print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
@@ -104,10 +105,11 @@ def _materialise_all(
 def _leave_out(raw: RawDocument, error: ToolkitError, tally: Tally) -> None:
     line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path}: ')}"
     files = [item for item in raw.items if item.kind == "files"]
-    tally.fault(UNREADABLE, line, item=files[0] if files else None)
+    reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
+    tally.fault(reason, line, item=files[0] if files else None)
     for item in raw.items:
         if item.kind == "rows":
-            tally.leave_out(UNREADABLE, f"{item.name}: {line}", item=item)
+            tally.leave_out(reason, f"{item.name}: {line}", item=item)
 
 
 def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
@@ -128,6 +130,26 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
         tally.leave_out(ABOUT_UNREADABLE, f"{item.name}: {missing[0]}", item=item)
     if not row.items:
         tally.leave_out(ABOUT_UNREADABLE, f"row {row.id}: {missing[0]}")
+    return False
+
+
+def _writable(raw: RawDocument, tally: Tally) -> bool:
+    """Return whether a document's name can stand in train.json; count it where it cannot."""
+    if printable(raw.filename) == raw.filename:
+        return True
+    files = [item for item in raw.items if item.kind == "files"]
+    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=files[0] if files else None)
+    return False
+
+
+def _sound(row: RawRow, tally: Tally) -> bool:
+    """Return whether a row's words can be written as UTF-8; count it where they cannot."""
+    labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
+    words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
+    if all(printable(text) == text for text in words if isinstance(text, str)):
+        return True
+    item = row.items[0] if row.items else None
+    tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}", item=item)
     return False
 
 

@@ -12,7 +12,7 @@ from converters._build import build
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from evidence.scan import add_ocr_arguments
-from schemas.errors import SourceError, ToolkitError
+from schemas.errors import SourceError, ToolkitError, disk_trouble
 from schemas.models import HOWS, BundleInfo
 from storage.locations import Location, parse_location
 from storage.upload import check_out, opened_out
@@ -34,6 +34,9 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
                 bundle = build(converter.INFO, benchmark, tally, options, out)
     except ToolkitError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {disk_trouble(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         away = "run the same command again: what is there already is not sent again"

@@ -21,7 +21,7 @@ from converters._fonts import font_hashes
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
 
-_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
 _ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n(.*?)EMC\n", re.DOTALL)
 _EPOCH = b"D:20000101000000+00'00'"

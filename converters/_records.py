@@ -172,7 +172,7 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         place = f"line {number}"
         try:
             cells = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             tally.fault("line is not JSON", f"{path.name}: {place}: {error}", item=Item("rows", place))
         else:
             if isinstance(cells, dict):
@@ -187,7 +187,7 @@ def _json(path: Path, text: str) -> list[Any]:
     """Return the list of objects that a JSON file is, or holds as the only list in it."""
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
     if isinstance(data, dict):
         lists = {key: value for key, value in data.items() if isinstance(value, list)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import stat
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,12 +17,15 @@ from tqdm import tqdm
 from converters._benchmark import DatasetInfo, Download
 from schemas.errors import ServiceError, SourceError
 from storage.cache import cache_folder
+from storage.scratch import scratch_folder
 
 MAX_FILES = 100_000
 MAX_BYTES = 8 << 30
 MAX_RATIO = 200
 """Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
 _RATIO_FROM = 1 << 20
+_LONGEST_NAME = 255
+"""Bytes of a name that any file system takes."""
 
 
 @contextmanager
@@ -38,9 +40,9 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     elif not zipfile.is_zipfile(source):
         raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
     else:
-        with tempfile.TemporaryDirectory(prefix="exhibit-") as folder:
-            unpack(source, Path(folder))
-            yield Path(folder)
+        with scratch_folder() as folder:
+            unpack(source, folder)
+            yield folder
 
 
 def _from(info: DatasetInfo) -> str:
@@ -60,6 +62,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 file.extract(entry, folder)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
         raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
+    except OSError as error:
+        raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
     except RuntimeError as error:  # zipfile's way to say that a password is needed
         raise SourceError(f"{archive}: {error}") from error
 
@@ -75,6 +79,8 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[:1]:
             raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
+        if "\0" in name or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts):
+            raise SourceError(f"{archive}: {name[:80]!r}… is no name that a file system takes; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
         if entry.file_size > _RATIO_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):

@@ -14,7 +14,8 @@ from tqdm import tqdm
 
 from engine import track
 from engine.llms import LLM, Completion, Prompt
-from schemas.errors import ServiceError
+from schemas.errors import ServiceError, SourceError
+from schemas.parsing import parse_json
 from schemas.plugins import load_plugin
 from storage.cache import cache_folder
 from storage.whole import write_whole
@@ -92,7 +93,7 @@ def _title(reply: Completion, model: str) -> str:
 def _load(store: Path, model: str) -> dict[str, str]:
     if not store.is_file():
         return {}
-    data = json.loads(store.read_text(encoding="utf-8"))
+    data = parse_json(store.read_bytes(), where=store, error=SourceError)
     same = data.get("model") == model and data.get("prompt_version") == PROMPT_VERSION
     return dict(data["titles"]) if same else {}
 

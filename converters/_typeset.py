@@ -42,7 +42,7 @@ _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>
 _TYPEWRITER = f"pre {{ font: 8.5pt/1.25 {stack(MONO)} }}"
 _NEW_PAGE = '</pre><pre style="break-before: page">'
 # The printer runs no script and is off line; a refresh would still lead it away from the page.
-_META = re.compile(r"<meta\b[^>]*>", re.IGNORECASE)
+_META = re.compile(r"<meta\b[^<>]*>", re.IGNORECASE)
 
 
 def filing_page(data: bytes, *, html: bool) -> str:

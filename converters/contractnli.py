@@ -271,7 +271,7 @@ def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tal
 def _read_split(path: Path, data: bytes) -> list[object]:
     try:
         content = json.loads(data.decode("utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
     if not isinstance(content, dict) or not isinstance(content.get("documents"), list):
         raise SourceError(f"{path}: no list of 'documents' in it; is this ContractNLI?")

@@ -174,8 +174,8 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
     for index, line in enumerate(lines):
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            reason = f"line is not JSON ({error.msg})"
+        except (ValueError, RecursionError) as error:
+            reason = f"line is not JSON ({getattr(error, 'msg', 'nested too deep, or a number too long')})"
             tally.fault(reason, f"{path.name}: row {index}", item=Item("rows", f"row {index}"))
             continue
         record = record if isinstance(record, dict) else {}

@@ -20,7 +20,7 @@ from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDo
 from converters._cli import main
 from converters._names import pair_files
 from converters._titles import join_names, llm_titles, unique_titles
-from evidence import read_document
+from evidence.guard import read_within
 from law.casing import tidy
 from schemas.errors import SourceError
 from schemas.models import Licence
@@ -138,7 +138,7 @@ QUESTIONS: dict[str, str] = {
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
 _AMENDMENT = re.compile(r"amend", re.IGNORECASE)
-_ALIAS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
 
@@ -277,7 +277,7 @@ def _store(given: Path | None, table: Path) -> Path:
 
 
 def _text_of(path: Path) -> Callable[[], str]:
-    return lambda: read_document(path).text
+    return lambda: read_within(path).text
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:

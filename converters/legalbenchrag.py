@@ -163,7 +163,7 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
 def _records(path: Path, data: bytes) -> list[Any]:
     try:
         content = json.loads(data.decode("utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {INFO.url}") from error
     if not isinstance(content, dict) or not isinstance(content.get("tests"), list):
         raise SourceError(f'{path}: no list under "tests"; is this a LegalBench-RAG benchmark?')

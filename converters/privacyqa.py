@@ -70,7 +70,7 @@ _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
 _NO_MARK = frozenset({"", "none", "nan"})
 """The release writes None where an annotator's mark should not be considered."""
-_NUMBERED = re.compile(r"(.*?)\s*_(\d+)")
+_NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 

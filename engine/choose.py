@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import argparse
 import pkgutil
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from engine import runners
+from engine.limits import Limits, add_limit_arguments
 from engine.outcome import Engine
 from schemas.errors import ToolkitError
 
+In = TypeVar("In")
+Out = TypeVar("Out")
 
-def open_engine(wanted: str = "local", *, jobs: int | None = None, items: int | None = None) -> Engine:
+_USUAL = Limits()
+
+
+def open_engine(
+    wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
+) -> Engine:
     """Return the runner that `NAME[:ADDRESS]` names; `jobs` None is all processors it has.
 
-    One job, or a single item where their number is told, never pays for processes.
+    A single item, where their number is told, never pays for more than one process. Work that needs no limits, as it
+    reads nothing from outside, pays for none where it has one job or one item.
     """
     runner, address = _runner(wanted)
-    if items == 1 or (jobs == 1 and not runner.takes_address):
+    if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
         runner, address = _runner("serial")
-    return cast(Engine, runner(jobs=jobs, address=address))
+    elif items == 1 and runner.takes_address:
+        runner, address = _runner("local")
+    return cast(Engine, runner(jobs=1 if items == 1 else jobs, address=address, limits=limits))
+
+
+def guarded(function: Callable[[In], Out], item: In, *, limits: Limits = _USUAL) -> Out:
+    """Return what the function gives for one item, in a worker and within limits; raise LimitError when it passes them.
+
+    The first call of a process starts a worker; later ones find it there.
+    """
+    (outcome,) = open_engine("local", items=1, limits=limits).map(function, [item])
+    return outcome.unwrap()
 
 
 def check_engine(wanted: str) -> str:
@@ -35,7 +56,7 @@ def engine_names() -> list[str]:
 
 
 def add_engine_arguments(parser: Any, **defaults: object) -> None:
-    """Add --engine and --jobs to a parser or a group of one."""
+    """Add --engine, --jobs and the limits of an item to a parser or a group of one."""
     parser.add_argument(
         "--engine",
         metavar="NAME",
@@ -46,6 +67,7 @@ def add_engine_arguments(parser: Any, **defaults: object) -> None:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="workers (default: all processors)", **{"default": None, **defaults}
     )
+    add_limit_arguments(parser, **defaults)
 
 
 def positive(text: str) -> int:

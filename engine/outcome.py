@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
-from schemas.errors import ToolkitError
+from engine.limits import Limits, memory_limited
+from schemas.errors import LimitError, ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -27,6 +29,7 @@ _PASSING = frozenset(
 """Faults of a disk or a network that may be over a moment later; a full disk or a missing file is none of them."""
 _LONGEST = 200
 """Characters of an item that an error tells."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,22 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
         return _set_aside(error, item=item)
 
 
+def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
+    """Apply the function; an item that takes too much memory, or is nested too deep for it, is set aside."""
+    try:
+        with memory_limited(limits.memory):
+            return attempt(function, item)
+    except MemoryError:
+        return Outcome(None, limits.large(named(item)))
+    except RecursionError as error:
+        _log.debug("%s", named(item), exc_info=error)
+        return Outcome(None, LimitError(f"{named(item)}: nested too deep; set aside"))
+
+
 def worker_died(item: object) -> Outcome[Out]:
     """Return the outcome of an item that no worker survived."""
     why = "out of memory, or a fault in a library"
-    return Outcome(None, ToolkitError(f"{_named(item)}: its worker process died {TRIES} times ({why}); set aside"))
+    return Outcome(None, ToolkitError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
 def _may_pass(error: Exception) -> bool:
@@ -82,9 +97,10 @@ def _set_aside(error: Exception, *, item: object = None) -> Outcome[Out]:
         return Outcome(None, error)
     if not _may_pass(error):
         raise error
-    return Outcome(None, ToolkitError(f"{_named(item)}: {error}; tried {TRIES} times, set aside"))
+    return Outcome(None, ToolkitError(f"{named(item)}: {error}; tried {TRIES} times, set aside"))
 
 
-def _named(item: object) -> str:
+def named(item: object) -> str:
+    """Return what an error calls an item."""
     words = str(item)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

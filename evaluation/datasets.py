@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine import track
+from engine import Limits, track
 from evaluation.cases import Case, GoldPassage, Turn
+from evaluation.corpus import check_corpus
 from evaluation.documents import Documents
 from evaluation.grades import GRADE, GRADES, read_grades
 from evidence import Span, readable
@@ -35,6 +36,8 @@ class Selection:
     limit: int | None = None
     sample_seed: int | None = None
     """Draws the limited questions at random; without it they are the first."""
+    allow_changed_corpus: bool = False
+    """Whether questions are scored whose documents are not those of bundle.json."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Dataset:
     documents: Documents = field(compare=False)
     groups: str | None = None
     warnings: tuple[str, ...] = ()
+    refused: Mapping[int | str, str] = field(default_factory=dict)
+    """By the id of a question: why it is failed before it is asked."""
+    changed: tuple[str, ...] = ()
+    """Files that are not those of bundle.json."""
 
 
 # ---------------------------------------------------------------- which folders
@@ -124,7 +131,11 @@ def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator
 
 
 def load_datasets(
-    patterns: Sequence[str | Path], selection: Selection, *, origins: Mapping[str, str] | None = None
+    patterns: Sequence[str | Path],
+    selection: Selection,
+    *,
+    origins: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
     """Return the datasets and the warnings; raise one error that names every problem, before any other work."""
     folders, warnings, problems = find_datasets(patterns, origins)
@@ -151,7 +162,7 @@ def load_datasets(
     if problems:
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
-    datasets = [_dataset(name, bundles[name], questions, selection) for name, questions in asked.items() if questions]
+    datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
 
@@ -200,11 +211,13 @@ def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str,
 # ---------------------------------------------------------------- cases
 
 
-def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection) -> Dataset:
+def _dataset(
+    name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection, limits: Limits | None
+) -> Dataset:
     files = choose_files(bundle, selection)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
-    documents = Documents(files)
+    documents = Documents(files, limits=limits)
     cases, found = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
@@ -216,9 +229,12 @@ def _dataset(name: str, bundle: Bundle, questions: Sequence[Question], selection
             golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
             found[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
-    warnings = tuple(_left_out(bundle, cases, files))
+    sound = check_corpus(bundle, files, cases, documents, allow_changed=selection.allow_changed_corpus)
+    warnings = (*_left_out(bundle, cases, files), *sound.warnings)
     groups = bundle.info.groups if bundle.info else None
-    return Dataset(name, bundle.root, tuple(cases), files, found, documents, groups, warnings)
+    return Dataset(
+        name, bundle.root, tuple(cases), files, found, documents, groups, warnings, sound.refused, sound.changed
+    )
 
 
 def _case(

@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
+from engine import Limits
 from evaluation.cases import Passage
-from evidence import Document, Match, Span, fold, locate, read_document
+from evidence import Document, Match, Span, fold, locate
+from evidence.guard import read_within
 from evidence.locate import worthy
 from evidence.readers.pdf import boxes
 from schemas.errors import DocumentError
@@ -21,8 +23,11 @@ _PROBE = 32
 class Documents:
     """Files by name; each is read once, and one that cannot be read is as good as not there."""
 
-    def __init__(self, files: Mapping[str, Location]) -> None:
+    def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
+        self.faults: dict[str, str] = {}
+        """Why a document could not be read, by its name."""
+        self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
         self._located: dict[tuple[str, str | None], tuple[str, Span] | None] = {}
 
@@ -32,9 +37,10 @@ class Documents:
             return None
         if filename not in self._read:
             try:
-                self._read[filename] = read_document(self.files[filename])
-            except DocumentError:
+                self._read[filename] = read_within(self.files[filename], self._limits)
+            except DocumentError as error:
                 self._read[filename] = None
+                self.faults[filename] = str(error)
         return self._read[filename]
 
     def all(self) -> Iterator[Document]:

@@ -30,6 +30,7 @@ from evaluation.records import (
 )
 from evaluation.replies import Failures, ask, failures_of, journal_of, left_to_ask
 from evaluation.report import write_report
+from evaluation.report.write import NAME as REPORT
 from evaluation.scoring import score
 from evaluation.settings import Settings, same_replies
 from evaluation.statistics import Estimate, Table, summarise, summarise_run
@@ -121,7 +122,11 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
-    loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
+    loaded = attempt(
+        lambda: load_datasets(
+            settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
+        )
+    )
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
     datasets, warnings = loaded
@@ -166,9 +171,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         return settings.output_dir / settings.run_name
     if settings.resume:
         asked = _config(settings, plan)
-        stopped = [
-            path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not (path.parent / SUMMARY).exists()
-        ]
+        stopped = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not _ended(path.parent)]
         alike = [folder for folder in stopped if not same_replies(read_json(folder / CONFIG), asked)]
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
@@ -176,6 +179,11 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
     name = settings.target_name.partition(":")[0]
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
     return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _ended(folder: Path) -> bool:
+    """Return whether a run came to its end: the report is what is written last."""
+    return (folder / SUMMARY).exists() and (folder / REPORT).exists()
 
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
@@ -204,6 +212,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "groups": dataset.groups,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
+        | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
         | ({"origin": settings.origins[str(dataset.root)]} if str(dataset.root) in settings.origins else {})
         for dataset in plan.datasets
     }

@@ -46,7 +46,7 @@ class Journal:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
             if questions.get(row["id"]) != row["question"]:
                 raise BundleError(

@@ -17,6 +17,7 @@ from evaluation.verdicts import cited, examine
 from law.refusal import is_refusal
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
+from schemas.parsing import parse_json
 from storage.whole import write_whole
 
 RESULTS = "eval_results.jsonl"
@@ -164,7 +165,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BundleError(f"{path}: missing; {path.parent} is not a run of evaluate_rag.py") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: damaged: {error}") from error
     if not isinstance(content, dict):
         raise BundleError(f"{path}: must be a JSON object")
@@ -172,7 +173,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path, name: str, groups: str | None) -> Table:
-    rows = [json.loads(line) for line in read_lines(path)]
+    rows = [parse_json(line, where=path) for line in read_lines(path)]
     bad = [bool(row["reply"]["error"]) for row in rows]
     names = dict.fromkeys(metric for row in rows for metric in row["scores"])
     # a failed question has no score, even where −1 was asked for

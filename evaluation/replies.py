@@ -53,7 +53,8 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> list[
     """Return the cases with their replies; those that are in the journal and did not fail are not asked again."""
     journal = journal_of(place, dataset, target, number)
     replies = journal.read(dataset.cases)
-    left = left_to_ask(dataset, replies)
+    replies |= {case: Reply(error=reason) for case, reason in dataset.refused.items()}
+    left = [case for case in left_to_ask(dataset, replies) if case.id not in dataset.refused]
     with journal.appending() as out:
         asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
         for position, reply in asked:

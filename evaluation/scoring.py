@@ -53,7 +53,7 @@ def score(
     # the judge has one budget, and the corpus is as large as its law: neither is sent about
     sent = replace(options, judge=None, corpus=None)
     batches = [Batch(tuple(cases[start : start + _BATCH])) for start in range(0, len(cases), _BATCH)]
-    outcomes = open_engine(engine, jobs=jobs).map(Scoring(sent, tuple(names)), batches)
+    outcomes = open_engine(engine, jobs=jobs, limits=None).map(Scoring(sent, tuple(names)), batches)
     values: dict[str, Values] = {}
     for outcome in track(outcomes, total=len(batches), label=label, unit="part"):
         for name, column in outcome.unwrap().items():

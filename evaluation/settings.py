@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from engine import Limits, make_limits
 from evaluation.datasets import Selection
 from evaluation.targets import TargetOptions, read_target_settings
 from evaluation.targets._secrets import hide
@@ -46,6 +47,8 @@ _ASKED_ANEW = frozenset(
         "max_failures",
         "engine",
         "jobs",
+        "item_timeout",
+        "item_memory",
     }
     | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
 )
@@ -64,6 +67,7 @@ class Settings(BaseModel):
     where: dict[str, tuple[str, ...]] = {}
     limit: Positive | None = None
     sample_seed: int | None = None
+    allow_changed_corpus: bool = False
     preset: str = DEFAULT
     pipeline: dict[str, Any] = {}
     """Single settings of the pipeline, over the preset's."""
@@ -75,6 +79,9 @@ class Settings(BaseModel):
     threads: Positive = 4
     engine: str = "local"
     jobs: Positive | None = None
+    item_timeout: Annotated[float, Field(ge=0)] = 120.0
+    item_memory: Annotated[int, Field(ge=0)] = 2048
+    """Seconds and MiB that one document may take; 0 is without limit."""
     timeout: Annotated[float, Field(gt=0)] = 60.0
     retries: Annotated[int, Field(ge=0)] = 5
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
@@ -133,7 +140,12 @@ class Settings(BaseModel):
     @property
     def selection(self) -> Selection:
         """Which documents and questions are used."""
-        return Selection(self.file_type, self.where, self.limit, self.sample_seed)
+        return Selection(self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
+
+    @property
+    def limits(self) -> Limits:
+        """What one document may take."""
+        return make_limits(self.item_timeout, self.item_memory)
 
     @property
     def target_name(self) -> str:
@@ -148,6 +160,7 @@ class Settings(BaseModel):
             threads=self.threads,
             engine=self.engine,
             jobs=self.jobs,
+            limits=self.limits,
             timeout=self.timeout,
             retries=self.retries,
             skip_ingestion=self.skip_ingestion,
@@ -162,6 +175,8 @@ class Settings(BaseModel):
             mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_settings"}
         )
         told |= {"target": self.target_name}
+        if not self.allow_changed_corpus:
+            del told["allow_changed_corpus"]
         if self.target_name == "builtin":
             return {**told, "config": self.config.model_dump()}
         settings = read_target_settings(self.target_name, self.target_settings)

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import fold
+from evidence.guard import read_within
 from evidence.locate import MIN_SIMILARITY, OMITTED
-from evidence.read import read_document
 from schemas.bundle import Question
-from schemas.errors import ToolkitError
+from schemas.errors import DocumentError, ToolkitError
 from schemas.models import Gold
 from storage.bundle import open_bundle
 from storage.locations import Location, folders_among, parse_location
@@ -33,15 +33,25 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
     for line in bundle.gold:
         if line.spans and line.filename is not None:
             by_file[line.filename].append(line)
-    wrong = []
+    wrong = [f"gold.jsonl: row {line.id} is not in train.json" for line in bundle.gold if line.id not in questions]
     for name, lines in by_file.items():
-        document = read_document(bundle.files[name])
-        for line in lines:
+        if name not in bundle.files:
+            wrong.append(f"{name}: not in corpus/")
+            continue
+        try:
+            document = read_within(bundle.files[name])
+        except DocumentError as error:
+            wrong.append(str(error))
+            continue
+        for line in (line for line in lines if line.id in questions):
             wrong += [f"{name}: row {line.id}: {fault}" for fault in _faults(line, questions[line.id], document)]
     return sum(len(lines) for lines in by_file.values()), wrong
 
 
 def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]:
+    if (line.context or 0) >= len(question.contexts):
+        yield f"there is no context {line.context} in train.json"
+        return
     quote = question.contexts[line.context or 0].text or ""
     pieces = [fold(piece, loose=True) for piece in OMITTED.split(quote)]
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY

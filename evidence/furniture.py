@@ -14,8 +14,8 @@ _SHARE = 0.1
 only its number goes up with the page."""
 
 _NUMBER = re.compile(
-    r"(?:page\s*)?[-–—\[(.\s]*(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*"
-    r"(?:(?:of|/)\s*\d{1,4})?[-–—\s]*",
+    r"(?:page)?[-–—\[(.\s]*+(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*+"
+    r"(?:(?:of|/)\s*+\d{1,4}[-–—\s]*+)?",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{1,5}")

@@ -7,8 +7,11 @@ whatever comes between its words on the page. Only quotes that are not there as 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from evidence.align import align
@@ -28,6 +31,16 @@ _MIN_PART = 2
 
 _MIN_PARAGRAPH = 20
 """Paragraphs must say more: they are only tried when the quote is nowhere in one piece."""
+
+
+MOST_PLACES = 5000
+"""Places that a quote is kept at. A party's name stands 1,029 times in one contract of CUAD."""
+
+_MOST_CELLS = 1_000_000_000
+"""Characters of a quote times characters of a document that may be compared: about ten seconds."""
+
+_COMMON = 256
+"""A piece of a quote that stands in more places than this (a run of blanks in a form) does not tell where to look."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,9 @@ def locate(quote: str, document: Document) -> list[Match]:
     """Return every place where the quote stands, best first and then in reading order; [] when absent."""
     if not quote.strip():
         return []
+    effort = _Effort(_MOST_CELLS)
     for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs):
-        found = attempt(quote, document)
+        found = attempt(quote, document, effort)
         if found:
             break
     return sorted(found, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
@@ -62,10 +76,22 @@ def worthy(matches: Sequence[Match]) -> list[Match]:
     return [match for match in matches if match.whole] or list(matches)
 
 
+@dataclass
+class _Effort:
+    """What the costly comparisons of one quote may still take; the first is always made."""
+
+    left: int
+
+    def allows(self, cells: int) -> bool:
+        allowed = self.left == _MOST_CELLS or cells <= self.left
+        self.left -= cells if allowed else 0
+        return allowed
+
+
 # ---------------------------------------------------------------- as it stands
 
 
-def _as_it_stands(quote: str, document: Document) -> list[Match]:
+def _as_it_stands(quote: str, document: Document, _: _Effort) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
     words = quote.strip()
     found = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
@@ -98,6 +124,10 @@ def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Ma
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
+    return islice(_occurrences(needle, text), MOST_PLACES)
+
+
+def _occurrences(needle: str, text: str) -> Iterator[int]:
     start = text.find(needle) if needle else -1
     while start >= 0:
         yield start
@@ -155,41 +185,55 @@ def _trim(span: Span, text: str) -> Span:
 # ---------------------------------------------------------------- in parts
 
 
-def _in_parts(quote: str, document: Document) -> list[Match]:
+def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where the pieces around each `<omitted>` follow one another."""
     if not OMITTED.search(quote):
         return []
-    return _in_order(OMITTED.split(quote), _MIN_PART, document)
+    return _in_order(OMITTED.split(quote), _MIN_PART, document, effort)
 
 
-def _by_paragraphs(quote: str, document: Document) -> list[Match]:
+def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where the quote's paragraphs follow one another: a PDF may put a heading or a table between them."""
     pieces = [piece for part in OMITTED.split(quote) for piece in part.split("\n")]
-    return _in_order(pieces, _MIN_PARAGRAPH, document)
+    return _in_order(pieces, _MIN_PARAGRAPH, document, effort)
 
 
-def _in_order(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
+def _in_order(pieces: Sequence[str], shortest: int, document: Document, effort: _Effort) -> list[Match]:
     pieces = [piece.strip() for piece in pieces]
-    pieces = [piece for piece in pieces if len(fold(piece, loose=True)) >= shortest]
-    found = []
+    lengths = [len(fold(piece, loose=True)) for piece in pieces]
+    least = MIN_SIMILARITY * sum(lengths)
+    pieces = [piece for piece, length in zip(pieces, lengths, strict=True) if length >= shortest]
+    found: list[list[Match]] = []
+    places: dict[str, list[Match]] = {}
     for piece in pieces:
-        matches = _as_it_stands(piece, document) or _alike(piece, document)
-        if not matches:
+        if piece not in places:
+            matches = _as_it_stands(piece, document, effort) or _alike(piece, document, effort)
+            places[piece] = sorted(worthy(matches), key=lambda match: match.span)
+        if not places[piece]:
             return []
-        found.append(sorted(worthy(matches), key=lambda match: match.span))
-    return [_joined(chain) for chain in _chains(found)] if found else []
+        found.append(places[piece])
+    joined = [_joined(chain) for chain in _chains(found)] if found else []
+    # pieces too short to be looked for, or all found in one place, may be most of the quote: then it is not here
+    return [match for match in joined if _folded_length(match, document) >= least]
+
+
+def _folded_length(match: Match, document: Document) -> int:
+    ranges = (document.loose.folded_range(*span) for span in match.spans)
+    return sum(end - start for start, end in ranges)
 
 
 def _chains(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the tightest ways to take one place of each piece in reading order, each tail once."""
     chains: dict[tuple[Span, ...], list[Match]] = {}
-    for first in places[0]:
+    starts = [[match.span.start for match in choices] for choices in places]
+    # of a quote in very many pieces only the first places are tried
+    for first in places[0][: max(1, MOST_PLACES * 100 // len(places))]:
         chain = [first]
-        for choices in places[1:]:
-            after = next((match for match in choices if match.span.start >= chain[-1].span.end), None)
-            if after is None:
+        for choices, begins in zip(places[1:], starts[1:], strict=True):
+            after = bisect_left(begins, chain[-1].span.end)
+            if after == len(choices):
                 break
-            chain.append(after)
+            chain.append(choices[after])
         if len(chain) == len(places):
             # a later first piece with the same tail is the tighter one
             chains[tuple(match.span for match in chain[1:]) or (first.span,)] = chain
@@ -222,23 +266,27 @@ def _joined(chain: Sequence[Match]) -> Match:
 class _Window(NamedTuple):
     start: int
     end: int
+    pieces: int
+    """How many pieces of the quote say that it stands here."""
 
 
-def _alike(quote: str, document: Document) -> list[Match]:
+def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where words stand that differ from the quote in at most one character of twenty."""
     needle = fold(OMITTED.sub(" ", quote), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
-    found = _aligned(needle, document.body, document)
+    found = _aligned(needle, document.body, document, effort)
     if not found and document.body is not document.loose:
-        found = _aligned(needle, document.loose, document)
+        found = _aligned(needle, document.loose, document, effort)
     return found
 
 
-def _aligned(needle: str, haystack: Fold, document: Document) -> list[Match]:
+def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
     best: dict[tuple[int, int], float] = {}
     for window in _windows(needle, haystack.text, allowed):
+        if not effort.allows(len(needle) * (window.end - window.start)):
+            break
         text = haystack.text[window.start : window.end]
         found = align(needle, text, most=allowed)
         if found is not None:
@@ -251,29 +299,28 @@ def _aligned(needle: str, haystack: Fold, document: Document) -> list[Match]:
     return matches
 
 
-def _windows(needle: str, text: str, allowed: int) -> Iterator[_Window]:
-    """Yield the stretches that can hold the needle with so many errors.
+def _windows(needle: str, text: str, allowed: int) -> list[_Window]:
+    """Return the stretches that can hold the needle with so many errors, the likeliest first.
 
     Cut into one more piece than there may be errors, one piece at least is without error: so no place is
-    missed, and only the neighbourhoods of such pieces need the costly alignment.
+    missed, and only the neighbourhoods of such pieces need the costly alignment. Pieces that are everywhere are left
+    out: what they alone could find is a form's blanks.
     """
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
     merged: list[_Window] = []
-    starts = sorted(
-        {
-            hit - bounds[index]
-            for index in range(count)
-            for hit in _find(needle[bounds[index] : bounds[index + 1]], text)
-        }
-    )
-    for start in starts:
-        window = _Window(max(start - allowed, 0), min(start + len(needle) + allowed, len(text)))
-        if merged and window.start <= merged[-1].start + 2 * allowed:
-            merged[-1] = _Window(merged[-1].start, window.end)
+    votes: Counter[int] = Counter()
+    for index in range(count):
+        hits = list(islice(_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
+        if len(hits) <= _COMMON:
+            votes.update(hit - bounds[index] for hit in hits)
+    for start in sorted(votes):
+        first, last = max(start - allowed, 0), min(start + len(needle) + allowed, len(text))
+        if merged and first <= merged[-1].start + 2 * allowed:
+            merged[-1] = _Window(merged[-1].start, last, merged[-1].pieces + votes[start])
         else:
-            merged.append(window)
-    yield from merged
+            merged.append(_Window(first, last, votes[start]))
+    return sorted(merged, key=lambda window: -window.pieces)[:MOST_PLACES]
 
 
 def _apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:

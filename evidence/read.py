@@ -13,7 +13,7 @@ from evidence import readers
 from evidence.document import Document
 from evidence.printable import Attachment, Printable
 from evidence.readers.html import html_text
-from schemas.errors import DocumentError
+from schemas.errors import DocumentError, ToolkitError
 from storage.locations import Location, Remote, fetched
 
 
@@ -21,8 +21,18 @@ def read_document(path: Location | str) -> Document:
     """Read a file; the same file always gives the same text, which every offset counts in."""
     if isinstance(path, Remote):
         with fetched(path) as here:
-            return replace(_read(here), path=path)
-    return _read(Path(path))
+            return replace(_read_safely(here), path=path)
+    return _read_safely(Path(path))
+
+
+def _read_safely(path: Path) -> Document:
+    """Read a file; whatever a parser raises over a file is that file's fault, and carries the parser's traceback."""
+    try:
+        return _read(path)
+    except (ToolkitError, OSError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise DocumentError(f"{path}: its reader failed ({type(error).__name__}: {error}); is it damaged?") from error
 
 
 def printable(path: Path) -> Printable | None:

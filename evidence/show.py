@@ -10,8 +10,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from evidence.document import Box, Document, Span
-from evidence.read import read_document
-from evidence.readers.pdf import boxes, render
+from evidence.guard import boxes_within, read_within, render_within
 from schemas.command import guarded
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import Gold
@@ -27,7 +26,7 @@ def draw_boxes(
     path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
 ) -> Image.Image:
     """Return a page's picture with boxes laid over the words, the words still readable."""
-    picture = render(path, page, scale=scale).convert("RGBA")
+    picture = render_within(path, page, scale=scale).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)
     for box in marked:
@@ -41,7 +40,7 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     """Return the pages that the spans touch, by number, with the spans drawn on them."""
     if document.path is None or not document.pages:
         raise ToolkitError(f"{document.filename}: has no pages to draw on; only PDFs do")
-    marked = [box for span in spans for box in boxes(document, span)]
+    marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
     numbers = sorted({box.page for box in marked})
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
 
@@ -71,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     for name in dict.fromkeys(line.filename for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
         with fetched(files[str(name)]):  # once, for all the steps of drawing
-            pages = draw_spans(read_document(files[str(name)]), spans, scale=options.scale)
+            pages = draw_spans(read_within(files[str(name)]), spans, scale=options.scale)
         for page, picture in pages.items():
             number += 1
             out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")

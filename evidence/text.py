@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from evidence.read import read_document
+from evidence.guard import read_within
 from schemas.command import guarded
 from storage.bundle import corpus_files
 from storage.locations import Location, parse_location
@@ -26,7 +26,7 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
     files = corpus_files(mirrored(root))
     with placed(out, force=force, kind=KIND) as folder:
         for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
-            text = read_document(files[name]).text
+            text = read_within(files[name]).text
             # a lone half of a surrogate pair, which a broken PDF may give, has no place in UTF-8
             data = text.encode("utf-8", "replace")
             (folder / f"{name}.txt").write_bytes(data)

@@ -15,8 +15,8 @@ from schemas.errors import BundleError
 PLACEHOLDER = "PATH_OR_REPO"
 """What a card says where a folder or a repository is loaded; a bundle does not know where it will be published."""
 
-_DOCUMENTS = re.compile(r"<!-- documents -->\n.*?<!-- /documents -->\n\n?", re.DOTALL)
-"""What a card shows of the documents themselves, between marks that a reader does not see."""
+_DOCUMENTS = ("<!-- documents -->\n", "<!-- /documents -->\n")
+"""What a card shows of the documents themselves stands between these marks, which a reader does not see."""
 _CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
 _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
@@ -39,7 +39,7 @@ def unaddressed(card: bytes, sha256: str) -> bytes | None:
 
 def without_documents(card: bytes) -> bytes:
     """Return the card of a bundle whose documents stay at home: no config, picture or example shows one."""
-    text = _CORPUS_CONFIG.sub("", _DOCUMENTS.sub("", card.decode("utf-8")))
+    text = _CORPUS_CONFIG.sub("", _without_documents(card.decode("utf-8")))
     note = "The documents are not in this repository; the command under *How it was made* gives them."
     return re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
 
@@ -99,3 +99,12 @@ def _text(value: str) -> str:
 
 def _quoted(name: str) -> bytes:
     return f'"{name}"'.encode()
+
+
+def _without_documents(card: str) -> str:
+    begin, end = _DOCUMENTS
+    kept, *shown = card.split(begin)
+    for part in shown:
+        inside, mark, rest = part.partition(end)
+        kept += rest.removeprefix("\n") if mark else begin + inside
+    return kept

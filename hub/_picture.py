@@ -9,9 +9,11 @@ from pathlib import Path
 
 from PIL import Image, ImageChops, ImageOps
 
-from evidence import Span, read_document
+from evidence import Span
+from evidence.guard import read_within
 from evidence.show import draw_spans
 from schemas.bundle import CORPUS
+from schemas.errors import DocumentError
 from schemas.models import Gold, Row
 from storage.locations import Location, fetched
 from storage.upload import Out
@@ -57,16 +59,24 @@ def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, ou
             continue
         file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
         with fetched(file):  # once, for all the steps of drawing
-            content = _draw(file, line)
+            content = _drawn(file, line)
         if content is not None:
             (folder / PICTURE).write_bytes(content)
             return Example(example.row, line, line.pages[0])
     return best
 
 
+def _drawn(path: Location, line: Gold) -> bytes | None:
+    """Return the page as it is drawn; None where it cannot be: another row may show as well."""
+    try:
+        return _draw(path, line)
+    except DocumentError:
+        return None
+
+
 def _draw(path: Location, line: Gold) -> bytes | None:
     """Return the page as a PNG of few colours, smaller until it is small enough; None where nothing can be drawn."""
-    document = read_document(path)
+    document = read_within(path)
     for scale in _SCALES:
         pages = draw_spans(document, [Span(*span) for span in line.spans], scale=scale)
         picture = pages.get(line.pages[0])

@@ -10,7 +10,7 @@ _FORMS = frozenset("ag bv dba ii iii iv llc llp lp ltda na nv plc pte pty sa sas
 """Legal forms and numbers that are capitals in any case."""
 _ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
 _VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
-_CUT = re.compile(r"(?:,\s*\w|[\s\"'“”‘’(\[;,:-]+)$")
+_CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
 """What an annotator's hand left at the end of a name: an open bracket, the first letter of the next word."""
 _SPACES = re.compile(r"\s+")
 

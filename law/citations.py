@@ -24,7 +24,7 @@ of a language model was not measured.
 
 _CITATION = re.compile(CITATION)
 _SINGLE = re.compile(r"\[\d{1,3}\]")
-_RANGE = re.compile(r"(\d+)\s*[-–—]\s*(\d+)")
+_RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
 _LONGEST_RANGE = 30
 _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
 """What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]"."""

@@ -19,16 +19,16 @@ _NEAR = 3000
 
 _KIND = re.compile(r"\b(?:agree+ments?|undertaking|deed|contract|requirements)\b", re.IGNORECASE)
 _OPENING = re.compile(
-    r"^\s*this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b", re.IGNORECASE | re.MULTILINE
+    r"^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b", re.IGNORECASE | re.MULTILINE
 )
 _LABEL = re.compile(
     r"^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?", re.IGNORECASE
 )
 """`Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`."""
-_TAIL = re.compile(r"(?:\s*[(\[].*|\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$", re.IGNORECASE)
+_TAIL = re.compile(r"(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$", re.IGNORECASE)
 """What follows the name on its line: brackets, the parties, the mark of a footnote."""
 _PROSE = re.compile(r"\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b", re.IGNORECASE)
-_LETTER = re.compile(r"^\s*(?:dear\b|(?:ladies and )?gentlemen\b)", re.IGNORECASE | re.MULTILINE)
+_LETTER = re.compile(r"^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)", re.IGNORECASE | re.MULTILINE)
 
 
 def kind_of(text: str) -> str:
@@ -90,8 +90,9 @@ _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'
 """`… a Delaware corporation (the "Company")`: what stands before it is a party."""
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
 _BODY = re.compile(
-    r"\n\W*(?:\d[.)]?\s*)?(?:whereas|background|recital|introduction|interpretation|definition|table of|preamble|now\b|"
-    r"operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|in consideration)",
+    r"\n\W{0,60}+(?:\d[.)]?\s{0,20})?(?:whereas|background|recital|introduction|interpretation|definition|table of|"
+    r"preamble|now\b|operative|the parties|purpose|confiden|non.?disclosure|obligation|contents|it is|"
+    r"in consideration)",
     re.IGNORECASE,
 )
 _NO_NAME = re.compile(

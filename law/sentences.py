@@ -13,7 +13,7 @@ CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
 _ITEM = r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])"
 _BREAK = re.compile(rf"\n[^\S\n]*\n\s*|\n(?=[^\S\n]*{_ITEM}\s)", re.IGNORECASE)
 _STOP = re.compile(rf"(?P<stop>[.!?…]+[\"'”’)]*)(?P<cites>(?:\s*{CITATION})*)")
-_LAST_WORD = re.compile(r"[\w.&'’/-]*$")
+_LAST_WORD = re.compile(r"(?<![\w.&'’/-])[\w.&'’/-]*$")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*([^\W_]+)")
 
 _NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())

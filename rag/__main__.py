@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import add_engine_arguments, check_engine
+from engine import add_engine_arguments, check_engine, limits_from
 from rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
@@ -55,7 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.action == "index":
         config = Config.preset(options.preset, **given_settings(vars(options)))
-        pipeline = Pipeline(config, engine=check_engine(options.engine), jobs=options.jobs)
+        engine, limits = check_engine(options.engine), limits_from(options)
+        pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
         report = pipeline.index(options.source, options.out, force=options.force)
         print(
             f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "

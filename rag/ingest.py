@@ -26,7 +26,7 @@ from rag.lexicon import DocumentWords, read_words
 from rag.ocr import read_with_ocr
 from rag.seams import Embedder, Keys, Layer, Vectors
 from rag.summaries import Summariser
-from schemas.errors import DocumentError, ServiceError
+from schemas.errors import DocumentError, ServiceError, printable
 from schemas.plugins import load_plugin
 from storage.bundle import sha256_of
 from storage.locations import Location, fetched
@@ -95,6 +95,8 @@ class Preparation:
 
     def _prepare(self, path: Location) -> Prepared:
         config = self.config
+        if printable(path.name) != path.name:
+            raise DocumentError(f"{path}: its name is not UTF-8, so nothing could cite it; rename it")
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if not document.has_text:
             if not document.pages:

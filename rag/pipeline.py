@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from engine import open_engine
+from engine import Limits, open_engine
 from engine.llms import LLM
 from engine.tokens import counter_for
 from evidence.folder import Listed, list_folder, with_attachments
@@ -24,9 +24,10 @@ from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
-from schemas.errors import BundleError, ToolkitError
+from schemas.errors import BundleError, ToolkitError, printable
 from schemas.plugins import load_plugin
 from storage.cache import cache_folder
+from storage.folders import links_out
 from storage.locations import Location, Remote, list_file, list_files
 from storage.place import placed
 
@@ -55,13 +56,17 @@ class Pipeline:
         cache: Path | None = None,
         engine: str = "local",
         jobs: int | None = None,
+        limits: Limits | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
     ) -> None:
-        """Make a pipeline; parts given here are used instead of those that the config names."""
+        """Make a pipeline; parts given here are used instead of those that the config names.
+
+        `limits` is what one document may take: two minutes and 2 GiB unless told.
+        """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
-        self._engine, self._jobs = engine, jobs
+        self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._given_embedder = embedder
         self._given_llm = llm
@@ -84,6 +89,9 @@ class Pipeline:
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
             report = self._ingest(paths, index)
+            if isinstance(source, Path) and source.is_dir():
+                left = tuple(f"{path}: a link that leads out of the folder; not followed" for path in links_out(source))
+                report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
             index.save()
@@ -118,7 +126,7 @@ class Pipeline:
         return self._index
 
     def _ingest(self, paths: Sequence[Location], index: Index) -> Report:
-        engine = open_engine(self._engine, jobs=self._jobs, items=len(paths))
+        engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         return ingest(paths, index, self.config, engine=engine, embedder=self.embedder, summarise=self._summarise)
 
     # ---------------------------------------------------------------- questions

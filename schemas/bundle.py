@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from schemas.errors import BundleError
 from schemas.models import BundleInfo, Gold, Row
+from schemas.parsing import parse_json
 
 CORPUS = "corpus"
 TRAIN = "train.json"
@@ -125,6 +126,8 @@ def read_text(path: Path) -> str:
         raise BundleError(f"{path}: missing") from None
     except UnicodeDecodeError as error:
         raise BundleError(f"{path}: not UTF-8 (byte {error.start}); save it again as UTF-8") from error
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -135,10 +138,7 @@ def read_lines(path: Path) -> list[str]:
 
 def load_json(path: Path) -> Any:
     """Return the parsed content of a JSON file."""
-    try:
-        return json.loads(read_text(path).removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
-        raise BundleError(f"{path}: not JSON: {error.msg} at line {error.lineno}") from error
+    return parse_json(read_text(path).removeprefix("\ufeff"), where=path)
 
 
 def _kind(value: object) -> str:

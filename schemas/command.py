@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from typing import ParamSpec
 
-from schemas.errors import ToolkitError
+from schemas.errors import ToolkitError, disk_trouble
 from schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, STOPPED, CLOSED = 1, 130, 141
@@ -35,22 +35,36 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except ToolkitError as error:
                     print_error(error)
                     return FAILED
+                except OSError as error:
+                    if isinstance(error, BrokenPipeError):
+                        # the interpreter flushes stdout once more at its end, and would complain there
+                        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                        return CLOSED
+                    return _disk_or_bug(error)
                 except KeyboardInterrupt:
                     sys.stderr.write(f"\n{stopped}\n")
                     return STOPPED
-                except BrokenPipeError:
-                    # the interpreter flushes stdout once more at its end, and would complain there
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                    return CLOSED
                 except Exception:
-                    # a bug keeps its traceback, which may hold what was sent to a server
-                    sys.stderr.write(scrubbed(traceback.format_exc()))
-                    return FAILED
+                    return _bug()
                 return code
 
         return run
 
     return decorate
+
+
+def _disk_or_bug(error: OSError) -> int:
+    try:
+        print_error(ToolkitError(disk_trouble(error)))
+    except OSError:
+        return _bug()
+    return FAILED
+
+
+def _bug() -> int:
+    """Print the traceback of what is being handled; it may hold what was sent to a server."""
+    sys.stderr.write(scrubbed(traceback.format_exc()))
+    return FAILED
 
 
 def print_error(error: ToolkitError) -> None:

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class ToolkitError(Exception):
     """Something outside the code is wrong: entry points print it as one line and exit 1."""
+
+    def __init__(self, message: str = "") -> None:
+        """Take the words, made fit for any terminal: a file's name need not be UTF-8."""
+        super().__init__(printable(message))
+
+
+_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENAMETOOLONG, errno.EFBIG})
+
+
+def disk_trouble(error: OSError) -> str:
+    """Return the words for a disk that is full, read-only or not ours; raise any other error again."""
+    if error.errno not in _DISK and "temporary directory" not in str(error):
+        raise error
+    where = printable(str(error.filename)) if error.filename else "the disk"
+    return f"{where}: {error.strerror or error}; make room, or choose another place"
+
+
+def printable(text: str) -> str:
+    """Return a text that can be written as UTF-8: halves of surrogate pairs are written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class BundleError(ToolkitError):
@@ -17,6 +39,10 @@ class SourceError(ToolkitError):
 
 class DocumentError(ToolkitError):
     """One document cannot be read."""
+
+
+class LimitError(DocumentError):
+    """One document takes more time, memory or nesting than it may."""
 
 
 class ServiceError(ToolkitError):

@@ -21,7 +21,7 @@ _KEY = re.compile(
 )
 """What keys look like whoever they belong to, whole or half hidden by asterisks, as servers repeat them."""
 _SIGNED = re.compile(
-    r"(https?://[^\s?'\"<>]+)\?[^\s'\"<>]*(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
+    r"(https?://[^\s?'\"<>]{1,400})\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )
 _USER = re.compile(r"(https?://)[^\s/@'\"<>]+@")
 

@@ -11,6 +11,7 @@ from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, read_gold, read_
 from schemas.errors import BundleError
 from schemas.models import BundleInfo, Gold
 from schemas.validate import sha256_of as digest_of
+from storage.folders import files_below
 from storage.locations import Location, Remote, fetched, origin_of
 
 
@@ -77,7 +78,7 @@ def corpus_files(root: Path) -> dict[str, Location]:
 def _local_files(corpus: Path) -> Iterator[Location]:
     if not corpus.is_dir():
         raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    yield from sorted(p for p in corpus.rglob("*") if p.is_file())
+    yield from files_below(corpus)
 
 
 def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:

@@ -94,6 +94,22 @@ def locked(folder: Path, *, busy: str) -> Iterator[None]:
         lock.release()
 
 
+@contextmanager
+def taking_turns(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold a lock file for one process; another waits for it, and is told so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{path.with_suffix('')}: another run is making it; waiting for it to end")
+        lock.acquire(timeout=-1)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _empty(folder: Path, *, kept: frozenset[str]) -> None:
     for path in folder.iterdir():
         if path.name in kept:

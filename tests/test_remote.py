@@ -41,7 +41,7 @@ TIMES = ("latency", "seconds")
 
 
 def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
-    arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--jobs", "1", *flags]
+    arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--engine", "serial", *flags]
     assert convert_main(import_module(f"converters.{name}"), arguments) == expect
 
 
@@ -147,7 +147,7 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
         return fetch(file, path)
 
     monkeypatch.setattr(locations, "fetch", noted)
-    flags = ["--limit", "6", "--report-cases", "2", "--jobs", "1", "--file-type", "pdf", "--dataset-paths"]
+    flags = ["--limit", "6", "--report-cases", "2", "--engine", "serial", "--file-type", "pdf", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
     assert not most
     assert evaluate(tmp_path, monkeypatch, "remote", *flags, f"{memory}/bundles/*") == here
@@ -163,7 +163,7 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
 
 
 def test_a_file_url_is_a_path(local, tmp_path, monkeypatch):
-    flags = ["--limit", "2", "--report-cases", "0", "--jobs", "1", "--dataset-paths"]
+    flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "path", *flags, str(local))
     assert evaluate(tmp_path, monkeypatch, "url", *flags, f"file://{local}") == here
     convert("legalbenchrag", f"file://{tmp_path}/lb", "--limit", "2")
@@ -182,7 +182,7 @@ def test_a_folder_of_documents_is_indexed_where_it_is(memory, local, tmp_path, m
         put(memory / "mine" / path.name, path.read_bytes())
     put(memory / "mine/notes.xyz")
     out = tmp_path / "index"
-    flags = ["--out", str(out), "--embedder", "hashing", "--jobs", "1"]
+    flags = ["--out", str(out), "--embedder", "hashing", "--engine", "serial"]
     assert rag_main(["index", f"{memory}/mine", *flags]) == 0
     names = [entry.filename for entry in open_index(out).documents]
     assert names == [path.name for path in sorted((local / "corpus").iterdir())[:2]]
@@ -204,7 +204,7 @@ def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, mon
         return fetch(file, path)
 
     monkeypatch.setattr(locations, "fetch", away)
-    flags = ["--limit", "2", "--report-cases", "0", "--jobs", "1", "--dataset-paths", f"{memory}/cuad"]
+    flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths", f"{memory}/cuad"]
     evaluate(tmp_path, monkeypatch, "r", *flags, expect=1)
     told = capsys.readouterr().err
     assert "connection refused" in told and "set aside" not in told and len(documents) == 2
@@ -251,7 +251,7 @@ def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
 def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lb"
     convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
-    convert("legalbenchrag", s3 / "lb", "--jobs", "2")
+    convert("legalbenchrag", s3 / "lb", "--engine", "local", "--jobs", "2")
     assert there(s3 / "lb") == files_of(folder) and validate(s3 / "lb") == []
     convert("legalbenchrag", s3 / "lb", "--force", "--limit", "4")
     convert("legalbenchrag", folder, "--force", "--limit", "4")
@@ -265,7 +265,8 @@ def test_on_s3_bundle_and_metrics_are_the_same_with_workers(s3, tmp_path, monkey
 @pytest.mark.extra
 def test_on_s3_a_killed_run_leaves_no_bundle_and_the_next_one_goes_on(s3, tmp_path, local):
     out = s3 / "cuad"
-    command = [sys.executable, "-m", "converters.cuad", "--source", "samples/cuad", "--limit", "3", "--jobs", "1"]
+    flags = ["--source", "samples/cuad", "--limit", "3", "--engine", "serial"]
+    command = [sys.executable, "-m", "converters.cuad", *flags]
     process = subprocess.Popen([*command, "--out", str(out)], cwd=ROOT, env=dict(os.environ), start_new_session=True)
     deadline = time.monotonic() + 60
     while not _journalled(tmp_path) and time.monotonic() < deadline:

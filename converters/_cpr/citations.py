@@ -10,7 +10,7 @@ from converters._cpr.names import plain, read_name
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
-_PAGES = re.compile(r"\s*[,;]?\s*\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*)\)?\s*$", re.IGNORECASE)
+_PAGES = re.compile(r"(?<!\s)\s*[,;]?\s*\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*)\)?\s*$", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
 _LAW = re.compile(
     r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"

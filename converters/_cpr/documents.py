@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
 from collections import Counter
@@ -18,8 +17,10 @@ from converters._benchmark import Item, RawDocument, Tally
 from converters._cpr.pages import Block, blocks_of, heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence import Document, read_document
+from evidence import Document
 from evidence.folder import Listed, list_folder, with_attachments
+from evidence.guard import read_within
+from evidence.markup import pieces
 from evidence.read import has_page
 from law.casing import tidy
 from schemas.errors import DocumentError, SourceError
@@ -32,7 +33,7 @@ Record = Mapping[str, object]
 _CHUNK_ID = re.compile(r"_chunk_(\d+)$")
 # "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d+[a-z]*\d*)\b", re.IGNORECASE)
+_REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
 _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
@@ -62,7 +63,7 @@ class Source:
         if file is None:
             return Document(self.raw.filename, self.raw.text or "")
         try:
-            return read_document(file)
+            return read_within(file)
         except DocumentError:
             return Document(self.raw.filename, "")
 
@@ -183,7 +184,7 @@ def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> Non
     path = file.path
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         tally.fault("JSON file cannot be read", f"{path.name}: {error}", item=_item(file))
         return
     here: dict[str, _Export] = {}
@@ -325,30 +326,39 @@ def _page(path: Path) -> Source:
         markup = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         markup = data.decode("cp1252", "replace")  # what browsers take a page for that does not say
-    found = re.search(r"<title[^>]*>(.*?)</title>", markup, re.IGNORECASE | re.DOTALL)
-    title = tidy(html.unescape(found.group(1))) if found else ""
-    title = title or tidy(re.sub(r"[-_]+", " ", path.stem))
-    blocks = tuple(_blocks_in(markup))
+    title, blocks = _title_and_blocks(markup)
+    title = tidy(title) or tidy(re.sub(r"[-_]+", " ", path.stem))
     raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(blocks), html=markup)
     return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=blocks)
 
 
-_NO_WORDS = re.compile(r"<(script|style|title)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
-_EDGES = re.compile(
-    r"<(/?)(h[1-6]|p|div|li|ul|ol|table|tr|section|article|blockquote|pre|br|dt|dd)\b[^>]*>", re.IGNORECASE
-)
+_EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt dd h1 h2 h3 h4 h5 h6".split())
+"""Tags that begin or end a paragraph."""
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
-def _blocks_in(markup: str) -> Iterator[Block]:
-    """Yield a page's paragraphs and headings, tags taken away."""
-    tag, at = "p", 0
-    markup = _NO_WORDS.sub(" ", markup)
-    for edge in [*_EDGES.finditer(markup), None]:
-        piece = markup[at : edge.start() if edge else len(markup)]
-        words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", piece)).split())
-        if words:
-            yield Block(tag, words)
-        if edge:
-            at = edge.end()
-            opened = edge.group(2).lower() if not edge.group(1) else ""
-            tag = "h2" if re.fullmatch(r"h[1-6]", opened) else "p"
+def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
+    """Return what a page is titled, and its paragraphs and headings."""
+    title, tag, inside = "", "p", ""
+    blocks: list[Block] = []
+    words: list[str] = []
+
+    def end_block() -> None:
+        line = " ".join(" ".join(words).split())
+        words.clear()
+        if line:
+            blocks.append(Block(tag, line))
+
+    for kind, value in pieces(markup):
+        if kind == "text":
+            if inside == "title":
+                title = title or value
+            elif inside not in ("script", "style"):
+                words.append(value)
+            continue
+        if value in _EDGES:
+            end_block()
+            tag = "h2" if kind == "start" and value in _HEADINGS else "p"
+        inside = value if kind == "start" else ""
+    end_block()
+    return title, tuple(blocks)

@@ -37,7 +37,7 @@ def _load(path: Path) -> object:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON ({error}); expected an export of search results") from error
 
 

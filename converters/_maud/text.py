@@ -12,7 +12,7 @@ from evidence import Document, Match, Span, fold, locate
 from evidence.locate import OMITTED, worthy
 from law.casing import tidy, title_case
 
-_PAGES = re.compile(r"\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
+_PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 
@@ -30,9 +30,10 @@ _NAME = re.compile(
 _AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE)
 _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
-_AND = re.compile(r"^(?:and\b\s*)+|(?:\s*\band)+$", re.IGNORECASE)
+_AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
 _FORM = re.compile(
-    r",?\s*\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
+    r",?\s{0,9}\ban?\s{1,9}(?:[\w.]{1,60}\s{1,9}){1,3}?"
+    r"(?:limited\s{1,9}liability\s{1,9}|limited\s{1,9}|statutory\s{1,9}|real\s{1,9}estate\s{1,9})?"
     r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
     re.IGNORECASE,
 )
@@ -225,7 +226,7 @@ def _parties(page: str) -> list[str]:
         if name and not _ASIDE.search(name):
             names.append(name)
     if len(names) == 1:
-        names = re.split(r"\s+and\s+", names[0], flags=re.IGNORECASE)
+        names = re.split(r"(?<!\s)\s+and\s+", names[0], flags=re.IGNORECASE)
     if len(names) > _MOST:
         names = [name for name in names if not _SHELL.search(name)]
     return names if all(len(name) <= _LONGEST_NAME for name in names) else []

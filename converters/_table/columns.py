@@ -16,6 +16,9 @@ from tqdm import tqdm
 from converters._benchmark import Label, Tally
 from schemas.errors import SourceError
 
+_LARGEST = 2**63 - 1
+"""Larger whole numbers are kept as text: no table has a column for them."""
+
 ROLES: dict[str, str] = {
     "question": "the question",
     "answer": "the answer (default: the passages)",
@@ -122,6 +125,8 @@ def words(cell: Any) -> str:
 
 def label(cell: Any) -> Label:
     """Return a cell as a label of gold.jsonl, which holds no lists and no infinities."""
+    if isinstance(cell, int) and abs(cell) > _LARGEST:
+        return str(cell)
     if cell is None or isinstance(cell, str | bool | int):
         return cell
     if isinstance(cell, float):

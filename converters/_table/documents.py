@@ -13,12 +13,14 @@ from converters._names import name_key, pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.folder import Listed, list_folder
 from evidence.read import readable
-from schemas.errors import SourceError
+from schemas.errors import SourceError, printable
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--all-documents takes it in)"
 BEYOND = "beyond --limit"
+_SHOWN = 80
+"""Characters of a bad name that are told."""
 
 
 def is_url(name: str) -> bool:
@@ -141,8 +143,10 @@ class Shelf:
         root = self.table.parent.resolve()
         found: dict[str, Listed] = {}
         for name in names:
-            path = (root / name).resolve()
-            if not path.is_relative_to(root):
+            path = _resolved(root, name)
+            if path is None:
+                self.lost[name] = "no name that a file can have", shown(name)
+            elif not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
             elif path.is_file():
                 found[name] = Listed(path, path.relative_to(root).as_posix())
@@ -168,6 +172,21 @@ def _item(file: Listed) -> Item:
 
 def _last(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _resolved(root: Path, name: str) -> Path | None:
+    """Return where a name leads; None where it is none: a byte 0 in it, or thousands of characters."""
+    try:
+        path = (root / name).resolve()
+        path.is_file()
+    except (OSError, ValueError):
+        return None
+    return path
+
+
+def shown(name: str) -> str:
+    """Return a name as a message tells it."""
+    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
 def _looks_like_pdf(path: Path) -> bool:

@@ -22,6 +22,7 @@ from converters._web.robots import Rules, rules_for
 from evidence.read import has_page, suffix_of
 from evidence.readers import picture
 from schemas import __version__
+from storage.wire import ACCEPT, BodyError, body_blocks
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -36,7 +37,7 @@ _LONGEST_CRAWL_DELAY = 30.0
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ROBOTS_BYTES = 500 << 10
 _SNIFF = 1024
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 
 
@@ -146,7 +147,7 @@ class Downloader:
         """Follow redirects one by one; each place is checked before it is asked."""
         # a client of its own: cookies set on the way serve the next hop and no other URL
         client = httpx.AsyncClient(transport=self._transport, timeout=None, trust_env=False)
-        client.headers.update({"User-Agent": USER_AGENT, "Accept": _ACCEPT})
+        client.headers.update({"User-Agent": USER_AGENT, "Accept": _ACCEPT, **ACCEPT})
         for _ in range(_MOST_HOPS + 1):
             await self._check(url, robots=sift)
             reply = await self._patiently(client, url, limit=limit, sift=sift)
@@ -234,12 +235,15 @@ async def _ask(client: httpx.AsyncClient, url: str, *, limit: int, sift: bool) -
         kind: Kind | None = None
         if _declared(response.headers) > limit:
             raise _too_large(reply, limit)
-        async for block in response.aiter_bytes():
-            data += block
-            if sift and kind is None and len(data) >= _SNIFF:
-                kind = _kind_of(reply, bytes(data[:_SNIFF]))
-            if len(data) > limit:
-                raise _too_large(reply, limit)
+        try:
+            async for block in body_blocks(response, most=limit):
+                data += block
+                if sift and kind is None and len(data) >= _SNIFF:
+                    kind = _kind_of(reply, bytes(data[:_SNIFF]))
+        except BodyError as error:
+            if "more than" in str(error) and "packed" not in str(error):
+                raise _too_large(reply, limit) from error
+            raise FetchError("unusable", "its encoding cannot be undone", str(error), url=url) from error
         if sift and kind is None:
             kind = _kind_of(reply, bytes(data))
         return replace(reply, kind=kind, data=bytes(data))
@@ -253,7 +257,7 @@ def _kind_of(reply: Reply, head: bytes) -> Kind:
     if not head.strip():
         raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
     if b"\0" not in head or b"charset=utf-16" in reply.headers.get("content-type", "").lower().encode():
-        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_after_comments(head)):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
@@ -267,6 +271,14 @@ def _kind_of(reply: Reply, head: bytes) -> Kind:
 def _suffix(url: str, headers: httpx.Headers) -> str:
     declared = headers.get("content-type", "").partition(";")[0].strip().lower()
     return suffix_of(declared) or PurePosixPath(urlsplit(url).path).suffix.lower()
+
+
+def _after_comments(head: bytes) -> bytes:
+    """Return what follows the white space and the comments that a page begins with."""
+    head = head.lstrip()
+    while head.startswith(b"<!--"):
+        head = head[4:].partition(b"-->")[2].lstrip()
+    return head
 
 
 def _too_large(reply: Reply, limit: int) -> FetchError:

@@ -29,7 +29,7 @@ _CLOSE_SECONDS = 10.0
 _SEALED = (
     # Names are for the gate to resolve, and nothing leaves beside it
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 # Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
 _REVEAL = """async () => {

@@ -29,7 +29,7 @@ class ReplyCache:
             return Completion(
                 str(kept["text"]), tokens_in=int(kept["tokens_in"]), tokens_out=int(kept["tokens_out"]), cached=True
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, RecursionError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, reply: Completion) -> None:

@@ -17,6 +17,7 @@ import httpx
 from schemas.errors import ServiceError
 from schemas.secrets import scrubbed
 from storage.waiting import seconds_asked
+from storage.wire import ACCEPT, BodyError, read_body
 
 _OPENAI = "https://api.openai.com/v1"
 _LARGEST = 16 << 20
@@ -75,7 +76,7 @@ class Endpoint:
             raise self._refusal(status, headers, data)
         try:
             reply = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             reply = None
         if not isinstance(reply, dict):
             what = "nothing" if not data.strip() else "something that is not JSON"
@@ -94,17 +95,16 @@ class Endpoint:
         # ASCII, as a lone surrogate from a damaged PDF cannot be written in UTF-8
         content = json.dumps(body).encode("ascii")
         deadline = time.monotonic() + self._timeout
-        data = bytearray()
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **ACCEPT}
         with self._client.stream("POST", self.address + path, content=content, headers=headers) as response:
-            for part in response.iter_bytes():
-                data += part
+            try:
                 # httpx's own limit is on the silence between two parts: a server can drip for ever
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the reply does not end")
-                if len(data) > _LARGEST:
-                    raise httpx.ReadError(f"more than {_LARGEST >> 20} MB")
-        return response.status_code, response.headers, bytes(data)
+                data = read_body(response, most=_LARGEST, deadline=deadline)
+            except TimeoutError as error:
+                raise httpx.ReadTimeout("the reply does not end") from error
+            except BodyError as error:
+                raise httpx.ReadError(str(error)) from error
+        return response.status_code, response.headers, data
 
     def _refusal(self, status: int, headers: httpx.Headers, data: bytes) -> NoReplyError:
         phrase = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
@@ -124,7 +124,7 @@ def _error_in(data: bytes) -> tuple[str, str, str]:
     """Return the message, code and parameter of an error reply, each empty when it is not there."""
     try:
         error = json.loads(data)["error"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return "", "", ""
     if not isinstance(error, dict):
         return str(error), "", ""

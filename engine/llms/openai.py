@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,8 @@ from engine.tokens import counter_for
 from schemas.errors import ToolkitError
 from storage.waiting import LONGEST_WAIT
 
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-"""What reasoning models put before their reply."""
+_THOUGHTS = ("<think>", "</think>")
+"""What reasoning models put before their reply stands between these."""
 _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": ""}
 """Parameters that some models do not take, and what they take instead."""
 
@@ -225,7 +224,13 @@ def _text_of(data: Mapping[str, Any]) -> str:
     content = _message_of(data)[0].get("content")
     if isinstance(content, list):  # some servers reply in parts
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return _THOUGHTS.sub("", content, count=1).strip() if isinstance(content, str) else ""
+    return _without_thoughts(content).strip() if isinstance(content, str) else ""
+
+
+def _without_thoughts(content: str) -> str:
+    start = content.find(_THOUGHTS[0])
+    end = content.find(_THOUGHTS[1], start) if start >= 0 else -1
+    return content[:start].rstrip() + content[end + len(_THOUGHTS[1]) :] if end >= 0 else content
 
 
 def _why_empty(data: Mapping[str, Any]) -> str:

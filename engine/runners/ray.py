@@ -18,13 +18,15 @@ from ray._private import ray_constants
 from ray._private import worker as driver
 
 import engine
-from engine.outcome import AHEAD, TRIES, Outcome, attempt, worker_died
+from engine._worker import Bug, Work, dump, hire
+from engine.limits import UNLIMITED, Limits
+from engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
 from schemas.errors import ServiceError, ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-ROOMS = ("schemas", "evidence", "engine", "hub", "converters", "rag")
+ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation")
 """The packages that a cluster is sent, so that its workers run this code and no other version of it."""
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
@@ -39,13 +41,14 @@ class Runner:
 
     takes_address = True
 
-    def __init__(self, *, jobs: int | None = None, address: str = "") -> None:
+    def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:
         self.jobs, self.address = jobs, address or "local"
+        self._limits = limits or UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that keeps killing its worker is set aside."""
+        """Yield one outcome per item, in order; an item that passes its limits or kills its workers is set aside."""
         connect(self.address, self.jobs)
-        work = _Work(function)
+        work = _Work(function, self._limits)
         flight: deque[_Sent] = deque()
         room = self._room()
         try:
@@ -76,23 +79,23 @@ class _Sent(NamedTuple):
 class _Work:
     """A function that the cluster has, once for all items."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = ray.put(function)
-        self._folder = str(Path.cwd())
+    def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
+        # by value where the function is the script's own: a cluster's machines do not have that file
+        self._work = ray.put((cloudpickle.dumps(function), limits, str(Path.cwd())))
         # Ray's own retries are off: it would try an item for ever that the system kills for want of memory
         self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
 
     def send(self, item: Any) -> Any:
         """Return the reference to an item's outcome to be."""
-        return self._task.remote(self._function, item, self._folder)
+        return self._task.remote(self._work, cloudpickle.dumps(item), named(item))
 
     def outcome(self, sent: _Sent) -> Outcome[Any]:
         """Return an item's outcome, tried again where its worker died."""
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
-                outcome: Outcome[Any] = cloudpickle.loads(ray.get(ref))
-                return outcome
+                told: Outcome[Any] | Bug = cloudpickle.loads(ray.get(ref))
+                break
             except _DIED as error:
                 _log.debug("try %d of %s: %s", tried, sent.item, error)
                 if tried < TRIES:
@@ -101,18 +104,41 @@ class _Work:
                 raise  # a bug: it carries the worker's traceback
             except (faults.RayError, ConnectionError) as error:
                 raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
-        return worker_died(sent.item)
+        else:
+            return worker_died(sent.item)
+        if isinstance(told, Bug):
+            raise told.raised()
+        return told
 
 
-def _apply(function: Callable[[In], Out], item: In, folder: str) -> bytes:
-    """Run in a worker: in the folder that relative paths are meant from.
+def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
+    """Run in one of Ray's workers: hand an item to a process of its own, which can be stopped, and wait for it.
 
     The outcome travels as bytes: arrays that are read out of Ray's store in place could not be written to.
     """
-    with suppress(OSError):  # not on this machine: then paths had better be absolute
-        os.chdir(folder)
-    data: bytes = cloudpickle.dumps(attempt(function, item))
-    return data
+    function, limits, folder = work
+    for _ in range(TRIES):
+        worker = hire(script=False)
+        worker.assign(dump(Work.of(function, limits)._replace(folder=folder)))
+        told = worker.answer()
+        if told is None:
+            worker.stop()
+            continue
+        if isinstance(told, Bug):
+            worker.stop()
+            raise told.raised()
+        worker.begin(item)
+        if not worker.await_answer(limits.seconds):
+            worker.stop()
+            late: bytes = cloudpickle.dumps(Outcome(None, limits.late(name)))
+            return late
+        data = worker.answer_bytes()
+        if data is not None:
+            worker.rest()
+            return data
+        worker.stop()
+    died: bytes = cloudpickle.dumps(worker_died(name))
+    return died
 
 
 # ---------------------------------------------------------------- the cluster

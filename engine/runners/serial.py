@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from engine.outcome import Outcome, attempt
+from engine.limits import UNLIMITED, Limits, time_limited
+from engine.outcome import Outcome, attempt_within, named
+from schemas.errors import LimitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -16,10 +18,19 @@ class Runner:
 
     takes_address = False
 
-    def __init__(self, *, jobs: int | None = None, address: str = "") -> None:  # noqa: ARG002 - as all runners
+    def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners
         self.jobs = 1
+        # memory is not limited here: a library that gets none would end the whole run, not one worker
+        self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item."""
+        """Yield one outcome per item; an item that takes too long is stopped where it runs Python code."""
         for item in items:
-            yield attempt(function, item)
+            yield self._outcome(function, item)
+
+    def _outcome(self, function: Callable[[In], Out], item: In) -> Outcome[Out]:
+        try:
+            with time_limited(self._limits, named(item)):
+                return attempt_within(self._limits, function, item)
+        except LimitError as error:  # between two tries, where nobody else takes it
+            return Outcome(None, error)

@@ -12,6 +12,8 @@ from evaluation.metrics._about import About, Need
 from evaluation.metrics._options import Options
 
 _MAX_TOKENS = 300
+_LONGEST = 20
+"""Characters of a mark that is written as text."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SCORE = re.compile(
     r"\b(?:score|mark|rating)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.\d)(?:\s*/\s*5)?", re.IGNORECASE
@@ -71,9 +73,9 @@ def read_mark(text: str) -> float | None:
     for found in _OBJECT.findall(text):
         try:
             score = json.loads(found).get("score")
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(score, str) and score.strip().isdigit():
+        if isinstance(score, str) and score.strip().isdecimal() and len(score) < _LONGEST:
             score = int(score)
         if isinstance(score, bool) or not isinstance(score, int | float):
             return None

@@ -13,7 +13,7 @@ from law.citations import find_citations
 _BRACKET = re.compile(r"\[([^\[\]]+)\]")
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
 """`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""
-_PAGES = re.compile(r"\s*\(pp?\.\s*[\d\s,–-]+\)\s*$")
+_PAGES = re.compile(r"(?<!\s)\s*\(pp?\.[\d\s,–-]+\)\s*$")
 _LETTERED = re.compile(r"\b((?i:part|direction|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 
 CONTAINED = 0.95

@@ -31,9 +31,10 @@ _PINPOINT = re.compile(
 )
 """`[2024] EWCA Civ 123 at [45]-[48]` cites paragraphs of a judgment."""
 _RANGE = re.compile(r"\[\d{1,3}\]\s*[-–—]\s*\[\d{1,3}\]")
-_NUMBERS = r"\d{1,3}(?:\s*,\s*\d{1,3}(?!\d))+(?:,?\s*(?:and|&)\s*\d{1,3})?"
+_NUMBERS = r"\d{1,3}(?:\s{0,9},\s{0,9}\d{1,3}(?!\d)){1,99}(?:,?\s{0,9}(?:and|&)\s{0,9}\d{1,3})?"
 _BARE = re.compile(
-    rf"(?:(?<=[.!?…][)\"'”’ ])|(?<=[.!?…])|^)[^\S\n]*{_NUMBERS}[^\S\n]*\.?[^\S\n]*(?=$|\s[A-Z])", re.MULTILINE
+    rf"(?:(?<=[.!?…][)\"'”’ ])|(?<=[.!?…])|^)[^\S\n]{{0,9}}{_NUMBERS}[^\S\n]{{0,9}}\.?[^\S\n]{{0,9}}(?=$|\s[A-Z])",
+    re.MULTILINE,
 )
 _LISTS = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 

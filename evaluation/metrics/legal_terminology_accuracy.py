@@ -57,13 +57,16 @@ _TOO = re.compile(
 )
 """Uses of these words that are English, too."""
 _QUOTED = re.compile(
-    r"“[^”]*”|\"[^\"\n]*\"|(?<!\w)‘[^’\n]*(?:’\w[^’\n]*)*’(?!\w)|(?<!\w)'[^'\n]*(?:'\w[^'\n]*)*'(?!\w)|^>.*$", re.M
+    # bounded: a quotation that never ends is none
+    r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^’\n]{0,400}(?:’\w[^’\n]{0,400}){0,9}’(?!\w)|"
+    r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
+    re.M,
 )
 _NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
 _NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
 _ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
 """Words that name no one: "Plaintiff Smith" is a fault."""
-_CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\(.{0,40})[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
+_CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 
 def _compiled(terms: str) -> dict[str, re.Pattern[str]]:

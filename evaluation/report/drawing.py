@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from evaluation.report.pages import Gallery, excerpts, page_marks
 from evaluation.report.run import Record
 from evaluation.report.spans import Placed, placed
-from evidence import Document, Span, read_document
-from schemas.errors import ToolkitError
+from evidence import Document, Span
+from evidence.guard import read_within
+from schemas.errors import DocumentError, ToolkitError
 from storage.bundle import corpus_files
 from storage.locations import Location
 
@@ -38,7 +40,7 @@ class Library:
             return None
         if path not in self._read:
             try:
-                self._read[path] = read_document(path)
+                self._read[path] = read_within(path)
             except ToolkitError:
                 self._read[path] = None
         return self._read[path]
@@ -63,9 +65,10 @@ def draw(dataset: str, row: Record, library: Library, gallery: Gallery) -> Recor
         if document is None:
             continue
         page = document.pages[number - 1]
-        key = gallery.add(document, page)
-        if key is not None:
-            pages.append({"page": key, "marks": page_marks(document, page, at[filename])})
+        with suppress(DocumentError):  # a page that cannot be drawn in time: the words are there all the same
+            key = gallery.add(document, page)
+            if key is not None:
+                pages.append({"page": key, "marks": page_marks(document, page, at[filename])})
     return {"pages": pages, "excerpts": list(_excerpts(sights, documents, at))}
 
 

@@ -12,7 +12,7 @@ from evaluation.report.run import Record
 from evaluation.report.spans import Mark, Placed, marks
 from evidence import Document, Span
 from evidence.document import Page
-from evidence.readers.pdf import boxes, render
+from evidence.guard import boxes_within, render_within
 from storage.locations import Location
 
 WIDTH = 830
@@ -56,7 +56,7 @@ class Gallery:
 
 def picture(path: Location, page: Page) -> str:
     """Return a page as a data URI: eight greys as PNG, which suits print best, or JPEG where there is colour."""
-    image = render(path, page.number, scale=WIDTH / page.width).convert("RGB")
+    image = render_within(path, page.number, scale=WIDTH / page.width).convert("RGB")
     out = io.BytesIO()
     if _has_colour(image):
         image.save(out, "JPEG", quality=55, optimize=True)
@@ -70,8 +70,9 @@ def picture(path: Location, page: Page) -> str:
 def page_marks(document: Document, page: Page, at: Placed) -> list[Any]:
     """Return the boxes on a page as `[x, y, width, height, kind, passages]`, in points from the top left."""
     found: list[Any] = []
-    for mark in marks(at, page.span):
-        for box in boxes(document, mark.span):
+    marked = marks(at, page.span)
+    for mark, lines in zip(marked, boxes_within(document, [mark.span for mark in marked]), strict=True):
+        for box in lines:
             if box.page == page.number:
                 size = (box.left, box.top, box.right - box.left, box.bottom - box.top)
                 found.append([*(round(value, 1) for value in size), kind_of(mark), list(mark.passages)])

@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.bundle import load_json, read_lines
 from schemas.errors import ToolkitError
+from schemas.parsing import parse_json
 
 ROWS = "eval_results.jsonl"
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
@@ -80,10 +81,7 @@ def settings(config: Record, *, under: str = "") -> Iterator[tuple[str, str]]:
 def _dataset(folder: Path, name: str) -> DatasetRun:
     rows = []
     for number, line in enumerate(read_lines(folder / ROWS), 1):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise ToolkitError(f"{folder / ROWS}: line {number}: not JSON: {error.msg}") from error
+        rows.append(parse_json(line, where=f"{folder / ROWS}: line {number}", error=ToolkitError))
     parts = (_object(folder / f"{part}.json") for part in ("summary", "ingestion", "breakdown"))
     return DatasetRun(name, rows, *parts)
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
+from engine import Limits
 from engine.llms import LLM
 from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
@@ -50,6 +51,8 @@ class TargetOptions:
     engine: str = "local"
     jobs: int | None = None
     """What runs the built-in pipeline's own work, and with how many workers; None = all processors."""
+    limits: Limits = field(default_factory=Limits)
+    """What one document may take."""
     timeout: float = 60.0
     """Seconds for one question, from connecting to the last byte, repetitions and pauses included."""
     retries: int = 5

@@ -21,7 +21,7 @@ _PAGES = ("page_number", "page_label", "page")
 _BOXES = ("box", "bbox", "bounding_box", "location")
 _SIZES = ("page_size", "location_max_dimensions")
 _LONGEST_NAME = 255
-_PAGE = re.compile(r"#page=(\d+)$")
+_PAGE = re.compile(r"#page=(\d{1,9})$")
 
 Names = Callable[[str], str | None]
 """Returns the file of the corpus that a name means, None when it means none."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from evidence.markup import pieces
 from schemas.secrets import HIDDEN, names_a_secret, scrubbed
 
 _SHORTEST = 4
 """A shorter value is a word like any other: taking it out would spoil the message and hide nothing."""
-_TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST = 300
 """Characters of a server's words that an error quotes."""
 _TELLING = ("message", "detail", "error", "msg", "reason", "title", "description")
@@ -39,9 +39,21 @@ class Secrets:
         """Return what a server says in a body, short and on one line, without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
         # secrets first: what is cut in two is not known again
-        text = self.strip(html.unescape(_TAGS.sub(" ", _message(text))))
+        text = self.strip(_without_tags(_message(text)))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _without_tags(text: str) -> str:
+    """Return the words of a page, or a text that is no page as it is."""
+    if "<" not in text:
+        return html.unescape(text)
+    words, inside = [], ""
+    for kind, value in pieces(text):
+        if kind == "text" and inside not in ("script", "style"):
+            words.append(value)
+        inside = value if kind == "start" else "" if kind == "end" else inside
+    return " ".join(words)
 
 
 def secrets_in(url: str, told: Any = None) -> list[str]:

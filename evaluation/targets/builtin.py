@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import time
 from collections import deque
@@ -30,7 +31,9 @@ from rag.seams import Answer, Context, Hit, Source
 from schemas.errors import BundleError, ToolkitError
 from schemas.plugins import load_plugin
 from storage.bundle import sha256_of
+from storage.place import taking_turns
 
+_log = logging.getLogger(__name__)
 _SEARCHED = 256
 """Questions searched at once."""
 _ANSWERED = 16
@@ -80,6 +83,7 @@ class Builtin:
             cache=options.cache,
             engine=options.engine,
             jobs=options.jobs,
+            limits=options.limits,
             embedder=options.embedder,
             llm=options.llm,
         )
@@ -94,6 +98,11 @@ class Builtin:
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Open the index of these documents and settings, built first where there is none."""
         folder = self.index_folder(dataset)
+        # beside the folder, which is replaced as a whole: of two runs that need one index, the second finds it made
+        with taking_turns(folder.with_name(f"{folder.name}.lock"), say=_log.warning):
+            return self._ingest(dataset, folder)
+
+    def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
         if self._options.force_ingestion or not (folder / MANIFEST).is_file():
             if self._options.skip_ingestion:
                 raise BundleError(
@@ -149,7 +158,7 @@ class Builtin:
         options = self._options
         open_answerer(options.config)  # one that needs a model says so here, once
         few = options.engine == "local" and questions <= _SEARCHED  # done before the workers had started
-        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None)
+        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
         sent: deque[list[_Found]] = deque()
 
         def batches() -> Iterator[Selected]:

@@ -202,7 +202,7 @@ def _json(path: Path, text: str) -> Any:
             return [json.loads(line) for line in text.split("\n") if line.strip()]
         except ValueError:
             return [json.loads(text)]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from evidence.document import Document
 from evidence.readers.text import decode
 from schemas.errors import DocumentError
+from schemas.parsing import parse_json
 
 SUFFIXES = (".json",)
 KIND = "JSON export"
@@ -19,11 +19,11 @@ _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 
 def read(path: Path) -> Document:
     """Read the text fields of a JSON export, joined by blank lines."""
+    data = parse_json(decode(path).removeprefix("\ufeff"), where=path, error=DocumentError)
     try:
-        data = json.loads(decode(path).removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
-        raise DocumentError(f"{path}: not JSON: {error.msg} at line {error.lineno}") from error
-    texts = list(_texts(data))
+        texts = list(_texts(data))
+    except RecursionError:
+        raise DocumentError(f"{path}: JSON that is nested too deep") from None
     if not texts:
         raise DocumentError(f"{path}: no text in it; looked for the fields {', '.join(_TEXT_FIELDS)}")
     return Document(path.name, "\n\n".join(texts), (), path)

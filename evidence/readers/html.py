@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from collections import Counter
 from pathlib import Path
 
 from evidence.document import Document
+from evidence.markup import pieces
 from evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -28,23 +29,29 @@ def read(path: Path) -> Document:
 
 def html_text(html: str) -> str:
     """Return the visible text: blocks on their own lines, table cells parted by tabs, `pre` kept."""
-    parser = _Visible()
-    parser.feed(html)
-    parser.close()
-    lines = (line.strip(" ") for line in "".join(parser.pieces).split("\n"))
+    visible = _Visible()
+    for kind, value in pieces(html):
+        if kind == "start":
+            visible.start(value)
+        elif kind == "end":
+            visible.end(value)
+        else:
+            visible.text(value)
+    lines = (line.strip(" ") for line in "".join(visible.pieces).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
-class _Visible(HTMLParser):
+class _Visible:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self._hidden: list[str] = []
+        self._hides: Counter[str] = Counter()
         self._pre = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str) -> None:
         if tag in _HIDDEN:
             self._hidden.append(tag)
+            self._hides[tag] += 1
         elif tag == "br":
             self.pieces.append("\n")
         elif tag in {"td", "th"}:
@@ -53,15 +60,16 @@ class _Visible(HTMLParser):
             self._line()
             self._pre += tag == "pre"
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
+    def end(self, tag: str) -> None:
+        if self._hides[tag]:
             # what an unclosed tag inside hid ends here as well
-            del self._hidden[self._hidden.index(tag) :]
+            while self._hides[tag]:
+                self._hides[self._hidden.pop()] -= 1
         elif tag in _BLOCKS:
             self._line()
             self._pre -= tag == "pre" and self._pre > 0
 
-    def handle_data(self, data: str) -> None:
+    def text(self, data: str) -> None:
         if self._hidden:
             return
         if self._pre:

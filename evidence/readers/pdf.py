@@ -27,6 +27,10 @@ SUFFIXES = (".pdf",)
 KIND = "PDF"
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
+_MOST_PIXELS = 50_000_000
+"""Of one picture: the largest standard paper, A0, has 18 million at the report's scale; each takes four bytes."""
+_MOST_PAGES = 50_000
+"""A file may say that it has millions, and each takes time; the longest books of law have some thousands."""
 
 
 def read(path: Path) -> Document:
@@ -69,7 +73,11 @@ def boxes(document: Document, span: Span) -> list[Box]:
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
     with _opened(path) as pdf:
-        return pdf[page - 1].render(scale=scale).to_pil()
+        drawn = pdf[page - 1]
+        width, height = drawn.get_size()
+        if width * height * scale**2 > _MOST_PIXELS:
+            raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points; too large to draw")
+        return drawn.render(scale=scale).to_pil()
 
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -115,6 +123,8 @@ def _pdf(path: Path) -> Iterator[Any]:
     try:
         if not len(pdf):
             raise DocumentError(f"{path}: a PDF with no pages; is it damaged?")
+        if len(pdf) > _MOST_PAGES:
+            raise DocumentError(f"{path}: says that it has {len(pdf)} pages, more than {_MOST_PAGES}")
         yield pdf
     finally:
         pdf.close()

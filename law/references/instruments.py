@@ -35,8 +35,8 @@ CODES = {
 }
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _DEFINED_AFTER = re.compile(
-    r"\d{0,2}\s*\(\s*(?:(?:in this \w+|hereafter|hereinafter|together),?\s*)?"
-    r"['\"“‘]?(?:[Tt]he\s+)?([^'\"”’()\n]{2,40})['\"”’]?\s*\)"
+    r"\d{0,2}\s{0,9}\(\s{0,9}(?:(?:in this \w{1,40}|hereafter|hereinafter|together),?\s{0,9})?"
+    r"['\"“‘]?(?:[Tt]he\s{1,9})?([^'\"”’()\n]{2,40})['\"”’]?\s{0,9}\)"
 )
 _DEFINED_BEFORE = re.compile(r"['\"“‘](?:the\s+)?([^'\"”’()\n]{2,40})['\"”’]\s+means\s+(?:the\s+)?$", re.IGNORECASE)
 

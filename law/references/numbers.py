@@ -25,7 +25,7 @@ _LETTERED = re.compile(
 )
 """Numbers of court guides: `O.5.1`, `J1.1`, `K`."""
 _MORE = re.compile(rf"(?:{_BRACKET})+(?!\w)")
-_SPACE = r"[^\S\n]*\n?[^\S\n]*"
+_SPACE = r"[^\S\n]*+(?:\n[^\S\n]*+)?"
 _SEPARATOR = re.compile(
     rf"{_SPACE}(?:,{_SPACE}(?:(?:and|or)\b)?|/|&|(?:and/or|and|or)\b|(?P<range>(?:to|through)\b|[-–—])){_SPACE}"
 )

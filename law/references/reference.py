@@ -81,5 +81,5 @@ def _split(name: str) -> tuple[str, str]:
 
 def _initials(name: str) -> str:
     """`sca` for `senior courts act`; what stands in brackets does not count."""
-    words = re.sub(r"\([^)]*\)", " ", name).split()
+    words = re.sub(r"\([^()]*\)", " ", name).split()
     return "".join(word[0] for word in words if word not in _SMALL)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from law.references.found import Found, found
 from law.references.numbers import Numbers, read_numbers
 
-_CPR = r"(?:CPR|C\.P\.R\.|Civil\s+Procedure\s+Rules?(?:\s+1998)?)"
+_CPR = r"(?:CPR|C\.P\.R\.|Civil\s+Procedure\s+Rules?(?:\s{1,9}1998)?)"
 _RULE = re.compile(
-    rf"""(?<![\w.])(?:(?P<cpr>{_CPR}),?\s*(?:\(?(?P<of>Parts?|Pts?\.?|[Rr]ules?|rr?\.?))?
-    |(?P<unit>(?:PART|[Pp]art)[Ss]?|Pts?\.?|(?:RULE|[Rr]ule)[Ss]?|rr?\.?))[^\S\n]*\n?[^\S\n]*(?=\d)""",
+    rf"""(?<![\w.])(?:(?P<cpr>{_CPR}),?\s{{0,9}}(?:\(?(?P<of>Parts?|Pts?\.?|[Rr]ules?|rr?\.?))?
+    |(?P<unit>(?:PART|[Pp]art)[Ss]?|Pts?\.?|(?:RULE|[Rr]ule)[Ss]?|rr?\.?))[^\S\n]{{0,9}}\n?[^\S\n]{{0,9}}(?=\d)""",
     re.VERBOSE,
 )
 _ITS_PARTS = re.compile(rf"\s+(?:of|in)\s+(?:the\s+|these\s+)?(?:{_CPR}|Rules\b)")

@@ -24,7 +24,7 @@ _UNITS = {
 _HEAD = re.compile(
     r"(?<![\w.])(?:"
     + "|".join(f"(?P<{unit}>{pattern})" for unit, pattern in _UNITS.items())
-    + r")[^\S\n]*\n?[^\S\n]*(?=\d|[IVX]+\b)"
+    + r")[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
 )
 _ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
@@ -34,9 +34,10 @@ _APART = re.compile(r"\n\s*\n|•|\bc\. ?\d")
 _OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
 _THEN = re.compile(r",?\s+")
 _CHAIN = re.compile(r",?\s*(?:(?:of|to|in)\s+(?:the\s+)?)?")
-_LIST = re.compile(r"\s*(?:,|;)?\s*(?:and|or|and/or|to)?\s*(?:under\s+)?")
+_LIST = re.compile(r"\s*+(?:[,;]\s*+)?(?:(?:and|or|and/or|to)\s*+)?(?:under\s+)?")
 _AFTER_NAME = re.compile(
-    r"\d{0,2}(?:[^\S\n]*\n?[^\S\n]*\([^()\n]{1,60}\))?(?:,|:|[^\S\n]*[-–—])?[^\S\n]*\n?[^\S\n]*(?:\(|(?:at|in|under)\s+)?"
+    r"\d{0,2}(?:[^\S\n]*+(?:\n[^\S\n]*+)?\([^()\n]{1,60}\))?(?:,|:|[^\S\n]*+[-–—])?"
+    r"[^\S\n]*+(?:\n[^\S\n]*+)?(?:\(|(?:at|in|under)\s+)?"
 )
 _OTHER_RULES = re.compile(
     r"(?:\b(?P<code>FPR|CrimPR|CrPR|IR)(?:\s+20\d\d)?,?|(?P<name>Insolvency|Family Procedure|Criminal Procedure|"

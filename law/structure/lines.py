@@ -16,7 +16,7 @@ _PIECE = re.compile(r"\S(?:[^ \t\xa0\n]|[ \t\xa0]{1,2}(?![ \t\xa0\n]))*")
 """Words with at most two spaces between them: some text files part paragraphs by wide spaces only."""
 _NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
 _RULE = re.compile(r"[\W_]{3,}")
-_PAGE_MARK = re.compile(r"(?:page\s+)?[-–—\s]*(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*(?:of\s+\d+)?", re.IGNORECASE)
+_PAGE_MARK = re.compile(r"(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?", re.IGNORECASE)
 _WRAPPED = 160
 """Where most lines are shorter than this, a line's end is the margin's doing; where not, it ends a paragraph."""
 _RUN_ON = 800

@@ -36,7 +36,7 @@ _FULL = 5
 """Content words of a sentence that says something; a heading has fewer, and counts for less."""
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
-_TITLE = re.compile(r"\s*consider\b[^;]+;\s*(?=\S)", re.IGNORECASE)
+_TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 """Names the document, not what is asked of it: "Consider the Lease of X; when does it end?"."""
 
 

@@ -39,7 +39,9 @@ _TOKEN = re.compile(r"\S+")
 _CONTENT = re.compile(r"[^\W_]")
 _EDGES = " ;,:—–-"
 _WORD = re.compile(r"[^\W\d_]+")
-_NOTHING = re.compile(r"\s*\((?:\W*\)|\s*$)")
+_LONGEST = 10_000
+"""Characters: in what is longer, a whole contract pasted in, names are not looked for one by one."""
+_NOTHING = re.compile(r"\s{0,20}\((?:\W{0,20}\)|\s*$)")
 """Brackets that held a name."""
 _FIGURE = re.compile(r"\d")
 """`Amendment No. 3`, `Practice Direction 7A`, `the Act 1996`: a kind with a number is a name."""
@@ -67,6 +69,8 @@ class Query:
 
 def understand(question: str) -> Query:
     """Return what a question names and what it asks; nothing of it is lost."""
+    if len(question) > _LONGEST:
+        return _query(question, "", question, apart=False)
     text = question.lower() if question.isupper() else question  # capitals say nothing when all are
     quotes = [Span(*match.span()) for match in QUOTED.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes)

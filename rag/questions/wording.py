@@ -92,7 +92,7 @@ PREPOSITION = re.compile(
 """What leads to a name in the middle or at the end, and goes with it."""
 
 JOIN = re.compile(
-    r"\s*,?\s*(?:(?:entered into|made|signed|executed|concluded|dated [\w ,]{4,24}?)\s+)?(?:by and )?"
+    r"\s*+(?:,\s*+)?(?:(?:entered into|made|signed|executed|concluded|dated [\w ,]{4,24}?)\s+)?(?:by and )?"
     r"(?P<join>between|among|amongst|of|with|by|from|for|dated|named|called|titled)\b"
     r"(?: and between\b| and among\b)?\s*",
     re.IGNORECASE,
@@ -102,5 +102,5 @@ JOIN = re.compile(
 SURE = frozenset({"between", "among", "amongst", "of", "dated", "named", "called", "titled"})
 """Joins that lead to the document's own names; `contracts with Third Parties` names no document."""
 
-NAMED = re.compile(r"[(\[]?[^\W_a-z]|.*(?:['’]s?\W*$|[a-z][A-Z]|&)", re.DOTALL)
+NAMED = re.compile(r"[(\[]?[^\W_a-z]|.*(?:['’]s?\W{0,9}$|[a-z][A-Z]|&)", re.DOTALL)
 """A word that is written as a name: a capital or a figure, a possessive, `iPhone`, `A&B`."""

@@ -5,16 +5,21 @@ It is asked as most are: `{"model", "query", "documents"}`, and replies `{"resul
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 
 from schemas.errors import ServiceError, ToolkitError
+from storage.wire import ACCEPT, BodyError, read_body
 
 _TIMEOUT = 60.0
+_LARGEST = 64 << 20
+"""Bytes of a reply: a score takes some fifty."""
 _KEY = "RERANK_API_KEY"
 
 
@@ -51,20 +56,22 @@ class HttpReranker:
         body: dict[str, Any] = {"query": question, "documents": list(passages), "top_n": len(passages)}
         if self._model:
             body["model"] = self._model
+        deadline = time.monotonic() + _TIMEOUT
         try:
-            reply = self._client.post(self._url, json=body)
-        except (httpx.HTTPError, UnicodeEncodeError) as error:
+            with self._client.stream("POST", self._url, json=body, headers=ACCEPT) as reply:
+                data = read_body(reply, most=_LARGEST, deadline=deadline)
+        except (httpx.HTTPError, UnicodeEncodeError, TimeoutError, BodyError) as error:
             raise ServiceError(f"{self._where}: no reply ({type(error).__name__}); is the reranker running?") from None
         if reply.status_code != 200:
             raise ServiceError(f"{self._where}: status {reply.status_code}; check the address and {_KEY}")
-        return self._read(reply, len(passages))
+        return self._read(data, len(passages))
 
-    def _read(self, reply: httpx.Response, count: int) -> list[float]:
+    def _read(self, data: bytes, count: int) -> list[float]:
         scores: dict[int, float] = {}
         try:
-            for result in reply.json()["results"]:
+            for result in json.loads(data)["results"]:
                 scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise ServiceError(f"{self._where}: the reply is not results with an index and a score") from None
         if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
             raise ServiceError(f"{self._where}: {count} passages were sent, and not each got one score")

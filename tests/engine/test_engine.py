@@ -5,17 +5,19 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from engine import engine_names, open_engine, track
+from engine import Limits, engine_names, guarded, open_engine, track
 from engine.outcome import AHEAD, TRIES
-from schemas.errors import DocumentError, ToolkitError
+from schemas.errors import DocumentError, LimitError, ToolkitError
 
 JOBS = 2
 RAY = pytest.param("ray", marks=pytest.mark.extra)
@@ -180,10 +182,121 @@ def test_work_waits_for_whoever_takes_the_results(name, tmp_path):
     outcomes.close()
 
 
-def test_one_job_or_one_item_needs_no_processes():
+def test_one_job_or_one_item_needs_no_processes_where_nothing_needs_a_limit():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
-        assert type(open_engine("local", **options)).__module__.endswith("serial")
-    assert type(open_engine("local", jobs=2, items=2)).__module__.endswith("local")
+        assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
+        assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be stopped"
+    assert type(open_engine("local", jobs=2, items=2, limits=None)).__module__.endswith("local")
+
+
+# ---------------------------------------------------------------- limits
+
+
+def hang(item: tuple[str, str]) -> str:
+    """Do as told; for ever where a library hangs, or Python does, or a regular expression."""
+    what, folder = item
+    if what != "quick":
+        (Path(folder) / what).touch()
+    if what == "library":
+        subprocess.run([sys.executable, "-c", f"import time; time.sleep(3600)  # {folder}"], check=False)
+    elif what == "python":
+        while True:
+            pass
+    elif what == "expression":
+        re.match(r"(a|a)*b", "a" * 60)
+    elif what == "memory":
+        return "x" * (4 << 30)
+    elif what == "deep":
+        return hang(item)
+    return what
+
+
+class Clock:
+    """Real time, and then far ahead of it as soon as an item is under way that never ends."""
+
+    def __init__(self, folder: Path, real=time.monotonic) -> None:
+        self.folder, self.ahead, self.real = folder, 0.0, real
+
+    def __call__(self) -> float:
+        for started in self.folder.iterdir():
+            started.unlink()
+            self.ahead += 1000.0
+        return self.real() + self.ahead
+
+
+@pytest.mark.parametrize("what", ["library", "python", "expression"])
+def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
+    items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
+    outcomes = list(engine.map(hang, items))
+    assert [outcome.value for outcome in outcomes] == ["quick", None, "quick", None, "quick"]
+    assert isinstance(outcomes[1].error, LimitError)
+    assert str(outcomes[1].error).startswith(f"('{what}', ")
+    assert "not done after 500 s (--item-timeout)" in str(outcomes[3].error)
+
+
+def test_what_a_stopped_worker_started_is_stopped_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    (outcome,) = open_engine("local", items=1, limits=Limits(seconds=500)).map(hang, [("library", str(tmp_path))])
+    assert isinstance(outcome.error, LimitError)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in running
+
+
+@ALL
+def test_an_item_that_is_nested_too_deep_is_set_aside(name, tmp_path):
+    outcomes = list(run(name, hang, [("quick", ""), ("deep", str(tmp_path)), ("quick", "")]))
+    assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
+    assert "nested too deep" in str(outcomes[1].error)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+@PROCESSES
+def test_an_item_that_takes_too_much_memory_is_set_aside(name, tmp_path):
+    engine = open_engine(name, jobs=JOBS, limits=Limits(memory=1 << 30))
+    outcomes = list(engine.map(hang, [("quick", ""), ("memory", str(tmp_path)), ("quick", "")]))
+    assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
+    assert "needs more than 1024 MiB of memory (--item-memory)" in str(outcomes[1].error)
+
+
+@pytest.mark.extra
+def test_ray_stops_an_item_that_never_ends(tmp_path):
+    engine = open_engine("ray", jobs=JOBS, limits=Limits(seconds=5))
+    outcomes = list(engine.map(hang, [("quick", ""), ("library", str(tmp_path)), ("quick", "")]))
+    assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
+    assert "not done after 5 s (--item-timeout)" in str(outcomes[1].error)
+
+
+def test_in_this_process_python_code_is_stopped(tmp_path, monkeypatch):
+    """Which is all that `--engine serial` can promise: its clock is the system's, so the item here never ends."""
+    (late,) = open_engine("serial", limits=Limits(seconds=0.05)).map(hang, [("python", str(tmp_path))])
+    assert isinstance(late.error, LimitError) and "--item-timeout" in str(late.error)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
+    assert guarded(worker_of, 0) == guarded(worker_of, 0) != os.getpid()
+    with pytest.raises(DocumentError, match="unlucky"):
+        guarded(double, 13)
+
+
+def worker_of(_: int) -> int:
+    return os.getpid()
+
+
+def folder_and_setting(name: str) -> tuple[str, str | None]:
+    return os.getcwd(), os.environ.get(name)  # noqa: PTH109
+
+
+def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):
+    guarded(worker_of, 0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EXHIBIT_CACHE", "elsewhere")
+    folder, setting = guarded(folder_and_setting, "EXHIBIT_CACHE")
+    assert Path(folder).samefile(tmp_path) and setting == "elsewhere"
+    monkeypatch.delenv("EXHIBIT_CACHE")
+    assert guarded(folder_and_setting, "EXHIBIT_CACHE")[1] is None
 
 
 # ---------------------------------------------------------------- names

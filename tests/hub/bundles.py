@@ -106,7 +106,9 @@ def _describe(folder: Path, names: tuple[str, ...], licence: Licence) -> None:
                       contexts=len(names), located={how: len(names) if how == "exact" else 0 for how in HOWS}),
         left_out={},
         noted={},
-        documents=[DocumentEntry(filename=path.name, title=path.stem or "-", characters=1) for path in documents],
+        documents=[DocumentEntry(filename=path.name, title=path.stem or "-", characters=path.stat().st_size)
+            for path in documents
+        ],
         files={
             path.relative_to(folder).as_posix(): FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
             for path in paths

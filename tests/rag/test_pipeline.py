@@ -62,8 +62,9 @@ def corpus(tmp_path) -> Path:
 def make(tmp_path):
     def run(preset: str = "sac", **settings) -> Pipeline:
         embedder = settings.pop("embedder", None) or Hashing(256)
+        engine = settings.pop("engine", "local")
         config = Config.preset(preset, **settings)
-        return Pipeline(config, cache=tmp_path / "cache", jobs=1, embedder=embedder)
+        return Pipeline(config, cache=tmp_path / "cache", engine=engine, jobs=1, embedder=embedder)
 
     return run
 

@@ -1,0 +1,211 @@
+"""A process that works for this one: an item at a time, ended when that takes too long, used again by the next map.
+
+Both sides of the pipe stand here. What travels is pickled, between processes of one program alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple
+
+from engine._spawn import Context
+from engine.limits import Limits
+from engine.outcome import Outcome, attempt_within
+
+
+class Work(NamedTuple):
+    """What a worker is told once for a whole map: the function, its limits, and where it would run here."""
+
+    function: bytes
+    limits: Limits
+    folder: str
+    path: tuple[str, ...]
+    environment: dict[str, str]
+
+    @staticmethod
+    def of(function: bytes, limits: Limits) -> Work:
+        """Return the work of this process, in its folder and with its environment."""
+        return Work(function, limits, os.getcwd(), tuple(sys.path), dict(os.environ))  # noqa: PTH109 - as bytes allow
+
+
+class Bug(NamedTuple):
+    """An error that is no item's fault, with the traceback of the worker that met it."""
+
+    error: Exception
+    told: str
+
+    def raised(self) -> Exception:
+        """Return the error as it is raised here, its cause the worker's traceback."""
+        self.error.__cause__ = _WorkerError(self.told)
+        return self.error
+
+
+class _WorkerError(Exception):
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def dump(value: object) -> bytes:
+    """Return a value as it is sent to a worker."""
+    return bytes(ForkingPickler.dumps(value))
+
+
+# ---------------------------------------------------------------- this side
+
+
+class Worker:
+    """One process, and the pipe to it."""
+
+    def __init__(self, *, script: bool) -> None:
+        """Start it; `script`: it runs the user's script first, for functions that are defined there."""
+        context = get_context("spawn") if script else Context()
+        self.pipe, theirs = context.Pipe()
+        # spawn: the same on every system, and no lock or browser is inherited half-way
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.sentinel = self._process.sentinel
+        self._keeps = not script
+
+    def assign(self, work: bytes) -> None:
+        """Tell the worker what to do with the items to come; it answers when it is ready."""
+        self._send(work)
+
+    def begin(self, item: bytes) -> None:
+        """Send an item; its outcome is the next answer."""
+        self._send(item)
+
+    def _send(self, data: bytes) -> None:
+        with suppress(OSError):  # it died: whoever waits for the answer learns it there
+            self.pipe.send_bytes(data)
+
+    def answer(self) -> Outcome[Any] | Bug | None:
+        """Return what the worker says: None where it died."""
+        data = self.answer_bytes()
+        if data is None:
+            return None
+        answer: Outcome[Any] | Bug = pickle.loads(data)
+        return answer
+
+    def answer_bytes(self) -> bytes | None:
+        """Return the answer as it came."""
+        try:
+            return self.pipe.recv_bytes()
+        except (EOFError, OSError):
+            return None
+
+    def await_answer(self, seconds: float | None) -> bool:
+        """Return whether the worker says something, or dies, within so many seconds."""
+        return bool(wait([self.pipe], seconds))
+
+    def stop(self) -> None:
+        """End the process, whatever it is at, and the programs that it started."""
+        with suppress(OSError):  # it has no group of its own yet, or no longer
+            os.killpg(self._process.pid or 0, signal.SIGKILL)
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+    def rest(self) -> None:
+        """Keep an idle process for the next map, or end it where enough are kept."""
+        with _lock:
+            if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
+                _resting.append(self)
+                return
+        self.stop()
+
+
+_resting: list[Worker] = []
+_lock = threading.Lock()
+_MOST_RESTING = os.cpu_count() or 1
+
+
+def hire(*, script: bool) -> Worker:
+    """Return a worker that rests, or a new one."""
+    while not script:
+        with _lock:
+            worker = _resting.pop() if _resting else None
+        if worker is None:
+            break
+        if not worker.await_answer(0):  # a pipe that can be read at rest is one that was closed
+            return worker
+        worker.stop()
+    return Worker(script=script)
+
+
+@atexit.register
+def dismiss() -> None:
+    """End the workers that rest."""
+    with _lock:
+        workers, _resting[:] = list(_resting), []
+    for worker in workers:
+        worker.stop()
+
+
+# ---------------------------------------------------------------- the worker's side
+
+
+def _serve(pipe: Connection) -> None:
+    """Do what is sent until the pipe is closed: work first, then its items."""
+    os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    function: Callable[[Any], Any] = abs
+    limits = Limits()
+    while True:
+        try:
+            data = pipe.recv_bytes()
+        except (EOFError, OSError):
+            return
+        sent: Any = None
+        try:
+            sent = pickle.loads(data)
+            if isinstance(sent, Work):
+                _move(sent)
+                function, limits = pickle.loads(sent.function), sent.limits
+                answer: Outcome[Any] | Bug = Outcome(None)
+            else:
+                answer = attempt_within(limits, function, sent)
+        except Exception as error:
+            answer = Bug(error, traceback.format_exc())
+        pipe.send_bytes(_packed(answer))
+
+
+def _move(work: Work) -> None:
+    """Go where the parent is: relative paths, settings and modules mean the same here."""
+    with suppress(OSError):  # not on this machine: then paths had better be absolute
+        os.chdir(work.folder)
+    sys.path[:] = work.path
+    for name in os.environ.keys() - work.environment.keys():
+        del os.environ[name]
+    os.environ.update(work.environment)
+
+
+def _packed(answer: Outcome[Any] | Bug) -> bytes:
+    """Return an answer as bytes; an error that cannot travel is told in its own words."""
+    try:
+        data = dump(answer)
+        if isinstance(answer, Bug):
+            pickle.loads(data)
+        return data
+    except Exception as error:
+        told = answer.told if isinstance(answer, Bug) else traceback.format_exc()
+        return dump(Bug(RuntimeError(f"what a worker found cannot be sent: {error}"), told))
+
+
+def _end_with_parent() -> None:
+    """Never outlive the parent, even when it is killed."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.killpg(0, signal.SIGKILL)

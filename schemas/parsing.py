@@ -1,0 +1,22 @@
+"""JSON from outside: what cannot be read is one error that says where, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from schemas.errors import BundleError, ToolkitError
+
+
+def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
+    """Return parsed JSON; raise `error` where it is none, nested too deep, or has a number too long to read."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as fault:
+        raise error(f"{where}: not JSON: {fault.msg} at line {fault.lineno}") from fault
+    except UnicodeDecodeError as fault:
+        raise error(f"{where}: not UTF-8 (byte {fault.start})") from fault
+    except RecursionError:
+        raise error(f"{where}: JSON that is nested too deep") from None
+    except ValueError as fault:  # Python reads no number of more than 4,300 digits
+        raise error(f"{where}: JSON with a number that is too long") from fault

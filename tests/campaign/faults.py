@@ -1,0 +1,277 @@
+"""Kills, full disks, races and bad servers: `make faults`, or `python -m tests.campaign.faults`.
+
+Each trial runs the commands as a user does, does something to them, and looks at what is left: nothing half done,
+nothing lost, nothing twice, no traceback, and the same result as without the fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.campaign.table import Result, as_markdown
+from tests.hostile.files import FILES
+from tests.rag.bundles import contract, rows_of, write_bundle
+
+ROOT = Path(__file__).parent.parent.parent
+_PATIENCE = 240.0
+"""Seconds that any command may take on a busy machine: beyond it, it hangs."""
+_SMALL = ("--embedder", "hashing", "--jobs", "2")
+
+
+class Loss(Exception):  # noqa: N818 - what a trial ends with, not an error of the program
+    """What a trial found that must not be."""
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """Return a command line of this Python."""
+    return [sys.executable, *map(str, arguments)]
+
+
+def run(line: list[str], folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; a traceback or a hang is a loss."""
+    environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
+    try:
+        done = subprocess.run(
+            line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=_PATIENCE, errors="replace", **more
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Loss(f"hangs: {' '.join(line[1:4])}") from error
+    if "Traceback" in done.stderr:
+        raise Loss(f"traceback: {done.stderr.strip().splitlines()[-1][:200]}")
+    return done
+
+
+def expect(condition: bool, words: str) -> None:
+    """Raise a loss unless the condition holds."""
+    if not condition:
+        raise Loss(words)
+
+
+# ---------------------------------------------------------------- commands with a known result
+
+
+def convert(folder: Path) -> list[str]:
+    """Return the conversion of a sample."""
+    source = ROOT / "samples" / "legalbenchrag"
+    return command("-m", "converters.legalbenchrag", "--source", source, "--out", folder / "bundle", "--jobs", "2")
+
+
+def index(folder: Path, out: str = "index") -> list[str]:
+    """Return the indexing of a small corpus."""
+    if not (folder / "supply").exists():
+        write_bundle(folder / "supply")
+    return command("-m", "rag", "index", folder / "supply" / "corpus", "--out", folder / out, *_SMALL)
+
+
+def evaluate(folder: Path, *flags: str, name: str = "r") -> list[str]:
+    """Return the evaluation of a small bundle."""
+    if not (folder / "supply").exists():
+        write_bundle(folder / "supply")
+    results = ["--output-dir", folder / "results", "--run-name", name, "--report-cases", "0"]
+    return command("evaluate_rag.py", "--dataset-paths", folder / "supply", *results, *_SMALL, *flags)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def asked_once(folder: Path, questions: int, name: str = "r") -> list[dict[str, Any]]:
+    """Return the rows of a run; each question must be there once."""
+    rows = rows_of(folder / "results" / name / "supply" / "eval_results.jsonl")
+    expect(sorted(row["id"] for row in rows) == list(range(questions)), "questions lost or twice")
+    return rows
+
+
+# ---------------------------------------------------------------- trials
+
+
+def killed(chance: random.Random, folder: Path) -> None:
+    """Kill a command at a random moment, and run it again."""
+    make, out, again = chance.choice(
+        [(convert, "bundle", ()), (index, "index", ()), (evaluate, "results/r", ("--resume",))]
+    )
+    line = make(folder)
+    environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        time.sleep(chance.uniform(0.05, 8.0))
+        process.send_signal(signal.SIGKILL)
+    finished = process.returncode == 0
+    if make is evaluate:
+        started = (folder / "results" / "r" / "config.json").exists()
+        done = (
+            run([*line, *(again if started else ())], folder) if started or not (folder / "results").exists() else None
+        )
+        if done is None:  # killed between the folder and its first file
+            shutil.rmtree(folder / "results")
+            done = run(line, folder)
+        expect(done.returncode == 0, f"does not resume: {done.stderr[-200:]}")
+        asked_once(folder, 9)
+        return
+    expect(finished or not (folder / out).exists() or _whole(folder / out), "half of it is in place")
+    if not (folder / out).exists():
+        done = run(line, folder)
+        expect(done.returncode == 0, f"does not run again: {done.stderr[-200:]}")
+    expect(_whole(folder / out), "not whole")
+    expect(not list(folder.glob("*.partial")), "leaves a partial folder")
+
+
+def _whole(folder: Path) -> bool:
+    return (folder / "bundle.json").is_file() or (folder / "manifest.json").is_file()
+
+
+def full_disk(chance: random.Random, folder: Path) -> None:
+    """Let no file grow beyond a few kilobytes."""
+    make, out = chance.choice([(convert, "bundle"), (index, "index"), (evaluate, "results/r/summary.json")])
+    size = chance.choice([0, 500, 2_000, 5_000, 20_000])
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    done = run(make(folder), folder, preexec_fn=limit)
+    expect(done.returncode in (0, 1), f"exit {done.returncode}: {done.stderr[-200:]}")
+    expect(done.returncode == 0 or "error: " in done.stderr, "no word of it")
+    expect(done.returncode == 0 or not (folder / out).exists(), "half of it is in place")
+
+
+def racing(chance: random.Random, folder: Path) -> None:
+    """Run the same command twice at once."""
+    evaluating = chance.random() < 0.7
+    lines = [evaluate(folder, name=f"r{n}") if evaluating else index(folder) for n in range(2)]
+    done: list[Any] = [None, None]
+
+    def one(number: int) -> None:
+        try:
+            done[number] = run(lines[number], folder)
+        except Loss as error:
+            done[number] = error
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in done:
+        if isinstance(result, Loss):
+            raise result
+    if evaluating:
+        expect(all(result.returncode == 0 for result in done), f"one fails: {[r.stderr[-200:] for r in done]}")
+        expect(asked_once(folder, 9, "r0") is not None and asked_once(folder, 9, "r1") is not None, "lost")
+    else:
+        expect(any(result.returncode == 0 for result in done), "both fail")
+        expect(_whole(folder / "index"), "not whole")
+
+
+def bad_server(chance: random.Random, folder: Path) -> None:
+    """Ask a server that fails one request in five, drips, sends bombs, or is no JSON at all."""
+    with failing_server(chance) as url:
+        done = run(evaluate(folder, "--target-url", url, "--timeout", "5", "--retries", "1"), folder)
+    expect(done.returncode in (0, 3), f"exit {done.returncode}: {done.stderr[-200:]}")
+    asked_once(folder, 9)
+
+
+@contextmanager
+def failing_server(chance: random.Random) -> Iterator[str]:
+    """Yield the address of a server that behaves badly to a fifth of the requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            good = json.dumps({"message": {"content": "Five years [1]."}, "context": {"data_points": {"text": ["x"]}}})
+            fault = chance.randrange(6) if chance.random() < 0.2 else None
+            body = {2: b"[" * 50_000, 3: b"", 4: b"<html>", 5: b'{"message": ' + b"9" * 5000 + b"}"}.get(
+                fault or 0, good.encode()
+            )
+            self.send_response(500 if fault == 0 else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if fault == 1:
+                for byte in body[:8]:
+                    self.wfile.write(bytes([byte]))
+                    self.wfile.flush()
+                    time.sleep(1)
+                return
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/ask"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def hostile_folder(chance: random.Random, folder: Path) -> None:
+    """Index and evaluate fifty good documents among all the hostile ones, within five minutes."""
+    bundle = write_bundle(folder / "supply")
+    for number in range(47):
+        (bundle / "corpus" / f"good{number}.txt").write_text(contract(f"Elm {number} Ltd", "Wales"), encoding="utf-8")
+    for one in FILES:
+        (bundle / "corpus" / one.name).write_bytes(one.make())
+    began = time.monotonic()
+    done = run(evaluate(folder, "--item-timeout", "20"), folder)
+    seconds = time.monotonic() - began
+    expect(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-300:]}")
+    asked_once(folder, 9)
+    told = json.loads((folder / "results" / "r" / "supply" / "ingestion.json").read_text(encoding="utf-8"))
+    unnamed = [one.name for one in FILES if one.slow and not any(one.name in line for line in told["set_aside"])]
+    expect(not unnamed, f"not named: {unnamed}")
+    expect(seconds < 300, f"took {seconds:.0f} s")
+
+
+TRIALS: dict[str, tuple[Callable[[random.Random, Path], None], int]] = {
+    "killed at a random moment, run again": (killed, 12),
+    "disk full after a few kilobytes": (full_disk, 10),
+    "two runs at once": (racing, 5),
+    "server that fails a fifth of the requests": (bad_server, 5),
+    "fifty good documents among all hostile ones": (hostile_folder, 1),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run every kind of trial and print the table; exit 1 when anything was lost."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaign.faults", description=__doc__.partition("\n")[0])
+    parser.add_argument("--times", type=float, default=1.0, help="how often as many trials as usual (default: 1)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(argv)
+    results = []
+    for what, (trial, usual) in TRIALS.items():
+        lost = []
+        number = max(1, round(usual * options.times))
+        for seed in range(options.seed, options.seed + number):
+            with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+                try:
+                    trial(random.Random(f"{what}-{seed}"), Path(folder))
+                except Loss as error:
+                    lost.append(f"seed {seed}: {error}")
+            print(f"{what}: {seed - options.seed + 1}/{number}, lost {len(lost)}", file=sys.stderr, flush=True)
+        results.append(Result(what, number, tuple(lost)))
+    print(as_markdown(results))
+    return 1 if any(result.lost for result in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Random and damaged input to everything that reads from outside: `make fuzz`, or `python -m tests.campaign.fuzz`.
+
+Every call must return, or raise a ToolkitError, within its limits of time and memory. The same seed makes the same
+input, so that what is lost can be looked at: `python -m tests.campaign.fuzz --only html --seed 1234 --batches 1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any
+
+from engine import Limits, open_engine
+from engine.llms.openai import _text_of
+from evaluation.metrics._judge import read_mark
+from evaluation.targets._passages import PassagesError, read_passages
+from evidence import Document, fold, locate, read_document
+from evidence.readers.html import html_text
+from law.citations import find_citations
+from law.references import references
+from law.structure import read_structure
+from law.structure.profile import read_profile
+from rag.questions.question import understand
+from schemas.bundle import read_gold, read_questions
+from schemas.errors import LimitError, ToolkitError
+from schemas.parsing import parse_json
+from storage.wire import Body
+from tests.campaign.table import Result, as_markdown
+from tests.hostile.files import FILES, page_pdf
+
+ROOT = Path(__file__).parent.parent.parent
+CALLS = 20
+"""Calls of one batch, which a worker makes within one limit."""
+_LIMITS = Limits(memory=1 << 30)
+"""Twenty calls take a few seconds of processor time, and the machine may be busy with other things."""
+_PIECES = [
+    "<!--", "-->", "<a ", "<p>", "</p>", "<script>", "</", "<![x[", "&#", "&amp;", '"', "'", "=", "[", "]", "{", "}",
+    "(", ")", "section 1 of the Act 1980", "CPR 3.4(2)(a)", "[2024] EWCA Civ 1", "1.1", "ARTICLE IV", "Exhibit A",
+    "(a)", "ii.", "\n", "\n\n", " ", "\t", "\x00", "\ud800", "\u2028", "\ufeff", "ß", "İ", "ﬁ", "é", "\u0301",
+    "________", "......", "99999999", "the Tenant shall pay", "This Agreement is made between A Ltd and B plc",
+    "<think>", "</think>", "Consider ", ";", "?", "[1]", "[1-3]", "“", "”", "‘", "’", "page 1 of 2", "$1,000", "1e999",
+    "null", "true", '"text":', ",", ":", "-", "–",
+]  # fmt: skip
+
+
+def words(chance: random.Random, most: int = 400) -> str:
+    """Return a text of pieces that mean something to some parser, some of them many times over."""
+    parts = []
+    for _ in range(chance.randrange(most)):
+        piece = chance.choice(_PIECES)
+        parts.append(piece * (chance.randrange(1, 3000) if chance.random() < 0.02 else 1))
+    return "".join(parts)
+
+
+def damaged(chance: random.Random, data: bytes) -> bytes:
+    """Return bytes with some changed, left out, doubled or cut off."""
+    out = bytearray(data)
+    for _ in range(chance.randrange(1, 12)):
+        at = chance.randrange(len(out) + 1)
+        kind = chance.randrange(4)
+        if kind == 0 and at < len(out):
+            out[at] = chance.randrange(256)
+        elif kind == 1:
+            del out[at : at + chance.randrange(1, 40)]
+        elif kind == 2:
+            out[at:at] = out[at : at + chance.randrange(1, 200)] * chance.randrange(1, 5)
+        else:
+            out[at:at] = chance.randbytes(chance.randrange(1, 8))
+    return bytes(out[: chance.randrange(len(out) + 1)] if chance.random() < 0.1 else out)
+
+
+def value(chance: random.Random, depth: int = 4) -> Any:
+    """Return something that JSON can say."""
+    kind = chance.randrange(9 if depth else 7)
+    plain: list[Any] = [None, True, chance.choice([0, -1, 10**30, 10**400]), 1.5, float("inf"), words(chance, 6), ""]
+    if kind < 7:
+        return plain[kind]
+    keys = ["text", "content", "filename", "document", "span", "start", "end", "page", "score", "id", words(chance, 2)]
+    size = chance.randrange(5)
+    if kind == 7:
+        return [value(chance, depth - 1) for _ in range(size)]
+    return {chance.choice(keys): value(chance, depth - 1) for _ in range(size)}
+
+
+# ---------------------------------------------------------------- what is called
+
+
+def _file(chance: random.Random, name: str, data: bytes, read: Callable[[Path], Any]) -> None:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        read(path)
+
+
+def fuzz_html(chance: random.Random) -> None:
+    html_text(words(chance))
+
+
+def fuzz_pdf(chance: random.Random) -> None:
+    quick = [one.make() for one in FILES if one.name.endswith(".pdf") and not one.slow and one.name != "pages.pdf"]
+    good = page_pdf(
+        b"BT /H 9 Tf 9 9 Td (The rent is due on the first day of each month.) Tj ET", packed=chance.random() < 0.5
+    )
+    _file(chance, "a.pdf", damaged(chance, chance.choice([*quick, good, good])), read_document)
+
+
+def fuzz_export(chance: random.Random) -> None:
+    data = json.dumps(value(chance, 6)).encode()
+    _file(chance, "a.json", damaged(chance, data) if chance.random() < 0.5 else data, read_document)
+
+
+def fuzz_train(chance: random.Random) -> None:
+    rows = [{"id": value(chance, 0), "question": words(chance, 5), "answer": "x", "contexts": value(chance)}]
+    _file(chance, "train.json", damaged(chance, json.dumps(rows).encode()), read_questions)
+
+
+def fuzz_gold(chance: random.Random) -> None:
+    line = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[1, 10**30]], "alternatives": [],
+            "how": "exact", "score": 1.0, "labels": {"x": value(chance, 0)}}  # fmt: skip
+    _file(chance, "gold.jsonl", damaged(chance, json.dumps(line).encode()), lambda path: list(read_gold(path)))
+
+
+def fuzz_json(chance: random.Random) -> None:
+    parse_json(damaged(chance, json.dumps(value(chance, 8)).encode()), where="here")
+
+
+def fuzz_body(chance: random.Random) -> None:
+    data = damaged(chance, gzip.compress(chance.randbytes(50) * chance.randrange(1, 20_000)))
+    body = Body({"content-encoding": chance.choice(["gzip", "deflate", "gzip, gzip", "br", ""])}, most=100_000)
+    for start in range(0, len(data), 777):
+        body.feed(data[start : start + 777])
+    body.close()
+
+
+def fuzz_locate(chance: random.Random) -> None:
+    document = Document("a.txt", words(chance, 1500))
+    start = chance.randrange(len(document.text) + 1)
+    quote = document.text[start : start + chance.randrange(1, 3000)]
+    if chance.random() < 0.5:
+        quote = quote.replace(chance.choice(_PIECES), chance.choice(_PIECES))
+    for match in locate(quote, document):
+        assert 0 <= match.span.start < match.span.end <= len(document.text)
+        if match.how in ("exact", "folded"):
+            held = fold("".join(document.text[s.start : s.end] for s in match.spans), loose=True)
+            assert held == fold(quote, loose=True), "a span that does not hold the quote"
+
+
+def fuzz_structure(chance: random.Random) -> None:
+    document = Document("a.txt", words(chance, 1500))
+    read_structure(document)
+    read_profile(document)
+
+
+def fuzz_law(chance: random.Random) -> None:
+    text = words(chance, 800)
+    references(text)
+    find_citations(text)
+
+
+def fuzz_question(chance: random.Random) -> None:
+    understand(words(chance, 60))
+
+
+def fuzz_reply(chance: random.Random) -> None:
+    with suppress(PassagesError):  # which the targets turn into a failed question
+        read_passages(value(chance), names=lambda name: name)
+    _text_of({"choices": [{"message": {"content": value(chance)}}]})
+    read_mark(words(chance, 40))
+
+
+KINDS: dict[str, Callable[[random.Random], None]] = {
+    name.removeprefix("fuzz_"): made for name, made in list(globals().items()) if name.startswith("fuzz_")
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A few calls of one kind."""
+
+    kind: str
+    seed: int
+
+    def __str__(self) -> str:
+        """Return how to run it again."""
+        return f"--only {self.kind} --seed {self.seed}"
+
+
+def run_batch(batch: Batch) -> list[str]:
+    """Return what went wrong."""
+    lost = []
+    for number in range(CALLS):
+        try:
+            KINDS[batch.kind](random.Random(f"{batch.seed}-{number}"))
+        except ToolkitError:
+            continue
+        except Exception as error:
+            lost.append(f"{batch}: call {number}: {type(error).__name__}: {str(error)[:200]}")
+    return lost
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run for so many seconds and print the table; exit 1 when anything was lost."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaign.fuzz", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=300.0, help="how long (default: 300)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=sorted(KINDS), help="one kind of input")
+    parser.add_argument("--batches", type=int, help="so many batches rather than so many seconds")
+    parser.add_argument("--jobs", type=int, help="workers (default: all processors)")
+    options = parser.parse_args(argv)
+    results = fuzz(options)
+    print(as_markdown(results))
+    return 1 if any(result.lost for result in results) else 0
+
+
+def fuzz(options: argparse.Namespace) -> list[Result]:
+    """Return what became of each kind of input."""
+    kinds = [options.only] if options.only else sorted(KINDS)
+    tried = dict.fromkeys(kinds, 0)
+    lost: dict[str, list[str]] = {kind: [] for kind in kinds}
+    ends = time.monotonic() + options.seconds
+    sent: list[Batch] = []
+
+    def batches() -> Any:
+        for kind, number in zip(cycle(kinds), count(), strict=False):
+            over = number >= options.batches if options.batches else time.monotonic() > ends
+            if over:
+                return
+            sent.append(Batch(kind, options.seed + number // len(kinds)))
+            yield sent[-1]
+
+    for number, outcome in enumerate(open_engine("local", jobs=options.jobs, limits=_LIMITS).map(run_batch, batches())):
+        batch = sent[number]
+        tried[batch.kind] += CALLS
+        if outcome.error is not None:
+            word = "hang or memory" if isinstance(outcome.error, LimitError) else "death"
+            lost[batch.kind].append(f"{word}: {outcome.error}")
+        else:
+            lost[batch.kind] += outcome.unwrap()
+    return [Result(kind, tried[kind], tuple(lost[kind])) for kind in kinds]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Files made to hurt whoever reads them, each with what must become of it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Hostile(NamedTuple):
+    """A file, and whether its text is expected, a reason, or a limit."""
+
+    name: str
+    make: Callable[[], bytes]
+    slow: bool = False
+    """Whether nothing but a limit of time or memory ends its reading."""
+    read: bool = False
+    """Whether it is read after all: odd, but no harm."""
+
+
+def pdf(objects: list[bytes], *, trailer: bytes = b"") -> bytes:
+    """Return a PDF of numbered objects; the first is the catalogue."""
+    out = bytearray(b"%PDF-1.7\n")
+    places = []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, trailer, start)
+    return bytes(out)
+
+
+def stream(content: bytes, head: bytes = b"", *, packed: bool = False) -> bytes:
+    """Return a stream object."""
+    data = zlib.compress(content, 9) if packed else content
+    filtered = b"/Filter /FlateDecode " if packed else b""
+    return b"<< /Length %d %s%s >>\nstream\n%s\nendstream" % (len(data), filtered, head, data)
+
+
+_FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+
+
+def page_pdf(
+    content: bytes, *, box: bytes = b"0 0 612 792", forms: list[bytes] | None = None, packed: bool = False
+) -> bytes:
+    """Return a PDF of one page; forms are objects from number 6 on."""
+    named = b" ".join(b"/F%d %d 0 R" % (n, n + 6) for n in range(len(forms or [])))
+    resources = b"<< /Font << /H 5 0 R >> /XObject << %s >> >>" % named
+    return pdf(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [%s] /Contents 4 0 R /Resources %s >>" % (box, resources),
+            stream(content, packed=packed),
+            _FONT,
+            *(forms or []),
+        ]
+    )
+
+
+def form(content: bytes, resources: bytes) -> bytes:
+    """Return a drawing that a page can use."""
+    return stream(content, b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources %s" % resources)
+
+
+def drawn_twice(depth: int = 40) -> bytes:
+    """Return a page whose form draws another form twice, which draws another twice …"""
+    forms = []
+    for level in range(depth):
+        if level + 1 < depth:
+            forms.append(form(b"/G Do /G Do", b"<< /XObject << /G %d 0 R >> >>" % (level + 7)))
+        else:
+            forms.append(form(b"BT /H 9 Tf (x) Tj ET", b"<< /Font << /H 5 0 R >> >>"))
+    return page_pdf(b"/F0 Do", forms=forms)
+
+
+def draws_itself() -> bytes:
+    """Return a page whose form draws itself twice."""
+    return page_pdf(b"/F0 Do", forms=[form(b"/G Do /G Do", b"<< /XObject << /G 6 0 R >> >>")])
+
+
+def text_bomb() -> bytes:
+    """Return a page of fifty million characters in some fifty kilobytes."""
+    return page_pdf(
+        b"BT /H 1 Tf 0 0 Td " + b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj " * 1_200_000 + b"ET", packed=True
+    )
+
+
+def many_pages() -> bytes:
+    """Return a tree whose nodes have one child many times over, to a depth of six."""
+    nodes = [b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"%d 0 R " % (n + 3) * 30, 30 ** (6 - n)) for n in range(6)]
+    leaf = b"<< /Type /Page /Parent 7 0 R /MediaBox [0 0 9 9] >>"
+    return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
+
+
+FILES = [
+    Hostile("form-twice.pdf", draws_itself, slow=True),
+    Hostile("forms-nested.pdf", drawn_twice, slow=True),
+    Hostile("text-bomb.pdf", text_bomb, slow=True),
+    Hostile("pages.pdf", many_pages),
+    Hostile(
+        "huge-page.pdf",
+        lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000"),
+        read=True,
+    ),
+    Hostile("cut.pdf", lambda: page_pdf(b"BT ET")[:200]),
+    Hostile("empty.pdf", lambda: b""),
+    Hostile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
+    Hostile("no-text.pdf", lambda: page_pdf(b"0 0 9 9 re f")),
+    Hostile("root-loop.pdf", lambda: pdf([b"<< /Type /Catalog /Pages 1 0 R >>"])),
+    Hostile("comments.html", lambda: b"<!--" * 100_000),
+    Hostile("tags.html", lambda: b"<a " * 50_000),
+    Hostile("quotes.html", lambda: b"<p>Rent.</p>" + b'<a b="' * 50_000, read=True),
+    Hostile("section.html", lambda: b"<p>The rent is due.</p><![foo[ x ]]>", read=True),
+    Hostile("nested.html", lambda: b"<div>" * 60_000 + b"The rent is due.", read=True),
+    Hostile("number.html", lambda: b"<p>Rent &#" + b"1" * 5_000 + b"; is due.</p>", read=True),
+    Hostile("deep.json", lambda: b"[" * 100_000),
+    Hostile("deep-objects.json", lambda: b'{"chunks":[' * 900 + b'{"text":"x"}' + b"]}" * 900),
+    Hostile("digits.json", lambda: b'{"content": "x", "n": ' + b"9" * 5_000 + b"}"),
+    Hostile("no-text.json", lambda: json.dumps({"a": 1}).encode()),
+    Hostile("latin.txt", lambda: "Miete für März".encode("latin-1")),
+    Hostile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due."),
+    Hostile("line.txt", lambda: b"a" * 2_000_000),
+    Hostile("dots.txt", lambda: b"." * 300_000 + b" 1\n" + b"Section " * 50_000),
+]

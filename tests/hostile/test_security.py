@@ -1,0 +1,117 @@
+"""What docs/security.md promises: no pickle from outside, no code from outside, no token to a host nobody named."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.llms._wire import Endpoint, NoReplyError
+from rag.rerankers import http as reranker
+from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation")
+OWN_PROCESSES = {"engine/_worker.py", "engine/runners/ray.py"}
+"""The only files that unpickle: what their own workers send them through a pipe or a cluster."""
+
+
+def sources() -> list[Path]:
+    return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / "evaluate_rag.py"]
+
+
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def test_nothing_is_unpickled_but_between_a_programs_own_processes():
+    found = set()
+    for path in sources():
+        for node in nodes(path):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "", *(alias.name for alias in node.names)]
+            if {name.partition(".")[0] for name in names} & {
+                "pickle",
+                "cloudpickle",
+                "dill",
+                "shelve",
+                "marshal",
+                "joblib",
+            }:
+                found.add(path.relative_to(ROOT).as_posix())
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert isinstance(node.value, ast.Constant) and node.value.value is False, path
+    assert found == OWN_PROCESSES
+
+
+def test_an_index_with_a_pickle_in_it_is_not_loaded(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        np.load(tmp_path / "a.npy")
+
+
+def test_no_code_comes_from_outside():
+    for path in sources():
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec", "compile", "__import__"), f"{path}:{node.lineno}"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called = ast.unparse(node.func)
+                assert called not in ("os.system", "os.popen", "torch.load", "torch.hub.load", "yaml.load"), path
+            if isinstance(node, ast.keyword) and node.arg in ("trust_remote_code", "shell"):
+                assert isinstance(node.value, ast.Constant) and node.value.value is False, f"{path}: {node.arg}"
+
+
+@pytest.mark.parametrize("name", ["os", "../../etc/x", "..index", "minilm.os", "_weights", "a/b"])
+def test_a_plug_in_is_a_file_of_its_folder_and_nothing_else(name):
+    with pytest.raises(ToolkitError):
+        load_plugin("rag.embedders", name)
+
+
+@contextmanager
+def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Yield the address of a server that keeps the headers it is sent, and sends everybody elsewhere."""
+    heard: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            heard.append(dict(self.headers))
+            self.send_response(307 if location else 200)
+            self.send_header("Location", location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{made.server_port}/v1", heard
+    finally:
+        made.shutdown()
+        made.server_close()
+
+
+def test_no_token_follows_a_redirect(monkeypatch):
+    with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        monkeypatch.setenv("RERANK_API_KEY", "rk-secret")
+        monkeypatch.setenv("OPENAI_BASE_URL", named)
+        with pytest.raises(NoReplyError):
+            Endpoint(timeout=30, connections=1).post("chat/completions", {"a": 1})
+        with pytest.raises(ToolkitError):
+            reranker.open(f"m@{named}").score("q", ["p"])
+        assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret", "Bearer rk-secret"]
+        assert stolen == []
