@@ -101,7 +101,7 @@ def test_an_index_whose_story_is_lost_tells_it_itself(builtin, dataset):
 def test_a_document_that_cannot_be_read_is_set_aside_by_name_alone(builtin, dataset, tmp_path):
     dataset.files["birch.txt"].write_text("  ")
     [reason] = builtin().ingest(dataset).set_aside
-    assert reason.startswith("birch.txt: no text in it") and str(tmp_path) not in reason
+    assert reason.startswith("birch.txt: no words in it") and str(tmp_path) not in reason
 
 
 def test_citations_become_ranks():
