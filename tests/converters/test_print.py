@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 from converters import _browser, _fonts
 from converters._benchmark import RawDocument
 from converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
-from converters._cpr.pages import page_of
+from converters._cpr.pages import blocks_of, page_of
 from converters._fonts import FACES, Face, embedded, font_hashes, font_path
 from converters._materialise import materialise, tasks
 from converters._print import PAGE, Press, Printer, pdf_options, printing
@@ -190,7 +190,7 @@ def _font_names(path: Path) -> set[str]:
 SOURCES = {
     "text.pdf": html_from_text("Clause 1. The parties agree “as follows”.\n" * 90, title="An Agreement"),
     "scripts.pdf": html_from_text("\n".join(SCRIPTS.values())),
-    "rules.pdf": page_of("Part 4", "1. General\n\nEvery party must serve a list.\n\n" * 40),
+    "rules.pdf": page_of("Part 4", blocks_of("Part 4", "1. General\n\nEvery party must serve a list.\n\n" * 40)),
     "filing.pdf": filing_page(
         b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>", html=False
     ),

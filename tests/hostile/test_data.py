@@ -41,20 +41,20 @@ def unpacked(data: bytes, encoding: str, *, most: int = 1 << 20) -> bytes:
 def test_bodies_are_unpacked():
     data = b"The rent is due. " * 1000
     assert unpacked(data, "") == unpacked(data, "identity") == data
-    assert unpacked(gzip.compress(data), "gzip") == unpacked(zlib.compress(data), "deflate") == data
+    assert unpacked(gzip.compress(data, mtime=0), "gzip") == unpacked(zlib.compress(data), "deflate") == data
     assert unpacked(zlib.compress(data)[2:-4], "deflate") == data, "without its head, as some servers send it"
-    assert unpacked(gzip.compress(gzip.compress(data)), "gzip, gzip") == data
+    assert unpacked(gzip.compress(gzip.compress(data), mtime=0), "gzip, gzip") == data
 
 
 def test_a_body_that_unpacks_to_too_much_is_refused_while_it_comes():
-    bomb = gzip.compress(bytes(50 << 20), 9)
+    bomb = gzip.compress(bytes(50 << 20), 9, mtime=0)
     assert len(bomb) < 60_000
     with pytest.raises(BodyError, match="more than 1048576 bytes"):
         unpacked(bomb, "gzip")
     with pytest.raises(BodyError, match="more than 1048576 bytes"):
-        unpacked(gzip.compress(bomb, 9), "gzip, gzip")
+        unpacked(gzip.compress(bomb, 9, mtime=0), "gzip, gzip")
     with pytest.raises(BodyError, match="packed 3 times over"):
-        unpacked(gzip.compress(gzip.compress(bomb)), "gzip, gzip, gzip")
+        unpacked(gzip.compress(gzip.compress(bomb), mtime=0), "gzip, gzip, gzip")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_body_that_unpacks_to_too_much_is_refused_while_it_comes():
     [
         (b"x", "br", "not asked for"),
         (b"hello", "gzip", "damaged"),
-        (gzip.compress(b"x" * 99)[:-9], "gzip", "cut short"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip", "cut short"),
     ],
 )
 def test_a_body_that_cannot_be_unpacked_is_refused(data, encoding, why):
