@@ -120,6 +120,10 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
+    if settings.delete_collection and target is not None and not hasattr(target, "forget"):
+        problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
+    if settings.skip_ingestion and settings.ingest:
+        problems.append("--ingest and --skip-ingestion contradict each other")
     loaded = attempt(lambda: load_datasets(settings.dataset_paths, settings.selection, origins=settings.origins))
     if problems or target is None:
         raise ToolkitError("\n".join(dict.fromkeys(problems)))
@@ -247,6 +251,8 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
     repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
+    if settings.delete_collection:
+        plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     everything = [case for cases in repeats for case in cases]
     options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
     tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]

@@ -47,7 +47,7 @@ _ASKED_ANEW = frozenset(
         "engine",
         "jobs",
     }
-    | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
+    | {"ingest", "skip_ingestion", "force_ingestion", "delete_collection", "output_dir", "run_name"}
 )
 """What may change between a run and its resumption: none of it changes a reply."""
 
@@ -78,8 +78,10 @@ class Settings(BaseModel):
     timeout: Annotated[float, Field(gt=0)] = 60.0
     retries: Annotated[int, Field(ge=0)] = 5
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
+    ingest: bool = False
     skip_ingestion: bool = False
     force_ingestion: bool = False
+    delete_collection: bool = False
     metrics: tuple[str, ...] = ()
     parity: Literal["", "legalbenchrag", "seed"] = ""
     judge: str | None = None
@@ -150,8 +152,10 @@ class Settings(BaseModel):
             jobs=self.jobs,
             timeout=self.timeout,
             retries=self.retries,
+            ingest=self.ingest,
             skip_ingestion=self.skip_ingestion,
             force_ingestion=self.force_ingestion,
+            delete_collection=self.delete_collection,
             count_pages=bool(self.file_type),
             **parts,
         )
