@@ -76,7 +76,8 @@ def _judge(name: str, error: ReplyError, settings: Settings) -> None:
         raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
     if error.status in _REFUSED:
         raise ToolkitError(
-            f"{name}: the server refuses the key: {error}. Give one with --target-header Authorization=VARIABLE"
+            f"{name}: the server refuses the key: {error}. "
+            "Give one with --target-key VARIABLE, or --target-header Authorization=VARIABLE"
         ) from error
     if error.status in _NOT_THERE:
         raise ToolkitError(f"{name}: nothing takes questions at this address: {error}. Check --target-url") from error

@@ -275,11 +275,21 @@ class Server:
         """Return whether a reply comes in events."""
         return response.kind in STREAMED
 
-    def finish(self, read: Read, *, ended: bool, silent: bool = False) -> Read:
-        """Return a reply that is whole; raise where the stream stopped before its end, or there is no answer."""
+    def replies(self, response: Response) -> Iterator[Any]:
+        """Yield a whole reply, or the events of a stream; None is the mark of its end."""
+        if self.streamed(response):
+            yield from (event.data for event in self.events(response))
+        else:
+            yield self.parse(response.read())
+
+    def finish(self, read: Read, *, ended: bool | None, silent: bool = False) -> Read:
+        """Return a reply that is whole; raise where there is no answer, or the stream stopped before its end.
+
+        `ended` is None for what is no stream, or one whose end the system does not mark.
+        """
         if ended:
             self._ends = True
-        elif self._ends:
+        elif ended is False and self._ends:
             raise ReplyError("the stream stopped before its end", transient=True)
         if read.answer is not None and read.answer.strip():
             return read

@@ -31,7 +31,7 @@ class VectorStore:
     def find(self, deadline: Deadline) -> str | None:
         """Return the store's id, None where there is none of this name."""
         if not self._id:
-            stores = self._pages("/vector_stores", deadline)
+            stores = self._pages("/v1/vector_stores", deadline)
             self._id = next((str(store["id"]) for store in stores if search("name", store) == self._name), "")
         return self._id or None
 
@@ -47,10 +47,10 @@ class VectorStore:
 
     def _files(self, deadline: Deadline) -> Iterator[tuple[str, Any]]:
         """Yield the files with their names, which the store has only where they were given to it."""
-        for file in self._pages(f"/vector_stores/{self._id}/files", deadline):
+        for file in self._pages(f"/v1/vector_stores/{self._id}/files", deadline):
             name = search("attributes.filename", file)
             if not name:
-                told = self._server.fetch(f"/files/{file['id']}", deadline=deadline, method="GET")
+                told = self._server.fetch(f"/v1/files/{file['id']}", deadline=deadline, method="GET")
                 name = search("filename", told) or file["id"]
             yield str(name), file
 
@@ -67,14 +67,14 @@ class VectorStore:
 
     def create(self, deadline: Deadline) -> None:
         """Make the store."""
-        self._id = str(search("id", self._server.fetch("/vector_stores", {"name": self._name}, deadline=deadline)))
+        self._id = str(search("id", self._server.fetch("/v1/vector_stores", {"name": self._name}, deadline=deadline)))
 
     def add(self, name: str, path: Path, deadline: Deadline) -> None:
         """Upload a file and put it into the store."""
         files = {"file": (name, path.read_bytes())}
-        told = self._server.upload("/files", files, {"purpose": "assistants"}, deadline=deadline)
+        told = self._server.upload("/v1/files", files, {"purpose": "assistants"}, deadline=deadline)
         body = {"file_id": search("id", told), "attributes": {"filename": name[:512]}}
-        self._server.fetch(f"/vector_stores/{self._id}/files", body, deadline=deadline)
+        self._server.fetch(f"/v1/vector_stores/{self._id}/files", body, deadline=deadline)
 
     def start(self, deadline: Deadline) -> None:
         """Do nothing: files are read as they come."""
@@ -85,6 +85,6 @@ class VectorStore:
             return
         for name, file in list(self._files(deadline)):
             if name in names:
-                self._server.fetch(f"/files/{file['id']}", deadline=deadline, method="DELETE")
-        self._server.fetch(f"/vector_stores/{self._id}", deadline=deadline, method="DELETE")
+                self._server.fetch(f"/v1/files/{file['id']}", deadline=deadline, method="DELETE")
+        self._server.fetch(f"/v1/vector_stores/{self._id}", deadline=deadline, method="DELETE")
         self._id = ""

@@ -73,10 +73,10 @@ class Azure(Server):
         with self.send(path, body, deadline=deadline) as response:
             if not self.streamed(response):
                 self._take(read, self.parse(response.read()))
-                return self.finish(read, ended=False)
+                return self.finish(read, ended=None)
             for event in self.events(response):
                 self._take(read, event.data)
-        return self.finish(read, ended=False)
+        return self.finish(read, ended=None)
 
     def _take(self, read: Read, reply: Any) -> None:
         if len(read.raw) < 3:
@@ -110,7 +110,7 @@ class AzureIndex(Azure):
         reply = self.fetch(path, body, deadline=deadline)
         hits = search("value", reply) or []
         scored = [{**hit, "score": hit.get("@search.rerankerScore") or hit.get("@search.score")} for hit in hits]
-        return self.finish(Read(reply, passages=scored), ended=False, silent=True)
+        return self.finish(Read(reply, passages=scored), ended=None, silent=True)
 
 
 class Uploads:

@@ -104,7 +104,7 @@ class Haystack(Server):
         read = Read(reply, usage=read_usage(inner) or read_usage(reply))
         read.answer = inner if isinstance(inner, str) else first_words(answers, inner) or first_words(answers, reply)
         read.passages = first_list(_PASSAGES, inner)
-        return self.finish(read, ended=False, silent=bool(read.passages))
+        return self.finish(read, ended=None, silent=bool(read.passages))
 
     def _chunks(self, response: Response) -> Read:
         """Read the stream of a chat."""
@@ -130,7 +130,7 @@ class Haystack(Server):
                 read.add(part.decode("utf-8", "ignore"))
             read.answer = (read.raw or b"").decode("utf-8", "replace") or None
             read.raw = None
-        return self.finish(read, ended=False)
+        return self.finish(read, ended=None)
 
 
 class Indexing:

@@ -76,7 +76,7 @@ class LangServe(Server):
             if not self.streamed(response):
                 reply = self.parse(response.read())
                 self._take(read, reply.get("output") if isinstance(reply, dict) and "output" in reply else reply)
-                return self.finish(read, ended=False)
+                return self.finish(read, ended=None)
             for event in self.events(response):
                 if event.name == "error":
                     words = self._wire.secrets.words(str(search("message", event.data)))

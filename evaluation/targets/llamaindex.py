@@ -63,7 +63,7 @@ class LlamaIndex(Server):
                 reply = self.parse(response.read())
                 read.raw, read.usage = reply, read_usage(reply)
                 read.answer, read.passages = first_words(_ANSWERS, reply), first_list(_NODES, reply)
-                return self.finish(read, ended=False)
+                return self.finish(read, ended=None)
             for kind, data in self._parts(response):
                 if len(read.raw) < 3:
                     read.raw.append({kind: data})

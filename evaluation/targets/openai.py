@@ -31,7 +31,7 @@ _CITATIONS = (
 """Where servers of this kind give passages."""
 _FOUND = "output[?type=='file_search_call'].results[]"
 _CITED = "output[?type=='message'].content[].annotations[] | [?type=='file_citation']"
-_SAID = "output[?type=='message'].content[?type=='output_text'][].text"
+_SAID = "output[?type=='message'].content[] | [?type=='output_text'].text"
 
 
 class OpenAISettings(CorpusSettings):
@@ -96,7 +96,7 @@ class OpenAI(Server):
 
     def _response(self, body: Any, deadline: Deadline) -> Read:
         read, ended = Read([]), False
-        with self.send("/responses", body, deadline=deadline) as response:
+        with self.send("/v1/responses", body, deadline=deadline) as response:
             if not self.streamed(response):
                 return self._whole(read, self.parse(response.read()))
             for event in self.events(response):
@@ -118,7 +118,7 @@ class OpenAI(Server):
     def _whole(self, read: Read, reply: Any) -> Read:
         read.raw = reply
         self._take(read, reply)
-        return self.finish(read, ended=False)
+        return self.finish(read, ended=None)
 
     def _take(self, read: Read, reply: Any) -> None:
         """Read a response: what was said, found and spent; where results are not told, the files that are cited."""
@@ -131,10 +131,8 @@ class OpenAI(Server):
         if self._told.stream:
             body["stream_options"] = {"include_usage": True}
         read, ended = Read([]), False
-        with self.send("/chat/completions", {**body, **self._told.parameters}, deadline=deadline) as response:
-            streamed = self.streamed(response)
-            told = (event for event in self.events(response)) if streamed else None
-            for reply in [self.parse(response.read())] if told is None else (event.data for event in told):
+        with self.send("/v1/chat/completions", {**body, **self._told.parameters}, deadline=deadline) as response:
+            for reply in self.replies(response):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
                 read.add(search("choices[0].message.content", reply) or search("choices[0].delta.content", reply))
@@ -143,4 +141,4 @@ class OpenAI(Server):
                 read.usage = {**read.usage, **read_usage(reply)}
                 # the end of a stream is an event without data
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
-        return self.finish(read, ended=ended)
+        return self.finish(read, ended=ended if self.streamed(response) else None)

@@ -99,8 +99,7 @@ class Ragflow(Server):
     def _ask(self, path: str, body: Any, deadline: Deadline) -> Read:
         read, ended, keys = Read([]), False, list[str]()
         with self.send(path.format(quote(self._told.assistant)), body, deadline=deadline) as response:
-            streamed = self.streamed(response)
-            for reply in (event.data for event in self.events(response)) if streamed else [self.parse(response.read())]:
+            for reply in self.replies(response):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
                 message = search("choices[0].message || choices[0].delta", reply)
@@ -115,7 +114,7 @@ class Ragflow(Server):
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
         if read.answer and keys:
             read.answer = _MARK.sub(lambda mark: _rank(mark, keys), read.answer)
-        return self.finish(read, ended=ended)
+        return self.finish(read, ended=ended if self.streamed(response) else None)
 
     def _search(self, case: Case, deadline: Deadline, collection: str) -> Read:
         if collection not in self._ids:
@@ -125,7 +124,7 @@ class Ragflow(Server):
         body = {"question": case.question, "dataset_ids": [self._ids[collection]], "page_size": self._told.depth}
         reply = self.fetch("/api/v1/retrieval", {**body, **self._told.parameters}, deadline=deadline)
         _, passages = _chunks(search("data.chunks", reply) or [])
-        return self.finish(Read(reply, passages=passages), ended=False, silent=True)
+        return self.finish(Read(reply, passages=passages), ended=None, silent=True)
 
 
 def _chunks(told: Any) -> tuple[list[str], list[Any]]:
