@@ -182,7 +182,7 @@ def _add_results(group: Any) -> None:
     group.add_argument(
         "--judge-votes", type=int, metavar="N", help="votes on the correctness of an answer (default: 1)"
     )
-    group.add_argument("--parity", choices=["legalbenchrag", "seed"], help="count as published elsewhere")
+    group.add_argument("--parity", choices=["legalbenchrag", "seed", "squad"], help="count as published elsewhere")
     group.add_argument(
         "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"
     )

@@ -16,6 +16,7 @@ from engine import check_engine, track
 from engine.llms import LLM
 from evaluation.cases import Case, Values
 from evaluation.datasets import Dataset, load_datasets
+from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.records import (
     CONFIG,
@@ -82,6 +83,7 @@ def evaluate(
         for table, one in zip(tables, measured, strict=True):
             one.finish(table)
         summary = summarise_run(tables)
+        write_evaltools(folder)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)

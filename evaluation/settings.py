@@ -83,7 +83,7 @@ class Settings(BaseModel):
     force_ingestion: bool = False
     delete_collection: bool = False
     metrics: tuple[str, ...] = ()
-    parity: Literal["", "legalbenchrag", "seed"] = ""
+    parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
     judge: str | None = None
     judge_votes: Positive = 1
     repeat: Positive = 1

@@ -50,6 +50,15 @@ def data() -> Path:
     pytest.skip("no real data: set EXHIBIT_DATA to a folder with cuad/, maud/ … to measure on it")
 
 
+@pytest.fixture(scope="session")
+def peers() -> Path:
+    """Other projects' own code, which is not part of the project."""
+    for folder in (os.environ.get("EXHIBIT_PEERS"), ROOT.parent / "shared" / "peers"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    pytest.skip("no peers' code: set EXHIBIT_PEERS to a folder with evaltools/, legalbenchrag/ and nvidia-rag/")
+
+
 @pytest.fixture
 def convert(tmp_path: Path) -> Convert:
     """Run a converter as its command line does, in this process; return the bundle's folder."""
