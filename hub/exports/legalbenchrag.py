@@ -37,7 +37,7 @@ def write(export: Export, folder: Path) -> None:
             export.leave_out("question without a located passage", question.id)
             continue
         apart = merged(cuts)
-        if len(apart) < len(set(cuts)):
+        if len(apart) < len(cuts):
             export.note("test whose snippets overlapped and are one now", question.id)
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
         benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
