@@ -6,7 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
-.PHONY: demo test test-all check lint lock schemas pictures bench scale clean help
+.PHONY: demo test test-all test-interop check lint lock schemas pictures bench scale clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -25,6 +25,10 @@ test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
+
+test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval, SQuAD's metric and BEIR themselves
+	DEEPEVAL_TELEMETRY_OPT_OUT=YES RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
+	  $(VENV)/interop/bin/python -m pytest -m interop tests/evaluation/test_interop.py tests/hub/test_export.py
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -63,6 +67,16 @@ clean:                    ## remove what was built
 
 $(VENV)/extras: $(VENV)/ready extras.lock
 	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r extras.lock
+	@touch $@
+
+$(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
+	$(PY) -m venv $(VENV)/interop
+	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
+	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
+	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
+	@# what the project itself needs comes from its own environment
+	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
+	  > $$($(VENV)/interop/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
 	@touch $@
 
 $(VENV)/ready: requirements.lock models.lock

@@ -28,11 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what asks a real language model, unless `-m` names it: nobody pays for a server by accident."""
-    if "llm" not in config.option.markexpr:
-        asking = [item for item in items if item.get_closest_marker("llm")]
-        config.hook.pytest_deselected(items=asking)
-        items[:] = [item for item in items if item not in asking]
+    """Leave out what asks a real language model, or needs an environment of its own, unless `-m` names it."""
+    for marker in ("llm", "interop"):
+        if marker not in config.option.markexpr:
+            asking = [item for item in items if item.get_closest_marker(marker)]
+            config.hook.pytest_deselected(items=asking)
+            items[:] = [item for item in items if item not in asking]
 
 
 @pytest.fixture(scope="session")

@@ -113,7 +113,7 @@ def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_
     assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
 
 
-@pytest.mark.extra
+@pytest.mark.interop
 def test_squad_v2_gives_our_figures(runs):
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes
 
@@ -128,7 +128,7 @@ def test_squad_v2_gives_our_figures(runs):
             assert scores["answer_exact_match"] == max(compute_exact(gold, said) for gold in golds)
 
 
-@pytest.mark.extra
+@pytest.mark.interop
 def test_the_table_is_what_squad_v2_computes():
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
@@ -142,7 +142,7 @@ def test_the_table_is_what_squad_v2_computes():
 # ---------------------------------------------------------------- ragas and DeepEval
 
 
-@pytest.mark.extra
+@pytest.mark.interop
 def test_ragas_takes_a_run(runs):
     dataset = ragas_dataset(runs / "poor")
     assert len(dataset) == 8, "the failed one is left out"
@@ -152,7 +152,7 @@ def test_ragas_takes_a_run(runs):
     assert sample.reference == sample.retrieved_contexts[0] == sample.reference_contexts[0]
 
 
-@pytest.mark.extra
+@pytest.mark.interop
 def test_deepeval_takes_a_run(runs):
     cases = deepeval_dataset(runs / "good").test_cases
     assert len(cases) == 9 and cases[0].name == "leases/0"

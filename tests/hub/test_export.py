@@ -281,7 +281,7 @@ def test_a_passage_with_little_of_the_gold_counts_less(tmp_path):
     assert relevant(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
 
 
-@pytest.mark.extra
+@pytest.mark.interop
 def test_beir_s_own_loader_reads_both_formats(pdf_bundle, pdf_texts, tmp_path):
     from beir.datasets.data_loader import GenericDataLoader
 
