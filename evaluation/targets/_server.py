@@ -60,12 +60,14 @@ class Read:
     seconds: float | None = None
     """What the answer took, where the exchange asked for more than that."""
     began: float = field(default_factory=time.monotonic)
+    whole: bool = False
+    """Whether it came at once, so that there were no first words."""
 
     def add(self, piece: Any) -> None:
         """Take the next words of a streamed answer."""
         if isinstance(piece, str) and piece:
             self.answer = (self.answer or "") + piece
-            if self.first_token is None and piece.strip():
+            if self.first_token is None and piece.strip() and not self.whole:
                 self.first_token = time.monotonic() - self.began
 
 

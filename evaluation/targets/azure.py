@@ -71,11 +71,9 @@ class Azure(Server):
         path = "/chat/stream" if self._told.stream and self._told.route == "chat" else f"/{self._told.route}"
         read = Read([])
         with self.send(path, body, deadline=deadline) as response:
-            if not self.streamed(response):
-                self._take(read, self.parse(response.read()))
-                return self.finish(read, ended=None)
-            for event in self.events(response):
-                self._take(read, event.data)
+            read.whole = not self.streamed(response)
+            for reply in self.replies(response):
+                self._take(read, reply)
         return self.finish(read, ended=None)
 
     def _take(self, read: Read, reply: Any) -> None:

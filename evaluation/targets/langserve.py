@@ -73,7 +73,8 @@ class LangServe(Server):
         # LangChain's loaders count pages from 0
         read, ended = Read([], pages_from=0), False
         with self.send("/stream" if self._told.stream else "/invoke", body, deadline=deadline) as response:
-            if not self.streamed(response):
+            read.whole = not self.streamed(response)
+            if read.whole:
                 reply = self.parse(response.read())
                 self._take(read, reply.get("output") if isinstance(reply, dict) and "output" in reply else reply)
                 return self.finish(read, ended=None)

@@ -95,13 +95,14 @@ class Nvidia(Server):
         }
         read, ended = Read([]), False
         with self.send("/v1/generate", body, deadline=deadline) as response:
+            read.whole = not self.streamed(response)
             for reply in self.replies(response):
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
                 self._take(read, reply)
         if read.answer and _FAILED in read.answer:
             raise ReplyError(f"the server reports an error: {read.answer[:200]}", transient=True)
         read.selected = len(read.passages) if read.passages else None
-        return self.finish(read, ended=ended if self.streamed(response) else None)
+        return self.finish(read, ended=None if read.whole else ended)
 
     def _take(self, read: Read, reply: Any) -> None:
         """Add what one event tells; of a message and a delta with the same words only one counts."""

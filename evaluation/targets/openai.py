@@ -132,6 +132,7 @@ class OpenAI(Server):
             body["stream_options"] = {"include_usage": True}
         read, ended = Read([]), False
         with self.send("/v1/chat/completions", {**body, **self._told.parameters}, deadline=deadline) as response:
+            read.whole = not self.streamed(response)
             for reply in self.replies(response):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
@@ -141,4 +142,4 @@ class OpenAI(Server):
                 read.usage = {**read.usage, **read_usage(reply)}
                 # the end of a stream is an event without data
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
-        return self.finish(read, ended=ended if self.streamed(response) else None)
+        return self.finish(read, ended=None if read.whole else ended)

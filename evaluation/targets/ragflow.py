@@ -99,6 +99,7 @@ class Ragflow(Server):
     def _ask(self, path: str, body: Any, deadline: Deadline) -> Read:
         read, ended, keys = Read([]), False, list[str]()
         with self.send(path.format(quote(self._told.assistant)), body, deadline=deadline) as response:
+            read.whole = not self.streamed(response)
             for reply in self.replies(response):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
@@ -114,7 +115,7 @@ class Ragflow(Server):
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
         if read.answer and keys:
             read.answer = _MARK.sub(lambda mark: _rank(mark, keys), read.answer)
-        return self.finish(read, ended=ended if self.streamed(response) else None)
+        return self.finish(read, ended=None if read.whole else ended)
 
     def _search(self, case: Case, deadline: Deadline, collection: str) -> Read:
         if collection not in self._ids:
