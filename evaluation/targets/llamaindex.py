@@ -9,6 +9,7 @@ end; servers in TypeScript send the same as server-sent events with types. Older
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,7 +55,10 @@ class LlamaIndex(Server):
 
     def exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
         """Ask the server."""
-        body: dict[str, Any] = {"messages": [*messages(case), {"role": "user", "content": case.question}]}
+        said = [*messages(case), {"role": "user", "content": case.question}]
+        # the newest servers want a name of the conversation, in these letters; older ones pass over it
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{collection}-{case.session or case.id}")
+        body: dict[str, Any] = {"id": name, "messages": said}
         if self._told.parameters:
             body["data"] = dict(self._told.parameters)
         read, ended = Read([]), False

@@ -283,6 +283,8 @@ def langserve(system: System, asked: Asked) -> Any:
 
 def llamaindex(system: System, asked: Asked) -> Any:
     """A chat server, streaming or whole."""
+    if not re.fullmatch(r"[a-zA-Z0-9_-]+", str(asked.body.get("id", ""))):
+        return 422, {"detail": [{"type": "missing", "loc": ["body", "id"], "msg": "Field required"}]}
     case = system.case(asked.body["messages"][-1]["content"])
     nodes = [{"id": "n", "metadata": {"file_name": file, "page_label": "1"}, "score": 0.8, "text": text, "url": None}
              for file, text in quotes(case)]  # fmt: skip
