@@ -252,6 +252,8 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     write_json(place / "ingestion.json", ingestion.as_json())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
+    for note in ingestion.notes:
+        say(note)
     repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can

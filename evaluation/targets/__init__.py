@@ -79,10 +79,13 @@ class Ingestion:
     chunks: int | None = None
     seconds: float | None = None
     set_aside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is worth saying of the system now that it has the documents."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `ingestion.json` has it."""
-        return {**asdict(self), "set_aside": list(self.set_aside)}
+        told = {name: value for name, value in asdict(self).items() if name != "notes"}
+        return {**told, "set_aside": list(self.set_aside)}
 
 
 class Asked(NamedTuple):

@@ -13,7 +13,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -176,8 +176,7 @@ class Server:
             return compare(library, dataset, self._options)
         timeout = getattr(self._settings, "ingest_timeout", WAIT)
         told = bring_in(library, dataset, self._options, timeout=timeout)
-        self._ask_first(dataset.cases, collection)
-        return told
+        return replace(told, notes=tuple(self._ask_first(dataset.cases, collection)))
 
     def forget(self, dataset: Dataset) -> None:
         """Delete what `ingest` gave the system."""

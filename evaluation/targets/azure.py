@@ -23,6 +23,7 @@ from evaluation.targets._settings import ServerSettings
 from evaluation.targets._shapes import first_list, search
 from evaluation.targets._templates import messages
 from evaluation.targets._wire import Deadline
+from schemas.errors import ToolkitError
 
 _VERSION = "2024-07-01"
 """Of the search service's interface: the first stable one with what is used here that is still served."""
@@ -43,6 +44,8 @@ SETTINGS = AzureSettings
 
 def open(argument: str | None, options: TargetOptions, settings: AzureSettings) -> Azure:
     """Return the demo, or an index."""
+    if settings.stream and (settings.route == "ask" or settings.index):
+        raise ToolkitError("--target-stream: the demo streams /chat alone; leave out --target-route and --target-index")
     kind = AzureIndex if settings.index else Azure
     return kind(settings.url or argument or "http://localhost:50505", options, settings)
 

@@ -36,9 +36,9 @@ class HaystackSettings(ServerSettings):
     """What Hayhooks can be told."""
 
     pipeline: str = Field("", description="the pipeline that answers")
-    input: Any = Field(
+    input: dict[str, Any] = Field(
         {"query": "{question}"},
-        description="what the pipeline takes, as JSON: {question}, {history}; or {question} alone for a bare text",
+        description="what it takes, as JSON: {question}, {history}; of LangServe {question} alone is a bare text",
     )
     chat: bool = Field(False, description="ask /v1/chat/completions, which takes conversations")
     stream: bool = Field(False, description="ask for a stream")

@@ -31,7 +31,7 @@ class LangServeSettings(ServerSettings):
 
     input: Any = Field(
         {"input": "{question}", "chat_history": "{history}"},
-        description="what the pipeline takes, as JSON: {question}, {history}; or {question} alone for a bare text",
+        description="what it takes, as JSON: {question}, {history}; of LangServe {question} alone is a bare text",
     )
     stream: bool = Field(False, description="ask for a stream")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 from pydantic import Field
 
 from evaluation.cases import Case
@@ -45,7 +46,7 @@ _MOST = 1_000_000
 class NvidiaSettings(CorpusSettings):
     """What the blueprint can be told; `parameters` are fields of its `Prompt`, such as `reranker_top_k`."""
 
-    ingestor: str = Field("http://localhost:8082", description="the blueprint's ingestor")
+    ingestor: str = Field("", description="the blueprint's ingestor (default: port 8082 of the server's host)")
     depth: int = Field(_DEEPEST, ge=0, le=_DEEPEST, description="passages asked of /search; 0 = it is not asked")
 
 
@@ -73,7 +74,9 @@ class Nvidia(Server):
 
     def library(self, collection: str) -> Ingestor:
         """Return the ingestor's collection."""
-        return Ingestor(self, str(parse_url(self._told.ingestor, "http://localhost:8082")), collection)
+        # a key that was given for one host must not go to another that nobody named
+        beside = str(httpx.URL(self._url).copy_with(port=8082, path="/"))
+        return Ingestor(self, str(parse_url(self._told.ingestor or beside, "http://localhost:8082")), collection)
 
     def exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
         """Ask for an answer, then for the ranking behind it."""

@@ -13,6 +13,7 @@ from evaluation.datasets import Selection, load_datasets
 from evaluation.metrics import Options, measure
 from evaluation.replies import ask
 from evaluation.targets import TargetOptions, open_target
+from evaluation.targets._wire import Deadline
 from schemas.errors import ToolkitError
 from tests.evaluation import systems
 from tests.evaluation.systems import imitating
@@ -352,7 +353,32 @@ def test_the_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, caps
     assert "--delete-collection: the target builtin" in capsys.readouterr().err
 
 
+def test_the_ingestor_is_beside_the_server_unless_another_is_named(dataset, monkeypatch):
+    monkeypatch.setenv("NVIDIA_KEY", "nvapi-planted")
+    target = open_target("nvidia", TargetOptions(), {"url": "http://127.0.0.2:8081/v1", "key": "NVIDIA_KEY"})
+    seen = []
+    monkeypatch.setattr(target, "fetch", lambda path, body=None, *, url, **told: seen.append(target.address(path, url)))
+    target.library("x").listed(Deadline(1))
+    assert seen == ["http://127.0.0.2:8082/v1/collections"]
+
+
+def test_what_the_probe_finds_after_ingestion_is_said(imitation, dataset):
+    def without(system, asked):
+        told = systems.nvidia(system, asked)
+        return {**told, "citations": {}} if asked.path == "/v1/generate" else told
+
+    with imitation("nvidia") as system:
+        system.reply = without
+        told = opened("nvidia", system.url, told={"depth": 0}, ingest=True).ingest(dataset)
+    [note] = told.notes
+    assert "a reply without passages" in note and "notes" not in told.as_json()
+
+
 def test_what_a_target_must_be_told():
+    with pytest.raises(ToolkitError, match="the demo streams /chat alone"):
+        open_target("azure", TargetOptions(), {"route": "ask", "stream": True})
+    with pytest.raises(ToolkitError, match="target_input"):
+        open_target("haystack", TargetOptions(), {"pipeline": "rag", "input": "[1]"})
     with pytest.raises(ToolkitError, match="--target-pipeline"):
         open_target("haystack", TargetOptions(), {})
     with pytest.raises(ToolkitError, match="--target-model"):
