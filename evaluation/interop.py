@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.metrics._squad import squad_prediction, squad_words
-from evaluation.records import CONFIG, RESULTS, read_json, write_json, write_whole
+from evaluation.records import CONFIG, RESULTS, read_json, write_json
 from schemas.bundle import read_lines
 from schemas.errors import BundleError
 
@@ -42,8 +42,13 @@ def read_rows(folder: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def write_evaltools(folder: Path) -> None:
     """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
-    rows = [_flat(name, row) for name, row in read_rows(folder)]
-    write_whole(folder / RESULTS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    count = 0
+    partial = folder / f"{RESULTS}.partial"
+    # a row at a time: the words of all passages need not fit into memory
+    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+        for count, (name, row) in enumerate(read_rows(folder), 1):  # noqa: B007  (the last number is the number of rows)
+            out.write(json.dumps(_flat(name, row), ensure_ascii=False) + "\n")
+    partial.replace(folder / RESULTS)
     config = read_json(folder / CONFIG)
     judge = config.get("measured", {}).get("judge")
     told = {key.removeprefix("target_"): value for key, value in config.items() if key not in _OURS}
@@ -52,7 +57,7 @@ def write_evaltools(folder: Path) -> None:
         "testdata_path": [dataset["path"] for dataset in config.get("datasets", {}).values()],
         "target_url": told.pop("url", config.get("target")),
         "target_parameters": told,
-        "num_questions": len(rows),
+        "num_questions": count,
     }
     write_json(folder / PARAMETERS, parameters)
 
