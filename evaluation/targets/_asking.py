@@ -23,6 +23,12 @@ _LONGEST_PAUSE = 30.0
 """Seconds that the growing pause between two tries stops growing at."""
 
 
+def pause_before(error: ReplyError, tries: int, options: TargetOptions, deadline: Deadline) -> float | None:
+    """Return the seconds to wait before a question is asked again, None where that would not help or comes too late."""
+    pause = error.wait or min(_LONGEST_PAUSE, options.backoff * 2**tries)
+    return pause if error.transient and tries < options.retries and pause < deadline.left else None
+
+
 class Patience:
     """Asks one question, again where that may help, and stops waiting for a server that fails for everybody."""
 
@@ -47,8 +53,8 @@ class Patience:
             except PassagesError as error:
                 return Reply(error=str(error), seconds=time.monotonic() - began)
             except ReplyError as error:
-                pause = error.wait or min(_LONGEST_PAUSE, self._options.backoff * 2**tries)
-                if not error.transient or not self._again(tries, pause, deadline):
+                pause = pause_before(error, tries, self._options, deadline)
+                if pause is None or self._hopeless:
                     self._in_vain += error.transient
                     again = f" (asked {tries + 1} times)" if tries else ""
                     return Reply(error=f"{error}{again}", seconds=time.monotonic() - began)
@@ -58,9 +64,10 @@ class Patience:
                 self._in_vain = 0
                 return reply if reply.seconds is not None else replace(reply, seconds=time.monotonic() - began)
 
-    def _again(self, tries: int, pause: float, deadline: Deadline) -> bool:
-        hopeless = self._in_vain >= _PATIENCE  # it fails for everybody: waiting for each would take hours
-        return tries < self._options.retries and pause < deadline.left and not hopeless and not self.stopped.is_set()
+    @property
+    def _hopeless(self) -> bool:
+        """Whether the server fails for everybody, so that waiting for each takes hours, or nobody waits any more."""
+        return self._in_vain >= _PATIENCE or self.stopped.is_set()
 
 
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[Asked]:

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from engine import track
 from evaluation.datasets import Dataset
 from evaluation.targets import Ingestion, TargetOptions, count_only
+from evaluation.targets._asking import pause_before
 from evaluation.targets._wire import Deadline, ReplyError, UnreachableError
 from schemas.errors import ToolkitError
 from storage.locations import fetched
@@ -61,15 +62,16 @@ class _Patience:
 
     def __call__(self, step: Callable[[Deadline], Result], *, seconds: float | None = None) -> Result:
         deadline = Deadline(seconds or self._options.timeout)
-        for tries in range(self._options.retries + 1):
+        tries = 0
+        while True:
             try:
                 return step(deadline)
             except ReplyError as error:
-                pause = error.wait or self._options.backoff * 2**tries
-                if not error.transient or tries == self._options.retries or pause > deadline.left:
+                pause = pause_before(error, tries, self._options, deadline)
+                if pause is None:
                     raise
                 time.sleep(pause)
-        raise AssertionError("the last try returns or raises")
+                tries += 1
 
 
 def bring_in(library: Library, dataset: Dataset, options: TargetOptions, *, timeout: float) -> Ingestion:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from evaluation.cases import Case
 from evaluation.targets import TargetOptions
+from evaluation.targets._asking import pause_before
 from evaluation.targets._shapes import describe, suggest
 from evaluation.targets._templates import uses_history
 from evaluation.targets._wire import Deadline, ReplyError, UnreachableError
@@ -48,7 +51,8 @@ def probe_server(
     replies: list[Read] = []
     for case in cases[:_ASKED]:
         try:
-            read = exchange(case, Deadline(options.timeout))
+            # a busy server is waited for once: one that stays busy for the first question is asked the others in vain
+            read = _patiently(exchange, case, options if first is None else replace(options, retries=0))
         except ReplyError as error:
             _judge(name, error, settings)
             first = first or error
@@ -68,6 +72,23 @@ def probe_server(
     if last.answer is None and settings.response_answer_jmespath is None:
         notes.append(f"{name}: the reply has passages and no answer: only retrieval is measured")
     return notes, last.answer is not None
+
+
+def _patiently(exchange: Callable[[Case, Deadline], Read], case: Case, options: TargetOptions) -> Read:
+    """Return a reply, asked for again while that may help; nobody is waited for who is not there."""
+    deadline = Deadline(options.timeout)
+    tries = 0
+    while True:
+        try:
+            return exchange(case, deadline)
+        except UnreachableError:
+            raise
+        except ReplyError as error:
+            pause = pause_before(error, tries, options, deadline)
+            if pause is None:
+                raise
+            time.sleep(pause)
+            tries += 1
 
 
 def _judge(name: str, error: ReplyError, settings: Settings) -> None:

@@ -102,9 +102,6 @@ SHAPES: tuple[Shape, ...] = (
 )  # fmt: skip
 """The most telling first: what only one system writes is looked for before what many do."""
 
-_TRUTHS_ONLY = ("is_impossible",)
-"""Fields of train.json: a file that has them and no replies is the truth itself."""
-
 
 def recognise(reply: Any) -> Shape | None:
     """Return the shape of a reply or row, None when it is like none of them."""
@@ -116,7 +113,8 @@ def recognise(reply: Any) -> Shape | None:
 
 def is_truth(row: Mapping[str, Any]) -> bool:
     """Return whether a row is one of a bundle's questions: its answer is the truth, not a reply."""
-    return all(field in row for field in _TRUTHS_ONLY) and recognise(row) in (None, SHAPES[-1])
+    replied = {"passages", "retrieved_passages", "reply"} & row.keys()
+    return "is_impossible" in row and not replied and recognise(row) in (None, SHAPES[-1])
 
 
 def unwrap(reply: Any) -> Any:

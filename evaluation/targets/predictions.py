@@ -112,6 +112,8 @@ class Predictions:
         if told.get("error"):
             return Reply(error=str(told["error"]))
         answer = first_words(self._shape.answers, fields)
+        if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
+            return Reply(error=answer or "the row is marked as failed")
         given = first_list(self._shape.passages, fields)
         try:
             passages = read_passages(given, names=names, pages_from=self._shape.pages_from)
@@ -165,7 +167,7 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
 
 def _seconds(told: Mapping[str, Any]) -> float | None:
     seconds = read_number(told.get("seconds", told.get("latency")))
-    return None if seconds is None or seconds < 0 else seconds  # evaltools writes -1 for a failure
+    return None if seconds is None or seconds < 0 else seconds
 
 
 def _plain(question: str) -> str:

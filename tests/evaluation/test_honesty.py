@@ -9,7 +9,9 @@ from collections import Counter
 import pytest
 
 import evaluate_rag
+from evaluation.cases import Reply
 from evaluation.datasets import Selection, load_datasets
+from evaluation.replies import left_to_ask
 from evaluation.results import main as results
 from evaluation.targets import TargetOptions, open_target
 from schemas.errors import ToolkitError
@@ -102,6 +104,14 @@ def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, d
     assert "note: 1 of 9 questions failed and are in no mean. The first: no answer in the reply" in err
 
 
+def test_a_server_that_is_busy_at_first_is_waited_for(start, server):
+    server.retry_after = "0.01"
+    server.reply = lambda question: 503 if len(server.bodies) < 4 else chat("fine", ["x"])
+    code, _, err, _ = start("--target-url", server.url)
+    assert code == 0 and "error" not in err and len(server.bodies) == 4 + 9
+    assert len(set(server.questions[:4])) == 1, "the same question until it is answered"
+
+
 # ---------------------------------------------------------------- a server that fails in part
 
 
@@ -153,17 +163,30 @@ def test_a_server_that_answers_from_the_gold_scores_whole_in_its_own_shape(start
     assert {name: means[name]["mean"] for name in WHOLE} == dict.fromkeys(WHOLE, 1.0)
 
 
-@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
 @pytest.mark.parametrize("shape", FILES)
-def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape, ending):
+def test_a_file_of_replies_from_the_gold_scores_whole_in_its_own_shape(start, dataset, tmp_path, shape):
     rows = [FILES[shape](case) for case in dataset.cases]
-    path = write_file(tmp_path / f"p{ending}", rows)
+    path = write_file(tmp_path / "p.json", rows)
     code, _, err, folder = start("--target", f"predictions:{path}")
-    assert code == 0 and f"note: p{ending}: read as" in err
+    assert code == 0 and "note: p.json: read as" in err
     means = summary(folder)
     # ragas names no files, and the three contracts have a clause in the same words
     told = ("answer_f1", "abstention_accuracy", "recall@10") if shape == "ragas" else WHOLE
     assert {name: means[name]["mean"] for name in told} == dict.fromkeys(told, 1.0)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+@pytest.mark.parametrize("shape", FILES)
+def test_lines_and_tables_are_read_as_json_is(dataset, tmp_path, shape, ending):
+    rows = [FILES[shape](case) for case in dataset.cases]
+    one, other = (
+        dict(
+            open_target(f"predictions:{write_file(tmp_path / name, rows)}", TargetOptions()).ask(dataset, dataset.cases)
+        )
+        for name in ("p.json", f"p{ending}")
+    )
+    assert [(r.answer, r.passages) for r in one.values()] == [(r.answer, r.passages) for r in other.values()]
+    assert all(reply.answer and reply.passages and not reply.error for reply in one.values())
 
 
 def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
@@ -218,6 +241,21 @@ def test_rows_without_a_reply_are_failures(dataset, tmp_path):
     target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
     replies = dict(target.ask(dataset, dataset.cases))
     assert replies[1].error == "p.json: the row has neither an answer nor passages" and not replies[2].error
+
+
+def test_an_error_that_evaltools_wrote_for_an_answer_is_no_answer(dataset, tmp_path):
+    rows = [evaltools(case) for case in dataset.cases]
+    rows[4] |= {"answer": "503 Server Error", "context": "503 Server Error", "latency": -1}
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.jsonl', rows)}", TargetOptions())
+    replies = dict(target.ask(dataset, dataset.cases))
+    assert (replies[4].answer, replies[4].error) == (None, "503 Server Error")
+    assert (replies[5].seconds, replies[5].error) == (0.4, "")
+
+
+def test_replies_may_carry_the_question_s_own_fields(dataset, tmp_path):
+    rows = [{**ours(case), "is_impossible": case.is_impossible} for case in dataset.cases]
+    target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
+    assert not any(reply.error for _, reply in target.ask(dataset, dataset.cases))
 
 
 def test_columns_and_wrapped_rows_are_rows(dataset, tmp_path):
@@ -351,3 +389,11 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
     assert any(
         "neither {history} nor {session}: they are asked alone" in note for note in deaf.probe(dataset, dataset.cases)
     )
+
+
+def test_a_conversation_of_which_a_turn_failed_is_asked_again_as_a_whole(tmp_path):
+    dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
+    first, second = (case.id for case in dataset.cases)
+    fine, bad = Reply("fine"), Reply(error="HTTP 500")
+    assert [case.id for case in left_to_ask(dataset, {first: fine, second: bad})] == [first, second]
+    assert left_to_ask(dataset, {first: fine, second: fine}) == []
