@@ -7,7 +7,7 @@ SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 SECONDS ?= 300
 
-.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale fuzz faults clean help
+.PHONY: demo test test-all test-scale test-interop check lint lock schemas pictures bench scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -30,6 +30,10 @@ test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those 
 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
+
+test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval, SQuAD's metric and BEIR themselves
+	DEEPEVAL_TELEMETRY_OPT_OUT=YES RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
+	  $(VENV)/interop/bin/python -m pytest -m interop tests/evaluation/test_interop.py tests/hub/test_export.py
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -76,6 +80,16 @@ clean:                    ## remove what was built
 $(VENV)/extras: requirements.lock models.lock extras.lock
 	@$(PYTHON) install.py $(VENV) --extras
 	@touch $(VENV)/ready $@
+
+$(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
+	$(PY) -m venv $(VENV)/interop
+	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check -r tests/interop.txt
+	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
+	$(VENV)/interop/bin/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
+	@# what the project itself needs comes from its own environment
+	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
+	  > $$($(VENV)/interop/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
+	@touch $@
 
 $(VENV)/ready: requirements.lock models.lock
 	@$(PYTHON) install.py $(VENV)

@@ -146,8 +146,12 @@ def _add_system(group: Any) -> None:
     group.add_argument("--embedder", metavar="NAME", help="minilm, hashing, openai:MODEL … (default: the preset's)")
     group.add_argument("--llm", metavar="NAME", help="openai:MODEL; none: retrieval alone; default: extractive answers")
     group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")
+    group.add_argument("--ingest", action="store_true", help="give a server the documents that it does not have")
     group.add_argument("--skip-ingestion", action="store_true", help="use the index there is, or stop")
-    group.add_argument("--force-ingestion", action="store_true", help="build the index anew")
+    group.add_argument(
+        "--force-ingestion", action="store_true", help="build the index anew; a server's: delete, ingest"
+    )
+    group.add_argument("--delete-collection", action="store_true", help="delete a server's documents after the run")
     group.add_argument("--threads", type=int, metavar="N", help="requests at once (default: 4)")
     group.add_argument(
         "--timeout", type=float, metavar="S", help="seconds for one question, retries included (default: 60)"
@@ -186,7 +190,7 @@ def _add_results(group: Any) -> None:
     group.add_argument(
         "--judge-votes", type=int, metavar="N", help="votes on the correctness of an answer (default: 1)"
     )
-    group.add_argument("--parity", choices=["legalbenchrag", "seed"], help="count as published elsewhere")
+    group.add_argument("--parity", choices=["legalbenchrag", "seed", "squad"], help="count as published elsewhere")
     group.add_argument(
         "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"
     )

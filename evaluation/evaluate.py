@@ -16,6 +16,7 @@ from engine import check_engine, track
 from engine.llms import LLM
 from evaluation.cases import Case, Values
 from evaluation.datasets import Dataset, load_datasets
+from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.records import (
     CONFIG,
@@ -84,6 +85,7 @@ def evaluate(
         for table, one in zip(tables, measured, strict=True):
             one.finish(table)
         summary = summarise_run(tables)
+        write_evaltools(folder)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)
@@ -122,6 +124,10 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
+    if settings.delete_collection and target is not None and not hasattr(target, "forget"):
+        problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
+    if settings.skip_ingestion and settings.ingest:
+        problems.append("--ingest and --skip-ingestion contradict each other")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
@@ -256,7 +262,11 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     write_json(place / "ingestion.json", ingestion.as_json())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
+    for note in ingestion.notes:
+        say(note)
     repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
+    if settings.delete_collection:
+        plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     everything = [case for cases in repeats for case in cases]
     options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
     tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]

@@ -50,7 +50,7 @@ _ASKED_ANEW = frozenset(
         "item_timeout",
         "item_memory",
     }
-    | {"skip_ingestion", "force_ingestion", "output_dir", "run_name"}
+    | {"ingest", "skip_ingestion", "force_ingestion", "delete_collection", "output_dir", "run_name"}
 )
 """What may change between a run and its resumption: none of it changes a reply."""
 
@@ -85,10 +85,12 @@ class Settings(BaseModel):
     timeout: Annotated[float, Field(gt=0)] = 60.0
     retries: Annotated[int, Field(ge=0)] = 5
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
+    ingest: bool = False
     skip_ingestion: bool = False
     force_ingestion: bool = False
+    delete_collection: bool = False
     metrics: tuple[str, ...] = ()
-    parity: Literal["", "legalbenchrag", "seed"] = ""
+    parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
     judge: str | None = None
     judge_votes: Positive = 1
     repeat: Positive = 1
@@ -163,8 +165,10 @@ class Settings(BaseModel):
             limits=self.limits,
             timeout=self.timeout,
             retries=self.retries,
+            ingest=self.ingest,
             skip_ingestion=self.skip_ingestion,
             force_ingestion=self.force_ingestion,
+            delete_collection=self.delete_collection,
             count_pages=bool(self.file_type),
             **parts,
         )

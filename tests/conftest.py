@@ -28,11 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what asks a real language model, unless `-m` names it: nobody pays for a server by accident."""
-    if "llm" not in config.option.markexpr:
-        asking = [item for item in items if item.get_closest_marker("llm")]
-        config.hook.pytest_deselected(items=asking)
-        items[:] = [item for item in items if item not in asking]
+    """Leave out what asks a real language model, or needs an environment of its own, unless `-m` names it."""
+    for marker in ("llm", "interop"):
+        if marker not in config.option.markexpr:
+            asking = [item for item in items if item.get_closest_marker(marker)]
+            config.hook.pytest_deselected(items=asking)
+            items[:] = [item for item in items if item not in asking]
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +49,15 @@ def data() -> Path:
         if folder and Path(folder).is_dir():
             return Path(folder)
     pytest.skip("no real data: set EXHIBIT_DATA to a folder with cuad/, maud/ … to measure on it")
+
+
+@pytest.fixture(scope="session")
+def peers() -> Path:
+    """Other projects' own code, which is not part of the project."""
+    for folder in (os.environ.get("EXHIBIT_PEERS"), ROOT.parent / "shared" / "peers"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    pytest.skip("no peers' code: set EXHIBIT_PEERS to a folder with evaltools/, legalbenchrag/ and nvidia-rag/")
 
 
 @pytest.fixture

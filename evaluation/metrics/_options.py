@@ -14,7 +14,7 @@ KS = (1, 2, 4, 8, 16, 32, 64)
 K = 10
 """The depth of recall@K, nDCG@K and the chunk economy."""
 
-Parity = Literal["", "legalbenchrag", "seed"]
+Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""
 
 

@@ -1,7 +1,8 @@
 """Exact match: whether the top passage, or the answer, has just the words of a gold.
 
 For the answer, the truth counts as gold, too; an impossible row has none (`abstention_accuracy` is about those).
-Parity "seed" compares the top passage in lower case, trimmed, punctuation included.
+Parity "seed" compares the top passage in lower case, trimmed, punctuation included; parity "squad" reads the answer as
+SQuAD 2.0 does (`_squad`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_texts
 from evaluation.metrics._options import Options
+from evaluation.metrics._squad import squad_exact, squad_golds
 from evaluation.metrics._words import answer_pair, same_words
 
 NAMES = ("exact_match", "answer_exact_match")
@@ -40,6 +42,8 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         return float(any(same(top.text, gold) for top in case.reply.passages[:1] for gold in golds))
 
     def answer(case: Case) -> float | None:
+        if options.parity == "squad":
+            return None if case.reply.answer is None else squad_exact(case.reply.answer, squad_golds(case))
         pair = answer_pair(case)
         return float(any(same_words(pair[0], expected) for expected in pair[1])) if pair else None
 

@@ -11,10 +11,11 @@ A file in this folder is a target when it has
 `url` is then the flag `--target-url`, the key `target_url` of a config file, and a line of `--help`; a target without
 SETTINGS is opened as `open(argument, options)`. `argument` is what follows the colon of `--target NAME:ARGUMENT`.
 
-The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset. A target that talks
-HTTP sends with `_wire.Wire` and hands `_asking.ask_all` a function that asks one question once: deadline, retries,
-conversations and concurrency are then as everywhere. `_shapes` and `_passages` read replies, `_usage` their cost, and
-`_secrets` keeps keys out of errors. `http.py` shows all of it.
+The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
+`forget`, which deletes what `ingest` gave the system. A target that talks HTTP is a subclass of `_server.Server` that
+asks one question once: address, key, deadline, retries, conversations and concurrency are then as everywhere, and with
+a `library` it can be given the corpus. `_shapes` and `_passages` read replies, `_usage` their cost, and `_secrets`
+keeps keys out of errors. `http.py` reads any server, `langserve.py` is a small target, `nvidia.py` one with documents.
 """
 
 from __future__ import annotations
@@ -58,8 +59,12 @@ class TargetOptions:
     retries: int = 5
     backoff: float = 0.5
     """How often a failing server is asked again, and the seconds before the first time; each pause is twice as long."""
+    ingest: bool = False
+    """Whether a server that has an interface for documents is given the corpus."""
     skip_ingestion: bool = False
     force_ingestion: bool = False
+    delete_collection: bool = False
+    """Whether a server's documents will be deleted after the run."""
     count_pages: bool = False
     """Whether a target that ingests nothing itself should count the pages of the corpus."""
     embedder: Embedder | None = None
@@ -77,10 +82,13 @@ class Ingestion:
     chunks: int | None = None
     seconds: float | None = None
     set_aside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is worth saying of the system now that it has the documents."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `ingestion.json` has it."""
-        return {**asdict(self), "set_aside": list(self.set_aside)}
+        told = {name: value for name, value in asdict(self).items() if name != "notes"}
+        return {**told, "set_aside": list(self.set_aside)}
 
 
 class Asked(NamedTuple):

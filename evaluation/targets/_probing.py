@@ -54,7 +54,7 @@ def probe_server(
             # a busy server is waited for once: one that stays busy for the first question is asked the others in vain
             read = _patiently(exchange, case, options if first is None else replace(options, retries=0))
         except ReplyError as error:
-            _judge(name, error)
+            _judge(name, error, settings)
             first = first or error
             continue
         replies.append(read)
@@ -66,7 +66,7 @@ def probe_server(
         raise ToolkitError(f"{name}: none of the first {asked} questions was answered. The first error: {first}")
     last = replies[-1]
     if not last.passages and settings.response_context_jmespath != "":
-        notes.append(_without_passages(name, last))
+        notes.append(_without_passages(name, last, settings))
     if last.shape and settings.response_answer_jmespath is None:
         notes.append(f"{name}: the reply is read as that of {last.shape}")
     if last.answer is None and settings.response_answer_jmespath is None:
@@ -91,19 +91,26 @@ def _patiently(exchange: Callable[[Case, Deadline], Read], case: Case, options: 
             tries += 1
 
 
-def _judge(name: str, error: ReplyError) -> None:
+def _judge(name: str, error: ReplyError, settings: Settings) -> None:
     """Raise what no other question would fare better with; else let the next one be tried."""
     if isinstance(error, UnreachableError):
         raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
     if error.status in _REFUSED:
         raise ToolkitError(
-            f"{name}: the server refuses the key: {error}. Give one with --target-header Authorization=VARIABLE"
+            f"{name}: the server refuses the key: {error}. "
+            "Give one with --target-key VARIABLE, or --target-header Authorization=VARIABLE"
         ) from error
     if error.status in _NOT_THERE:
         raise ToolkitError(f"{name}: nothing takes questions at this address: {error}. Check --target-url") from error
     reply = getattr(error, "reply", None)
     if reply is not None and not getattr(error, "blank", False):
-        raise ToolkitError(f"{name}: {_fitting(reply, str(error))}") from error
+        told = _fitting(reply, str(error)) if _takes_paths(settings) else f"{error}. Is it the right kind of server?"
+        raise ToolkitError(f"{name}: {told}") from error
+
+
+def _takes_paths(settings: Settings) -> bool:
+    """Return whether the paths to answer and passages can be given at all."""
+    return getattr(settings, "takes_paths", True)
 
 
 def _fitting(reply: Any, told: str) -> str:
@@ -124,8 +131,8 @@ def _check_path(name: str, read: Read, settings: Settings) -> None:
         raise ToolkitError(f"{name}: {_fitting(read.raw, told)}")
 
 
-def _without_passages(name: str, read: Read) -> str:
-    _, passages = suggest(read.raw)
+def _without_passages(name: str, read: Read, settings: Settings) -> str:
+    _, passages = suggest(read.raw) if _takes_paths(settings) else ([], [])
     fits = f"; is it --target-response-context-jmespath '{passages[0]}'?" if passages else ""
     return f"{name}: a reply without passages ({describe(read.raw)}): what needs them cannot be measured{fits}"
 

@@ -9,33 +9,24 @@ lines of JSON (`data: ` in front or not) whose answers are joined.
 from __future__ import annotations
 
 import json
-import os
 import time
-from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import httpx
 import jmespath
 from jmespath.exceptions import JMESPathError
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
-from evaluation.cases import Case, Reply
-from evaluation.datasets import Dataset
-from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from evaluation.targets._asking import ask_all
-from evaluation.targets._passages import Names, read_passages
-from evaluation.targets._probing import probe_server
-from evaluation.targets._secrets import Secrets, plain_address, secrets_in
+from evaluation.cases import Case
+from evaluation.targets import TargetOptions
+from evaluation.targets._events import Event, read_events
+from evaluation.targets._server import NoAnswerError, Read, Server
+from evaluation.targets._settings import ServerSettings, read_template
 from evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
 from evaluation.targets._templates import CHAT, fill
 from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError, Wire
-from schemas.errors import ToolkitError
+from evaluation.targets._wire import Deadline, ReplyError
 
-_STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 PARTS = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
          "response", "result", "token", "content", "text")  # fmt: skip
 """Where an event of a stream may have a piece of the answer."""
@@ -43,17 +34,13 @@ _CONTEXTS = sorted({path for shape in SHAPES for path in shape.passages}, key=la
 """Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
 
 
-class HttpSettings(BaseModel):
+class HttpSettings(ServerSettings):
     """What a server is asked and how it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    url: str = Field("", description="where questions are posted as JSON")
+    url: str = Field("", description="the server's address: of http, where questions are posted as JSON")
     request: Any = Field(
         None, description="the body, as JSON or a file with it: {question}, {history}, {session}, {parameters}"
     )
-    parameters: dict[str, Any] = Field({}, description="JSON that {parameters} of the request stands for")
-    header: dict[str, str] = Field({}, description="NAME=VARIABLE: a header, from the environment; repeat")
     response_answer_jmespath: str | None = Field(
         None, description="where the answer is; default: known by the reply's fields; '' = there is none"
     )
@@ -62,17 +49,10 @@ class HttpSettings(BaseModel):
     )
     stream: bool = Field(False, description="ask for a stream of JSON lines")
 
-    @field_validator("header", mode="before")
+    @field_validator("request", mode="before")
     @classmethod
-    def _variables(cls, value: Any) -> Any:
-        return (
-            dict(map(_pair, [value] if isinstance(value, str) else value)) if not isinstance(value, Mapping) else value
-        )
-
-    @field_validator("request", "parameters", mode="before")
-    @classmethod
-    def _template(cls, value: Any) -> Any:
-        return _read_template(value) if isinstance(value, str) else value
+    def _body(cls, value: Any) -> Any:
+        return read_template(value) if isinstance(value, str) else value
 
     @field_validator("response_answer_jmespath", "response_context_jmespath")
     @classmethod
@@ -88,125 +68,30 @@ class HttpSettings(BaseModel):
 SETTINGS = HttpSettings
 
 
-def _pair(told: Any) -> tuple[str, str]:
-    name, sign, variable = str(told).partition("=")
-    if not sign or not name.strip():
-        raise ValueError(f"{told!r} is not NAME=VARIABLE, such as Authorization=TOKEN")
-    return name.strip(), variable.strip()
-
-
-def _read_template(value: str) -> Any:
-    text = value
-    if not value.lstrip().startswith(("{", "[")):
-        try:
-            text = Path(value).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a file with it") from error
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from error
-
-
 def open(argument: str | None, options: TargetOptions, settings: HttpSettings) -> Http:
     """Return the server at `--target-url`, or at `http:URL`."""
-    address = settings.url or argument or ""
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ToolkitError(f"--target-url {address!r} is not an address; it looks like http://localhost:50505/ask")
-    return Http(url, options, settings, headers_of(settings.header))
+    return Http(settings.url or argument or "", options, settings)
 
 
-def headers_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with their values from the environment; raise an error that names the variables, never a value."""
-    missing = [variable for variable in variables.values() if variable not in os.environ]
-    if missing:
-        raise ToolkitError(f"--target-header: the environment has no {', '.join(sorted(missing))}")
-    values = {name: os.environ[variable] for name, variable in variables.items()}
-    odd = [variables[name] for name, value in values.items() if not (value.isprintable() and value.isascii())]
-    if odd:
-        raise ToolkitError(f"--target-header: {', '.join(sorted(set(odd)))} cannot be sent: not printable ASCII")
-    return values
-
-
-class NoAnswerError(ReplyError):
-    """A reply without an answer where one was looked for."""
-
-    def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
-        super().__init__(message)
-        self.reply = reply
-        self.blank = blank
-        """Whether there is a place for it, with no words in it."""
-
-
-@dataclass
-class Read:
-    """What a server replied, as far as it was understood."""
-
-    raw: Any = None
-    answer: str | None = None
-    passages: Any = None
-    """As the server writes them; None where it has none."""
-    shape: str = ""
-    pages_from: int = 1
-    usage: dict[str, float] = field(default_factory=dict)
-    first_token: float | None = None
-
-
-class Http:
+class Http(Server):
     """A server; every failure is a reply with an error, and nothing else stops."""
 
-    exact = False
-
-    def __init__(self, url: httpx.URL, options: TargetOptions, settings: HttpSettings, headers: dict[str, str]) -> None:
-        self._url = str(url.copy_with(username=None, password=None))
-        # an address may carry a password or a key
-        self.name = f"http:{plain_address(str(url))}"
+    def __init__(self, address: str, options: TargetOptions, settings: HttpSettings) -> None:
+        super().__init__(address, options, settings)
         self.settings = settings
-        self._options = options
-        secrets = Secrets([*headers.values(), *secrets_in(str(url), [settings.parameters, settings.request])])
-        if url.userinfo:
-            headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        self._wire = Wire(headers, connections=options.threads, secrets=secrets)
-        self._probed = False
         self._answers: bool | None = None
         """Whether it answers, or only retrieves; None until the probe has seen it."""
 
-    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a question or two, once for the whole run."""
-        if self._probed:
-            return []
-        self._probed = True
-        notes, self._answers = probe_server(self.name, cases, self.exchange, self.settings, self._options)
-        return notes
+    @property
+    def known(self) -> Any:
+        """What the probe is told: where answer and passages are looked for."""
+        return self.settings
 
-    def ingest(self, dataset: Dataset) -> Ingestion:
-        """Say what the corpus is; the server has its own copy."""
-        return count_only(dataset, self._options)
-
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
-        """Yield replies as they come, several questions being asked at once."""
-        names = dataset.documents.named
-
-        def ask_one(case: Case, deadline: Deadline) -> Reply:
-            return self._reply(case, deadline, names)
-
-        try:
-            yield from ask_all(cases, ask_one, self._options)
-        finally:
-            self._wire.close()
+    def saw(self, answers: bool) -> None:
+        """Learn whether it answers: a reply without an answer is then a failure."""
+        self._answers = answers
 
     # ---------------------------------------------------------------- one question
-
-    def _reply(self, case: Case, deadline: Deadline, names: Names) -> Reply:
-        began = time.monotonic()
-        read = self.exchange(case, deadline)
-        seconds = time.monotonic() - began
-        passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
-        return Reply(read.answer, passages, seconds=seconds, usage=read.usage, first_token=read.first_token)
 
     def body(self, case: Case) -> Any:
         """Return the request for a question."""
@@ -215,19 +100,19 @@ class Http:
             template = {**template, "stream": True}
         return fill(template, case, dict(self.settings.parameters))
 
-    def exchange(self, case: Case, deadline: Deadline) -> Read:
+    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read:
         """Ask a question once and return what came back; raise ReplyError where that is no reply."""
         began = time.monotonic()
         with self._wire.send("POST", self._url, self.body(case), deadline=deadline) as response:
             response.check()
-            if response.kind in _STREAMED:
-                return self._read_events(_events(response.lines()), began)
+            if self.streamed(response):
+                return self._read_events(read_events(response.lines()), began)
             data = response.read()
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
             if self.settings.stream and data.strip():  # lines of JSON that call themselves something else
-                return self._read_events(_events(data.decode("utf-8", "replace").split("\n")), began)
+                return self._read_events(read_events(data.decode("utf-8", "replace").split("\n")), began)
             words = self._wire.secrets.words(data)
             raise ReplyError(f"the reply is not JSON: {words}" if data.strip() else "the reply is empty") from None
         return self._read(reply)
@@ -235,7 +120,7 @@ class Http:
     # ---------------------------------------------------------------- what came back
 
     def _read(self, reply: Any) -> Read:
-        self._check(reply)
+        self.check(reply)
         shape = recognise(reply)
         inner = unwrap(reply) if shape else reply
         paths = self._paths(shape.answers if shape else (), self.settings.response_answer_jmespath)
@@ -250,13 +135,13 @@ class Http:
             raise NoAnswerError(f"no answer {self._where()}: {describe(reply)}", reply, blank=blank)
         return read
 
-    def _read_events(self, events: Iterable[Any], began: float) -> Read:
+    def _read_events(self, events: Iterable[Event], began: float) -> Read:
         read = Read([], shape="a stream")
         pieces: list[str] = []
         paths = self._paths(PARTS, self.settings.response_answer_jmespath)
         contexts = self._paths(_CONTEXTS, self.settings.response_context_jmespath)
-        for event in events:
-            self._check(event)
+        for event in (event.data for event in events if not event.done):
+            self.check(event)
             if len(read.raw) < 3:
                 read.raw.append(event)
             piece = _piece(event, paths)
@@ -290,30 +175,9 @@ class Http:
             return self.settings.response_answer_jmespath == ""
         return bool(read.passages) and not self._answers
 
-    def _check(self, reply: Any) -> None:
-        if isinstance(reply, dict) and reply.get("error"):
-            words = self._wire.secrets.words(json.dumps(reply["error"]))
-            raise ReplyError(f"the server reports an error: {words}")
-
 
 def _piece(event: Any, paths: Sequence[str]) -> str | None:
     if isinstance(event, str):
         return event if paths else None
     found = (search(path, event) for path in paths)
     return next((text for text in found if isinstance(text, str) and text), None)
-
-
-def _events(lines: Iterable[str]) -> Iterator[Any]:
-    """Yield the objects of a stream: a line of JSON each, `data:` in front or not."""
-    for line in lines:
-        text = line.strip()
-        if text.startswith("data:"):
-            text = text.removeprefix("data:").strip()
-        elif text.startswith((":", "event:", "id:", "retry:")):
-            continue
-        if not text or text == "[DONE]":
-            continue
-        try:
-            yield json.loads(text)
-        except (ValueError, RecursionError):
-            raise ReplyError("a line of the stream is not JSON") from None

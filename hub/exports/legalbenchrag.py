@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hub.exports._source import Export, Words
+from hub.exports._source import Cut, Export, Words
 from schemas.errors import BundleError
 from schemas.models import Gold
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write one benchmark per group of the bundle; a passage in several pieces becomes several snippets."""
+    """Write one benchmark per group of the bundle; a passage in several pieces becomes several snippets.
+
+    The benchmark's own types refuse a test whose snippets overlap or touch: such snippets become one.
+    """
     gold = export.gold()
     paths = _paths(export)
     words: Words = {}
@@ -32,12 +36,30 @@ def write(export: Export, folder: Path) -> None:
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue
-        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in cuts]
+        apart = merged(cuts)
+        if len(apart) < len(cuts):
+            export.note("test whose snippets overlapped and are one now", question.id)
+        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
         benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
     for name, tests in benchmarks.items():
         data = json.dumps({"tests": tests}, ensure_ascii=False, indent=1)
         (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
+
+
+def merged(cuts: Iterable[Cut]) -> list[Cut]:
+    """Return the cuts with those of one document that overlap or touch made one, each where its first piece stood."""
+    order = list(dict.fromkeys(cuts))
+    apart: list[tuple[int, Cut]] = []
+    for place, cut in sorted(enumerate(order), key=lambda one: one[1]):
+        before = apart[-1][1] if apart else None
+        if before is None or before.filename != cut.filename or cut.start > before.end:
+            apart.append((place, cut))
+            continue
+        words = before.text + cut.text[before.end - cut.start :] if cut.end > before.end else before.text
+        one = Cut(cut.filename, before.start, max(before.end, cut.end), words)
+        apart[-1] = (min(place, apart[-1][0]), one)
+    return [cut for _, cut in sorted(apart, key=lambda one: one[0])]
 
 
 def _group(export: Export, line: Gold) -> str:

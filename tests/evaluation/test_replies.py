@@ -206,7 +206,7 @@ def test_a_target_says_its_settings_and_help_lists_them(parrot, tmp_path, capsys
         evaluate_rag.main(["--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert "settings of --target parrot:" in told and "--target-word X what the parrot says" in told
-    assert "builtin, http, parrot, predictions" in told
+    assert "openai, parrot, predictions" in told
     bundle = write_bundle(tmp_path / "leases")
     common = [
         "--dataset-paths",

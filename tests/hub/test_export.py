@@ -6,6 +6,7 @@ import csv
 import json
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,10 @@ import pytest
 from converters._cli import main as convert_main
 from evidence.text import main as text_main
 from hub.export import format_names, main
+from hub.exports._source import Cut
+from hub.exports.beir_passages import _relevant as relevant
+from hub.exports.beir_passages import tile
+from hub.exports.legalbenchrag import merged
 from schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from storage.bundle import Bundle, open_bundle
@@ -104,6 +109,18 @@ def places(bundle: Bundle) -> list[tuple[str, list[tuple[str, int, int]]]]:
 # ---------------------------------------------------------------- legalbenchrag
 
 
+def _labels(bundle: Bundle, number: int) -> list[Any]:
+    return [(line.how, line.labels) for line in bundle.gold if line.id == bundle.questions[number].id]
+
+
+def apart(found):
+    """Places with those that overlap or touch made one, as the benchmark's own types want them."""
+    return [
+        (question, [(one.filename, one.start, one.end) for one in merged(Cut(*place, "") for place in spans)])
+        for question, spans in found
+    ]
+
+
 def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tmp_path):
     exported = export(texts_bundle, "legalbenchrag", tmp_path / "out")
     assert record(exported)["left_out"] == {}
@@ -112,10 +129,15 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
     before = open_bundle(texts_bundle)
     after = open_bundle(converted("legalbenchrag", exported, tmp_path / "back"))
     assert after.info.left_out == after.info.noted == {}
-    assert places(after) == places(before)
+    assert places(after) == apart(places(before)) != places(before), "one question has gold that overlaps"
     assert len(places(after)) == len(before.questions) == 15
-    assert [q.contexts for q in after.questions] == [q.contexts for q in before.questions]
-    assert [(line.how, line.labels) for line in after.gold] == [(line.how, line.labels) for line in before.gold]
+    joined = [number for number, (old, new) in enumerate(zip(places(before), places(after), strict=True)) if old != new]
+    assert record(exported)["noted"] == {
+        "test whose snippets overlapped and are one now": [str(before.questions[n].id) for n in joined]
+    }
+    kept = [number for number in range(15) if number not in joined]
+    assert [after.questions[n].contexts for n in kept] == [before.questions[n].contexts for n in kept]
+    assert [_labels(after, n) for n in kept] == [_labels(before, n) for n in kept]
     assert {n: p.read_bytes() for n, p in after.files.items()} == {n: p.read_bytes() for n, p in before.files.items()}
 
 
@@ -124,7 +146,7 @@ def test_a_bundle_of_pdfs_comes_back_with_the_same_gold(pdf_bundle, pdf_texts, t
     before = open_bundle(pdf_bundle)
     after = open_bundle(converted("legalbenchrag", exported, tmp_path / "back"))
     renamed = [(question, [(f"{name}.txt", *span) for name, *span in spans]) for question, spans in places(before)]
-    assert places(after) == renamed
+    assert places(after) == apart(renamed)
     assert after.info.left_out == {}
     assert {line.labels["benchmark"] for line in after.gold} == {"cuad"}
     left_out = record(exported)["left_out"]
@@ -152,6 +174,129 @@ def test_snippets_are_cut_from_the_text_and_an_interrupted_passage_is_several(sm
         },
         "noted": {"has carriage returns: read it without changing newlines, or the spans shift": ['small/one "1".txt']},
     }
+
+
+def test_snippets_that_overlap_or_touch_are_one(tmp_path):
+    def cut(start, end, name="a.txt"):
+        return Cut(name, start, end, "0123456789"[start:end])
+
+    assert merged([cut(4, 6), cut(0, 2)]) == [cut(4, 6), cut(0, 2)], "in the order of the source"
+    assert merged([cut(5, 8), cut(0, 2), cut(1, 5)]) == [cut(0, 8)], "2 to 5 touches 5 to 8"
+    assert merged([cut(0, 9), cut(2, 4), cut(0, 9)]) == [cut(0, 9)]
+    assert merged([cut(6, 9), cut(0, 3, "b.txt"), cut(2, 6, "b.txt"), cut(1, 2)]) == [
+        cut(6, 9),
+        cut(0, 6, "b.txt"),
+        cut(1, 2),
+    ]
+
+
+@pytest.fixture
+def overlapping(tmp_path: Path) -> Path:
+    """A bundle with a question whose gold passages overlap."""
+    root = tmp_path / "overlapping"
+    (root / CORPUS).mkdir(parents=True)
+    text = "The Seller shall pay the fee. The fee is due in May."
+    (root / CORPUS / "a.txt").write_text(text, encoding="utf-8")
+    quotes = ["The Seller shall pay the fee.", "pay the fee. The fee", "in May."]
+    contexts = [Context(filename="a.txt", text=quote) for quote in quotes]
+    write_train([Row(id=0, question="fee?", answer="May", is_impossible=False, contexts=contexts)], root / TRAIN)
+    lines = []
+    for number, quote in enumerate(quotes):
+        span = (text.index(quote), text.index(quote) + len(quote))
+        lines.append(
+            Gold(
+                id=0,
+                context=number,
+                filename="a.txt",
+                spans=[span],
+                how="exact",
+                score=1.0,
+                labels={},
+                pages=[],
+                alternatives=[],
+            )
+        )
+    write_gold(lines, root / GOLD)
+    return root
+
+
+def test_a_test_with_overlapping_gold_is_exported_whole(overlapping, tmp_path):
+    exported = export(overlapping, "legalbenchrag", tmp_path / "out")
+    [test] = json.loads((exported / "benchmarks" / "overlapping.json").read_text(encoding="utf-8"))["tests"]
+    assert [(one["span"], one["answer"]) for one in test["snippets"]] == [
+        ([0, 37], "The Seller shall pay the fee. The fee"),
+        ([45, 52], "in May."),
+    ]
+    assert record(exported)["noted"] == {"test whose snippets overlapped and are one now": ["0"]}
+
+
+@pytest.mark.data
+def test_the_benchmark_s_own_types_take_every_export(
+    texts_bundle, pdf_bundle, pdf_texts, small, overlapping, peers, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(peers / "legalbenchrag")
+    types = import_module("legalbenchrag.benchmark_types")
+    bundles = [(texts_bundle, ()), (pdf_bundle, ("--texts", pdf_texts)), (small, ()), (overlapping, ())]
+    for number, (bundle, flags) in enumerate(bundles):
+        exported = export(bundle, "legalbenchrag", tmp_path / f"out{number}", *flags)
+        place = tmp_path / f"as-they-want-it{number}"
+        place.mkdir()
+        (place / "data").symlink_to(exported)
+        monkeypatch.chdir(place)
+        for path in (exported / "benchmarks").iterdir():
+            told = json.loads(path.read_text(encoding="utf-8"))
+            benchmark = types.Benchmark.model_validate(told)
+            assert len(benchmark.tests) == len(told["tests"]) > 0
+            for test, written in zip(benchmark.tests, told["tests"], strict=True):
+                if bundle != small:  # its text has carriage returns, which their reader changes, as the export notes
+                    assert [one.answer for one in test.snippets] == [one["answer"] for one in written["snippets"]]
+
+
+# ---------------------------------------------------------------- BEIR with passages
+
+
+@pytest.mark.parametrize("text", ["", "a", "word " * 900, "x" * 2500, "One.\n\n" * 400, "line\n" * 700 + "y" * 1500])
+def test_pieces_make_up_the_text(text):
+    pieces = list(tile(text))
+    assert "".join(text[start:end] for start, end in pieces) == text
+    assert all(0 < end - start <= 1000 for start, end in pieces)
+
+
+def test_passages_of_a_bundle_and_which_of_them_answer(overlapping, tmp_path):
+    text = (overlapping / CORPUS / "a.txt").read_text(encoding="utf-8")
+    long = f"{text}\n\n" + "Nothing here. " * 70
+    (overlapping / CORPUS / "a.txt").write_text(long, encoding="utf-8")
+    exported = export(overlapping, "beir_passages", tmp_path / "out")
+    corpus = [json.loads(line) for line in (exported / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert "".join(one["text"] for one in corpus) == long and len(corpus) == 2
+    with (exported / "qrels" / "test.tsv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file, delimiter="\t"))[1:] == [["0", corpus[0]["_id"], "2"]]
+
+
+def test_a_passage_with_little_of_the_gold_counts_less(tmp_path):
+    lines = [
+        Gold(
+            id=0, context=0, filename="a", spans=[(5, 12)], how="exact", score=1.0, labels={}, pages=[], alternatives=[]
+        )
+    ]
+    assert relevant(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
+
+
+@pytest.mark.interop
+def test_beir_s_own_loader_reads_both_formats(pdf_bundle, pdf_texts, tmp_path):
+    from beir.datasets.data_loader import GenericDataLoader
+
+    bundle = open_bundle(pdf_bundle)
+    possible = {str(question.id) for question in bundle.questions if not question.is_impossible}
+    for form in ("beir", "beir_passages"):
+        exported = export(pdf_bundle, form, tmp_path / form, "--texts", pdf_texts)
+        corpus, queries, qrels = GenericDataLoader(data_folder=str(exported)).load(split="test")
+        assert set(qrels) <= possible and set(queries) == set(qrels), (
+            "it keeps the queries that have something relevant"
+        )
+        assert all(name in corpus for names in qrels.values() for name in names)
+        if form == "beir_passages":
+            assert len(corpus) > len(bundle.files) and max(len(one["text"]) for one in corpus.values()) <= 1000
 
 
 # ---------------------------------------------------------------- texts
@@ -312,7 +457,7 @@ def test_parquet_has_the_types_and_values_of_the_bundle(small, tmp_path):
 
 
 def test_every_format_writes_the_same_bytes_twice(small, tmp_path):
-    assert format_names() == ["beir", "legalbenchrag", "parquet", "squad"]
+    assert format_names() == ["beir", "beir_passages", "legalbenchrag", "parquet", "squad"]
     for name in format_names():
         one, two = (export(small, name, tmp_path / f"{name}{n}") for n in (1, 2))
         first, second = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (one, two))

@@ -1,0 +1,83 @@
+"""BEIR's format with passages: documents in pieces of about a thousand characters, and which piece answers what.
+
+A piece that holds at least half of a gold passage is relevant with score 2, one that has any of its words with score 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hub.exports._source import Export
+from schemas.models import Gold
+
+_SIZE = 1000
+"""Characters of a piece at most: a clause or two, about what passage retrievers are trained on."""
+_BREAKS = ("\n\n", "\n", ". ", " ")
+"""Where a piece may end, the best first."""
+
+Pieces = dict[str, list[tuple[int, int]]]
+
+
+def write(export: Export, folder: Path) -> None:
+    """Write the pieces as the corpus; an impossible question has no relevant one, its answer is metadata."""
+    pieces: Pieces = {}
+    with (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as out:
+        for filename, text in export.documents({}):
+            pieces[filename] = list(tile(text))
+            title = export.title_of(filename)
+            for start, end in pieces[filename]:
+                record = {"_id": _name(filename, start, end), "title": title, "text": text[start:end], "metadata": {}}
+                out.write(_line(record))
+    with (folder / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as out:
+        for question in export.bundle.questions:
+            metadata = {"answer": question.answer, "is_impossible": question.is_impossible}
+            out.write(_line({"_id": str(question.id), "text": question.question, "metadata": metadata}))
+    gold = export.gold()
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
+        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["query-id", "corpus-id", "score"])
+        for question in export.bundle.questions:
+            lines = [] if question.is_impossible else gold[question.id]
+            relevant = _relevant(lines, pieces)
+            table.writerows([str(question.id), name, score] for name, score in relevant.items())
+            if not relevant:
+                export.note("query without a relevant passage", question.id)
+
+
+def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
+    """Yield the starts and ends of pieces that make up the whole text, cut at the best break of their second half."""
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + size)
+        if end < len(text):
+            found = ((text.rfind(mark, start + size // 2, end), mark) for mark in _BREAKS)
+            end = next((place + len(mark) for place, mark in found if place >= 0), end)
+        yield start, end
+        start = end
+
+
+def _relevant(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
+    """Return the score of each piece that has words of the gold, in the order of the documents."""
+    scores: dict[str, int] = {}
+    for line in lines:
+        whole = sum(end - start for start, end in line.spans)
+        for start, end in pieces.get(line.filename or "", ()):
+            shared = sum(max(0, min(end, b) - max(start, a)) for a, b in line.spans)
+            if shared:
+                name = _name(line.filename or "", start, end)
+                scores[name] = max(scores.get(name, 0), 2 if 2 * shared >= whole else 1)
+    return scores
+
+
+def _name(filename: str, start: int, end: int) -> str:
+    return f"{filename}#{start}-{end}"
+
+
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"

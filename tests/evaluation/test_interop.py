@@ -1,0 +1,272 @@
+"""Runs and targets as other projects take them: their own code reads what we write, and gives our figures."""
+
+from __future__ import annotations
+
+import json
+import threading
+from importlib import import_module
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evaluation.cases import Case, GoldPassage, Reply
+from evaluation.datasets import Selection, load_datasets
+from evaluation.evaluate import evaluate
+from evaluation.interop import deepeval_dataset, ragas_dataset, read_rows, squad_inputs
+from evaluation.metrics import Options, measure
+from evaluation.metrics._squad import squad_prediction, squad_words
+from evaluation.settings import parse_settings
+from evaluation.targets import TargetOptions, open_target
+from schemas.errors import BundleError
+from tests.evaluation import systems
+from tests.evaluation.systems import imitating
+from tests.rag.bundles import rows_of, write_bundle
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A folder with two runs: one answers from the gold, one knows little and fails once."""
+    bundle = write_bundle(tmp_path / "leases")
+    [dataset], _ = load_datasets([bundle], Selection())
+    for name, truthful in (("good", True), ("poor", False)):
+        rows = [_row(case, truthful) for case in dataset.cases if truthful or case.id != 3]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
+        told = {"dataset_paths": [str(bundle)], "target": f"predictions:{tmp_path / f'{name}.json'}"}
+        told |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0, "parity": "squad"}
+        evaluate(parse_settings(told))
+    return tmp_path / "results"
+
+
+def _row(case, truthful):
+    passages = [{"filename": gold.filename, "text": gold.text} for gold in case.gold if gold.text]
+    answer = f"{case.truth} [1]" if truthful else "The five year's term, I think."
+    return {"id": case.id, "answer": answer, "passages": passages}
+
+
+# ---------------------------------------------------------------- evaltools
+
+
+def test_a_run_has_the_files_that_evaltools_wants(runs):
+    rows = rows_of(runs / "poor" / "eval_results.jsonl")
+    assert len(rows) == 9 and rows[1]["answer"] == "The five year's term, I think." and rows[1]["dataset"] == "leases"
+    assert rows[1]["truth"] == "The term of this Agreement is five years"
+    assert rows[1]["context"] == "alder.txt: The term of this Agreement is five years"
+    assert 0 < rows[1]["answer_f1"] < 1 and rows[1]["latency"] is None
+    assert rows[3]["answer"] == rows[3]["context"] == "no prediction in poor.json" and rows[3]["latency"] == -1
+    assert "answer_f1" not in rows[3], "a failed question has no figure"
+    parameters = json.loads((runs / "poor" / "evaluate_parameters.json").read_text(encoding="utf-8"))
+    assert parameters["num_questions"] == 9 and parameters["target_url"].startswith("predictions:")
+
+
+@pytest.mark.data
+def test_evaltools_summary_and_diff_read_a_results_folder_as_it_is(runs, peers, monkeypatch):
+    monkeypatch.syspath_prepend(peers / "evaltools" / "src")
+    review = [import_module(f"evaltools.review.{name}") for name in ("summary_markdown", "diff_markdown", "utils")]
+    summary, diff, utils = review
+    rows, parameters = utils.summarize_results(runs)
+    assert [row[0] for row in rows[2:]] == ["good", "poor"] == list(parameters)
+    place = rows[0].index("answer_f1")
+    means = {
+        name: json.loads((runs / name / "summary.json").read_text(encoding="utf-8"))["answer_f1"]["mean"]
+        for name in parameters
+    }
+    assert {row[0]: row[place] for row in rows[2:]} == means and means["good"] == 1.0 > means["poor"]
+    assert [row[-1] for row in rows[2:]] == [9, 9], "questions"
+    table = summary.main(runs, highlight_run="good")
+    assert "| answer_f1 | mean |" in table and "☞good☜" in table
+    page = diff.main([runs / "good", runs / "poor"], "answer_f1")
+    assert "no prediction in poor.json" not in page, "only what changed in both"
+    assert "What is the term of the agreement of Alder Ltd?" in page and "⬇️" in page
+    assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
+
+
+# ---------------------------------------------------------------- SQuAD
+
+
+def _case(answer, *golds, truth="", impossible=False):
+    held = tuple(GoldPassage("a.txt", text) for text in golds)
+    return Case(1, "?", truth, held, is_impossible=impossible, reply=Reply(answer))
+
+
+SQUAD = [
+    # answer, golds, impossible: exact match and F1, worked out by hand
+    ("The law of Norway.", ["law of Norway"], False, 1.0, 1.0),
+    ("law of Norway [1]", ["the law, of Norway"], False, 1.0, 1.0),
+    ("Norway", ["law of Norway", "Ohio"], False, 0.0, 0.5),  # 1 of 1 and 1 of 3 words
+    ("Ohio Ohio", ["Ohio"], False, 0.0, 2 / 3),  # 1 of 2 and 1 of 1
+    ("Chile", ["law of Norway"], False, 0.0, 0.0),
+    ("Not found in provided documents", [], True, 1.0, 1.0),
+    ("Norway", [], True, 0.0, 0.0),
+    ("Not found in provided documents", ["law of Norway"], False, 0.0, 0.0),
+    ("the", ["an"], False, 1.0, 1.0),  # a gold of articles alone is none
+]
+
+
+@pytest.mark.parametrize(("answer", "golds", "impossible", "exact", "overlap"), SQUAD)
+def test_parity_with_squad(answer, golds, impossible, exact, overlap):
+    case = _case(answer, *golds, impossible=impossible)
+    values = measure([case], Options(parity="squad"), names=["answer_exact_match", "answer_f1"])
+    assert values == {"answer_exact_match": [exact], "answer_f1": [pytest.approx(overlap)]}
+
+
+def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_failures_out():
+    cases = [_case("the Norway", truth="Norway"), Case(2, "?", "Norway", reply=Reply(error="HTTP 500"))]
+    assert measure(cases, Options(parity="squad"), names=["answer_f1"]) == {"answer_f1": [1.0, None]}
+
+
+@pytest.mark.interop
+def test_squad_v2_gives_our_figures(runs):
+    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes
+
+    for name in ("good", "poor"):
+        told = squad_inputs(runs / name)
+        rows = {f"{dataset}/{row['id']}": row for dataset, row in read_rows(runs / name)}
+        assert len(told["predictions"]) == sum(not row["reply"]["error"] for row in rows.values())
+        for prediction, reference in zip(told["predictions"], told["references"], strict=True):
+            golds, said = reference["answers"]["text"] or [""], prediction["prediction_text"]
+            scores = rows[prediction["id"]]["scores"]
+            assert scores["answer_f1"] == pytest.approx(max(compute_f1(gold, said) for gold in golds), abs=1e-12)
+            assert scores["answer_exact_match"] == max(compute_exact(gold, said) for gold in golds)
+
+
+@pytest.mark.interop
+def test_the_table_is_what_squad_v2_computes():
+    from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
+
+    for answer, golds, _, exact, overlap in SQUAD:
+        said = squad_prediction(answer)
+        texts = [gold for gold in golds if squad_words(gold)] or [""]
+        assert max(compute_exact(gold, said) for gold in texts) == exact
+        assert max(compute_f1(gold, said) for gold in texts) == pytest.approx(overlap)
+
+
+# ---------------------------------------------------------------- ragas and DeepEval
+
+
+@pytest.mark.interop
+def test_ragas_takes_a_run(runs):
+    dataset = ragas_dataset(runs / "poor")
+    assert len(dataset) == 8, "the failed one is left out"
+    sample = dataset[1]
+    assert sample.user_input == "What is the term of the agreement of Alder Ltd?"
+    assert sample.response == "The five year's term, I think."
+    assert sample.reference == sample.retrieved_contexts[0] == sample.reference_contexts[0]
+
+
+@pytest.mark.interop
+def test_deepeval_takes_a_run(runs):
+    cases = deepeval_dataset(runs / "good").test_cases
+    assert len(cases) == 9 and cases[0].name == "leases/0"
+    assert cases[0].expected_output == cases[0].context[0] == cases[0].retrieval_context[0]
+    assert cases[0].actual_output == f"{cases[0].expected_output} [1]"
+
+
+def test_what_is_no_run_is_named(tmp_path, runs):
+    with pytest.raises(BundleError, match="no such run"):
+        squad_inputs(tmp_path / "nothing")
+    (runs / "good" / "leases" / "eval_results.jsonl").unlink()
+    with pytest.raises(BundleError, match="go on with --resume --run-name good"):
+        squad_inputs(runs / "good")
+
+
+# ---------------------------------------------------------------- a real LangServe
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chain_behind_langserve_itself(tmp_path, stream):
+    import uvicorn
+    from fastapi import FastAPI
+    from langchain_core.documents import Document
+    from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
+    from langserve import add_routes
+
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    truths = {case.question: case for case in dataset.cases}
+
+    def context(told):
+        gold = truths[told["input"]].gold[0]
+        return [
+            Document(page_content=gold.text or "Nothing.", metadata={"source": f"/docs/{gold.filename}", "page": 0})
+        ]
+
+    def answer(parts):
+        told = {}
+        for part in parts:
+            told |= part
+        yield from truths[told["input"]].truth.partition(" ")
+
+    chain = RunnablePassthrough.assign(context=RunnableLambda(context)).assign(answer=RunnableGenerator(answer))
+    app = FastAPI()
+    add_routes(app, chain.with_types(input_type=dict[str, Any], output_type=Any), path="/rag")
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        thread.join(0.05)
+    try:
+        port = server.servers[0].sockets[0].getsockname()[1]
+        told = {"url": f"http://127.0.0.1:{port}/rag", "stream": stream}
+        target = open_target("langserve", TargetOptions(), told)
+        assert target.probe(dataset, dataset.cases) == []
+        replies = dict(target.ask(dataset, dataset.cases))
+    finally:
+        server.should_exit = True
+        thread.join(10)
+    for position, case in enumerate(dataset.cases):
+        reply = replies[position]
+        assert reply.answer == case.truth and reply.passages[0].filename == case.filename, reply.error
+        assert reply.passages[0].told_page == 1 and (reply.first_token is not None) is stream
+
+
+# ---------------------------------------------------------------- NVIDIA's interfaces
+
+
+@pytest.mark.data
+def test_requests_and_imitated_replies_are_those_of_the_blueprint_s_openapi(tmp_path, peers):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    docs = peers / "nvidia-rag" / "docs" / "api_reference"
+    rag, ingestor = (
+        json.loads((docs / f"openapi_schema_{name}_server.json").read_text(encoding="utf-8"))
+        for name in ("rag", "ingestor")
+    )
+    replies = []
+
+    def reply(system, asked):
+        replies.append((asked, systems.nvidia(system, asked)))
+        return replies[-1][1]
+
+    with imitating(reply, dataset.cases, stream=True) as system:
+        told = {"url": system.url, "ingestor": system.url, "parameters": {"reranker_top_k": 5, "temperature": 0.2}}
+        target = open_target("nvidia", TargetOptions(ingest=True), told)
+        target.probe(dataset, dataset.cases)
+        target.ingest(dataset)
+        assert all(not reply.error for _, reply in target.ask(dataset, dataset.cases))
+        target.forget(dataset)
+    seen = set()
+    for asked, answered in replies:
+        spec = rag if asked.path in rag["paths"] else ingestor
+        path = asked.path if spec is rag else asked.path.removeprefix("/v1")
+        operation = spec["paths"][path][asked.method.lower()]
+        seen.add((asked.method, path))
+        assert set(asked.query) <= {one["name"] for one in operation.get("parameters", [])}
+        if isinstance(asked.body, dict) and "fields" in asked.body:
+            continue
+        if asked.body is not None:
+            _check(spec, operation["requestBody"]["content"]["application/json"]["schema"], asked.body)
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        pieces = answered.pieces if isinstance(answered, systems.Stream) else []
+        for one in [json.loads(piece.removeprefix("data: ")) for piece in pieces] or [answered]:
+            _check(spec, schema, one)
+    assert len(seen) == 8
+
+
+def _check(spec, schema, value):
+    """Check a value against a schema; what the model does not know is a mistake as well."""
+    jsonschema.Draft202012Validator({**schema, "components": spec["components"]}).validate(value)
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name:
+        unknown = set(value) - set(spec["components"]["schemas"][name]["properties"])
+        assert not unknown, f"{name} has no {unknown}"
