@@ -20,7 +20,7 @@ from evaluation.settings import parse_settings
 from evaluation.targets import TargetOptions, open_target
 from schemas.errors import BundleError
 from tests.evaluation import systems
-from tests.evaluation.systems import imitating
+from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
 
 
