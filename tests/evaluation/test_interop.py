@@ -20,7 +20,7 @@ from evaluation.settings import parse_settings
 from evaluation.targets import TargetOptions, open_target
 from schemas.errors import BundleError
 from tests.evaluation import systems
-from tests.evaluation.systems import imitating
+from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
 
 
@@ -191,11 +191,12 @@ def test_a_chain_behind_langserve_itself(tmp_path, stream):
             Document(page_content=gold.text or "Nothing.", metadata={"source": f"/docs/{gold.filename}", "page": 0})
         ]
 
-    def answer(parts):
+    async def answer(parts):
         told = {}
-        for part in parts:
+        async for part in parts:
             told |= part
-        yield from truths[told["input"]].truth.partition(" ")
+        for word in truths[told["input"]].truth.partition(" "):
+            yield word
 
     chain = RunnablePassthrough.assign(context=RunnableLambda(context)).assign(answer=RunnableGenerator(answer))
     app = FastAPI()

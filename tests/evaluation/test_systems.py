@@ -16,7 +16,7 @@ from evaluation.targets import TargetOptions, open_target
 from evaluation.targets._wire import Deadline
 from schemas.errors import ToolkitError
 from tests.evaluation import systems
-from tests.evaluation.systems import imitating
+from tests.evaluation.loopback import SSE, imitating
 from tests.rag.bundles import rows_of, write_bundle
 
 ANSWERS = ("answer_f1", "abstention_accuracy")
@@ -214,7 +214,7 @@ STREAM_ERRORS = {
 
 @pytest.mark.parametrize("name", STREAM_ERRORS)
 def test_an_error_inside_a_stream_is_no_answer(dataset, name):
-    kind = {"azure chat": systems.LINES, "llamaindex": systems.PLAIN}.get(name, systems.SSE)
+    kind = {"azure chat": systems.LINES, "llamaindex": systems.PLAIN}.get(name, SSE)
     with imitating(lambda system, asked: systems.Stream(STREAM_ERRORS[name], kind), dataset.cases) as system:
         target = opened(name, system.url, stream=True, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])
