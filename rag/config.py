@@ -56,8 +56,8 @@ class Ingest(Settings):
     """length of a document's summary"""
     section_characters: Positive = 75
     """length of a section's summary, with layers = all"""
-    embedder: str = "minilm"
-    """texts to vectors: minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
+    embedder: str = "legal"
+    """texts to vectors: legal, minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
     store: str = "faiss"
     """where vectors are kept: faiss, faiss:ivf, faiss:hnsw, milvus:URI"""
 
@@ -113,7 +113,7 @@ class Search(Settings):
     limit: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
-    """a second look at the first passages: words, cross_encoder:MODEL, http:URL"""
+    """a second look at the first passages: legal, words, cross_encoder:MODEL, http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
     imagine: Share = 0.0

@@ -35,10 +35,13 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
 
 
-def finish(question: str, hits: list[Hit], parts: Parts, trace: dict[str, Any]) -> Retrieved:
-    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from."""
+def finish(question: str, hits: list[Hit], parts: Parts, trace: dict[str, Any], *, reranked: bool = False) -> Retrieved:
+    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from.
+
+    `reranked` says that the second look has been taken.
+    """
     config = parts.config
-    if parts.reranker is not None:
+    if parts.reranker is not None and not reranked:
         hits = rerank(question, hits, parts.reranker, first=config.rerank)
         trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
     near = near_the_best(hits[: config.candidates * config.k], config)

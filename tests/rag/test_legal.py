@@ -12,6 +12,7 @@ import pytest
 
 from rag.embedders import _lowrank, legal, minilm
 from rag.embedders._minilm_graph import read_safetensors
+from rag.rerankers import legal as reranker
 from schemas.errors import SourceError, ToolkitError
 from tests.rag.reference import states, with_lowrank
 
@@ -57,10 +58,45 @@ def test_prepare_builds_both_graphs(tmp_path, monkeypatch, capsys):
     assert len(list(tmp_path.rglob("*int8*.onnx"))) == 2
 
 
+# ---------------------------------------------------------------- the reranker
+
+QUESTION = "Which law governs the contract?"
+PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Delaware.", "Rent is due each quarter."]
+
+
+def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
+    model = reranker.open("fp32")
+    adapted = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
+    trained = read_safetensors(reranker.WEIGHTS)
+    network = with_lowrank(adapted, trained, 1.0)
+    for (ids, types), score in zip(model.tokenise(QUESTION, PASSAGES), model.score(QUESTION, PASSAGES), strict=True):
+        state = states(network, ids[0].tolist(), types[0].tolist())
+        both = np.concatenate([state[0], state.mean(axis=0)])
+        assert score == pytest.approx(float(both @ trained["head.weight"][0] + trained["head.bias"][0]), abs=1e-3)
+
+
+def test_pairs_are_put_together_as_in_training():
+    model = reranker.open("int8")
+    (ids, types), (long, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
+    assert ids[0, 0] == 101 and ids[0, 63] == 102 and ids[0, -1] == 102 and ids.shape == (1, 64 + 3)
+    assert types[0].tolist() == [0] * 64 + [1] * 3
+    assert long.shape == (1, 256) and long[0, -1] == 102
+
+
+def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
+    model = reranker.open("int8")
+    scores = model.score(QUESTION, PASSAGES)
+    assert np.argmax(scores) == np.argmax(reranker.open("fp32").score(QUESTION, PASSAGES)) == 1
+    assert model.score(QUESTION, PASSAGES[2:]) == scores[2:] and model.score(QUESTION, []) == []
+    assert np.isfinite(model.score("\ud800", ["", "\ud800 half a pair"])).all()
+    with pytest.raises(ToolkitError, match="no reranker 'legal:int4'"):
+        reranker.open("int4")
+
+
 # ---------------------------------------------------------------- what comes with the package
 
 
-@pytest.mark.parametrize(("weights", "most"), [(legal.ADAPTER, 2_000_000)])
+@pytest.mark.parametrize(("weights", "most"), [(legal.ADAPTER, 2_000_000), (reranker.WEIGHTS, 3_000_000)])
 def test_weights_are_small_and_those_of_their_record(weights, most):
     assert weights.stat().st_size <= most
     record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
@@ -74,6 +110,7 @@ def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
     assert record["base"]["sha256"] == minilm.MODEL.sha256
     counts = {source: len(hashes) for source, hashes in record["documents"].items()}
     assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711}
+    assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == {"sha256": record["sha256"], "strength": 1.0}
     assert all(len(digest) == 64 for hashes in record["documents"].values() for digest in hashes)
 
 
