@@ -99,7 +99,7 @@ def test_a_second_look_reads_whole_chunks_and_the_first_passage_is_cut_from_its_
     assert set(chunks) == {LEASE[start:end] for _, number, start, end, *_ in shelf.table.tolist() if number == 0}
     first = read(shelf, found)[0]
     assert "show the policy" in first and "roof" not in first  # the sentence, not the chunk
-    assert "law" in read(shelf, plain)[0]
+    assert read(shelf, plain)[0] != first
     assert found.trace["reranked"] == {"by": "likes", "chunks": len(chunks), "best": 1.0}
     scores = [passage.score for passage in found.passages]
     assert scores == sorted(scores, reverse=True)
