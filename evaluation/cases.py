@@ -45,6 +45,8 @@ class Reply:
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely it is that an answer exists, from 0 to 1, where the system tells."""
 
 
 @dataclass(frozen=True)

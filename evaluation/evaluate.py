@@ -15,6 +15,7 @@ from typing import Any
 from engine import check_engine, track
 from engine.llms import LLM
 from evaluation.cases import Case, Reply, Values
+from evaluation.confidence import CONFIDENCE, describe
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.journal import Journal
 from evaluation.metrics import KS, Options, measure, metric_modules
@@ -234,6 +235,9 @@ def _dataset(
         write_results(place / RESULTS, dataset, cases, table.values, failed=failed)
         write_json(place / "breakdown.json", breakdown(table))
         summary = with_drm_means(summary_json(summarise(table)), cases, table.values, options, table)
+        confidence = describe(cases)
+        if confidence is not None:
+            write_json(place / CONFIDENCE, confidence)
         write_json(place / SUMMARY, summary)
 
     return table, finish

@@ -103,6 +103,7 @@ class Appender:
             "seconds": reply.seconds,
             "error": reply.error,
             "usage": reply.usage,
+            "confidence": reply.confidence,
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:

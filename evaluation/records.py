@@ -82,6 +82,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "seconds": reply.seconds,
         "error": reply.error,
         "usage": reply.usage,
+        "confidence": reply.confidence,
     }
 
 

@@ -116,6 +116,8 @@ class Search(Settings):
     """a second look at the first passages: legal, words, cross_encoder:MODEL, http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
+    refuse_below: Share | None = None
+    """with a reranker that tells its confidence: questions with less of it are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"

@@ -83,6 +83,7 @@ class Predictions:
             passages=passages,
             selected=selected if isinstance(selected, int) and not isinstance(selected, bool) else None,
             seconds=read_number(seconds),
+            confidence=read_number(told.get("confidence")),
         )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evidence import Span
 from rag.config import Weights
 from rag.lexicon.words import Words, rarity, terms
-from rag.rerankers import Reranker
+from rag.rerankers import Reranker, confidence
 from rag.retrieval.extents import Extents
 from rag.retrieval.rerank import order_by
 from rag.seams import Keys, Vectors, VectorStore
@@ -79,6 +79,8 @@ class Found:
 
     passages: tuple[Passage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely an answer is among them; None where nobody can tell."""
 
 
 def rank_passages(
@@ -109,8 +111,11 @@ def rank_passages(
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
     trace = _trace(words, rows, order, evidence, total)
+    sure = None
     if second is not None:
-        order, trace["reranked"] = _look_again(asked, rows, order, scores, library, second)
+        order, judged = _look_again(asked, rows, order, scores, library, second)
+        sure = confidence(second.reranker, judged)
+        trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, tight=tight)
@@ -118,20 +123,19 @@ def rank_passages(
     ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
     passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
-    return Found(passages, trace)
+    return Found(passages, trace, sure)
 
 
 def _look_again(
     asked: str, rows: Keys, order: Keys, scores: Scores, library: Library, second: SecondLook
-) -> tuple[Keys, dict[str, Any]]:
-    """Return the order with the first chunks as the reranker and the retrieval together have them."""
+) -> tuple[Keys, list[float]]:
+    """Return the order with the first chunks as both scores together have them, and the reranker's scores."""
     head = order[: second.first]
     spans = library.table[rows[head]][:, [DOCUMENT, START, END]].tolist()
     texts = {number: library.text(number) for number in {number for number, _, _ in spans}}
     judged = second.reranker.score(asked, [texts[number][start:end] for number, start, end in spans])
     moved = head[order_by(judged, scores[: len(head)].tolist(), weight=second.weight)]
-    told = {"by": second.reranker.name, "chunks": len(head), "best": round(max(judged), 3)}
-    return np.concatenate([moved, order[len(head) :]]), told
+    return np.concatenate([moved, order[len(head) :]]), judged
 
 
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:

@@ -33,12 +33,13 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
-        hits = _rank(query, vector, parts, trace)
-        found.append(finish(query.question, hits, parts, trace, reranked=_second_look(parts) is not None))
+        hits, confidence = _rank(query, vector, parts, trace)
+        reranked = _second_look(parts) is not None
+        found.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
     return found
 
 
-def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> list[Hit]:
+def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     documents = _likely(choice, config)
@@ -56,7 +57,7 @@ def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) ->
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
-    return [_hit(index, passage) for passage in found.passages]
+    return [_hit(index, passage) for passage in found.passages], found.confidence
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
