@@ -139,6 +139,28 @@ def test_a_reranker_that_is_joined_reads_chunks_with_what_is_asked_alone(make):
     assert found.trace["passages"]["reranked"]["by"] == "joined" and "reranked" not in found.trace
 
 
+@pytest.mark.parametrize(("sure", "refused"), [(0.2, True), (0.8, False)])
+def test_a_question_below_the_confidence_that_is_asked_for_is_refused(make, sure, refused):
+    class Telling:
+        name, retrieval_weight = "telling", 1.0
+
+        def score(self, question, passages):
+            return [1.0] * len(passages)
+
+        def confidence(self, scores):
+            return sure
+
+    asked = "Consider the Supply Agreement of Birch Ltd; how many days' notice of termination in writing?"
+    pipeline = make(reranker="words", refuse_below=0.5)
+    pipeline.__dict__["_reranker"] = Telling()
+    [answered] = pipeline.answer([asked])
+    assert answered.retrieved.confidence == sure and answered.retrieved.ranked
+    assert answered.answer.refused is refused
+    never = make(reranker="words")
+    never.__dict__["_reranker"] = Telling()
+    assert not never.answer([asked])[0].answer.refused
+
+
 class Imagining:
     """A language model that always imagines the same passage."""
 
