@@ -93,6 +93,17 @@ def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
         reranker.open("int4")
 
 
+def test_confidence_grows_with_the_best_score_and_is_a_share():
+    model = reranker.open("int8")
+    sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
+    assert 0 < unsure < 0.5 < sure < 1
+
+
+def test_the_calibration_says_what_it_was_fitted_on():
+    told = json.loads(reranker.CALIBRATION.read_text(encoding="utf-8"))
+    assert told["slope"] > 0 and told["fitted_on"]["questions"] > told["fitted_on"]["answerable"] > 0
+
+
 # ---------------------------------------------------------------- what comes with the package
 
 
@@ -110,7 +121,7 @@ def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
     assert record["base"]["sha256"] == minilm.MODEL.sha256
     counts = {source: len(hashes) for source, hashes in record["documents"].items()}
     assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711}
-    assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == {"sha256": record["sha256"], "strength": 1.0}
+    assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]
     assert all(len(digest) == 64 for hashes in record["documents"].values() for digest in hashes)
 
 
