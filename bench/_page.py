@@ -28,6 +28,7 @@ _WORDINGS = {
 
 _EMBEDDERS = {
     "minilm": " (all-MiniLM-L6-v2, 22 million parameters, 8-bit arithmetic on a processor, no key)",
+    "legal": " (all-MiniLM-L6-v2 with an adapter of ours, see models.md; 8-bit arithmetic on a processor, no key)",
     "hashing": " (words hashed, nothing learned: for a test of the command, not of retrieval)",
 }
 

@@ -60,6 +60,8 @@ class Reply:
     """What it cost as the system tells: `tokens_in`, `tokens_out`, `cost`."""
     first_token: float | None = None
     """Seconds until the first words of a streamed answer."""
+    confidence: float | None = None
+    """How likely it is that an answer exists, from 0 to 1, where the system tells."""
 
 
 class Turn(NamedTuple):

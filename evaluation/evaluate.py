@@ -15,6 +15,7 @@ from typing import Any
 from engine import check_engine, track
 from engine.llms import LLM
 from evaluation.cases import Case, Values
+from evaluation.confidence import CONFIDENCE, describe
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
@@ -278,6 +279,9 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         write_trec(place, repeats[0], tag=folder.name)
         write_json(place / "breakdown.json", breakdown(table))
         summary = with_drm_means(summary_json(summarise(table)), repeats[0], table.values, options, table)
+        confidence = describe(repeats[0])
+        if confidence is not None:
+            write_json(place / CONFIDENCE, confidence)
         write_json(place / SUMMARY, summary)
 
     return _Measured(repeats, Table.of_repeats(tables), finish)

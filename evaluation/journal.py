@@ -114,6 +114,7 @@ class Appender:
             "error": reply.error,
             "usage": reply.usage,
             "first_token": reply.first_token,
+            "confidence": reply.confidence,
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "error": reply.error,
         "usage": reply.usage,
         "first_token": reply.first_token,
+        "confidence": reply.confidence,
     }
 
 

@@ -60,8 +60,8 @@ class Ingest(Settings):
     """length of a document's summary"""
     section_characters: Positive = 75
     """length of a section's summary, with layers = all"""
-    embedder: str = "minilm"
-    """texts to vectors: minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
+    embedder: str = "legal"
+    """texts to vectors: legal, minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
     store: str = "faiss"
     """where vectors are kept: faiss, faiss:ivf, faiss:hnsw, milvus:URI"""
 
@@ -117,9 +117,11 @@ class Search(Settings):
     limit: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
-    """a second look at the first passages: words, cross_encoder:MODEL, http:URL"""
+    """a second look at the first passages: legal, words, cross_encoder:MODEL, http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
+    refuse_below: Share | None = None
+    """with a reranker that tells its confidence: questions with less of it are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"

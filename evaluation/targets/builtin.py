@@ -246,7 +246,8 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
         Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
         for hit in retrieved.ranked
     )
-    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds)
+    confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
+    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds, confidence=confidence)
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:

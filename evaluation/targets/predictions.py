@@ -129,6 +129,7 @@ class Predictions:
             seconds=_seconds(told),
             usage={name: value for name, held in (usage or {}).items() if (value := read_number(held)) is not None},
             first_token=read_number(told.get("first_token")),
+            confidence=read_number(told.get("confidence")),
         )
 
 

@@ -41,8 +41,9 @@ _TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE
 
 
 def open(config: Config, *, llm: LLM | None) -> Extractive:  # noqa: ARG001
-    """Return the answerer; it has no settings and asks no model."""
-    return Extractive()
+    """Return the answerer; it asks no model."""
+    # who is confident refused before, and better than words can: docs/models.md
+    return Extractive(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ class Extractive:
 
     name = "extractive"
 
+    def __init__(self, *, near: float = NEAR) -> None:
+        self._near = near
+
     def answer(self, question: str, context: Context) -> Answer:
         """Return the nearest sentences, each with its citation."""
         asked = frozenset(content_words(_TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
-        chosen = _choose(asked, candidates, context.sources)
+        chosen = _choose(asked, candidates, context.sources, least=self._near)
         if not chosen:
             return Answer(IMPOSSIBLE_ANSWER, refused=True)
         text = " ".join(f"{candidate.text} [{candidate.source.number}]" for candidate in chosen)
@@ -85,7 +89,9 @@ def _candidates(source: Source) -> list[_Candidate]:
     ]
 
 
-def _choose(asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source]) -> list[_Candidate]:
+def _choose(
+    asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
+) -> list[_Candidate]:
     """Return the nearest sentences in reading order, none when none is near enough."""
     rarity = _rarity(asked, candidates)
     whole = sum(rarity.values())
@@ -94,7 +100,7 @@ def _choose(asked: frozenset[str], candidates: Sequence[_Candidate], sources: Se
     for candidate in candidates:
         shared = sum(rarity[word] for word in sorted(asked & candidate.words))
         near = shared / whole if whole else 0.0
-        if near >= NEAR:
+        if near >= least:
             score = max(0.0, candidate.source.hit.score / top) if top > 0 else 0.0
             ranked.append((near * min(1.0, len(candidate.words) / _FULL) + _SCORE_WEIGHT * score, candidate))
     # ties by the order of the sources, so that nothing depends on chance

@@ -1,11 +1,13 @@
 """all-MiniLM-L6-v2 as an ONNX graph, built from its weights: token ids in, unit vectors out.
 
+Weights with a head make a graph that reads a question and a passage together, and puts out their score.
 The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 VERSION = 2
 """Counts changes that change vectors: graphs and vectors of another version are not used."""
 WIDTH, HEADS, LAYERS = 384, 12, 6
+VECTORS, SCORES = "vectors", "scores"
+"""What the graphs put out."""
 _BLOCK = 128
 """Numbers that share a scale, in the weights and, as `accuracy_level` 4 makes it, in each token's state.
 
@@ -25,31 +29,31 @@ One scale for all tokens of a text is a little faster, but cost retrieval a poin
 _CONTRIB = "com.microsoft"
 _EPSILON = 1e-12
 _OPSET = 20  # the first with Gelu
+_KINDS = {"F16": "<f2", "F32": "<f4"}
 _SINGLE = npt.NDArray[np.float32]
 
 
 def read_safetensors(path: Path) -> dict[str, _SINGLE]:
-    """Return the single-precision tensors of a file by name."""
+    """Return the tensors of a file by name, in single precision; integers are passed over."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     tensors = {}
     for name, entry in json.loads(data[8 : 8 + length]).items():
-        if entry.get("dtype") == "F32":
+        if entry.get("dtype") in _KINDS:
             start, end = (8 + length + offset for offset in entry["data_offsets"])
-            tensors[name] = np.frombuffer(data[start:end], "<f4").reshape(entry["shape"])
+            array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
+            tensors[name] = array.astype(np.float32, copy=False)
     return tensors
 
 
 def build_graph(weights: dict[str, _SINGLE], *, precision: str) -> onnx.ModelProto:
-    """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm."""
+    """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
+
+    Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm.
+    """
     graph = _Graph(weights, precision)
-    # there is one kind of token here, so its embedding can be part of the positions'
-    kind = weights["embeddings.token_type_embeddings.weight"][0]
-    words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
-    length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
-    positions = graph.constant(weights["embeddings.position_embeddings.weight"] + kind)
-    places = graph.add("Slice", positions, graph.integers(0), length, graph.integers(0))
-    state = graph.normalise(graph.add("Add", words, places), "embeddings.LayerNorm")
+    judges = "head.weight" in weights
+    state = _embed_tokens(graph, pairs=judges)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
         attended = graph.linear(_attend(graph, state, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
@@ -60,8 +64,29 @@ def build_graph(weights: dict[str, _SINGLE], *, precision: str) -> onnx.ModelPro
     if precision == "fp16":  # means and lengths of so many numbers need more digits
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
     mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
-    graph.add("LpNormalization", mean, outputs=["vectors"], axis=-1, p=2)
-    return graph.model()
+    if judges:
+        both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
+        # one row: nothing is gained by fewer digits
+        head, bias = (graph.constant(weights[f"head.{part}"].T, exact=True) for part in ("weight", "bias"))
+        graph.add("Add", graph.add("MatMul", both, head), bias, outputs=[SCORES])
+        return graph.model(inputs=("ids", "types"), output=(SCORES, 1))
+    graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
+    return graph.model(inputs=("ids",), output=(VECTORS, WIDTH))
+
+
+def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
+    """Return each token's state before the first layer."""
+    kinds = graph.weights["embeddings.token_type_embeddings.weight"]
+    words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
+    positions = graph.weights["embeddings.position_embeddings.weight"]
+    # where there is one kind of token, its embedding can be part of the positions'
+    table = graph.constant(positions if pairs else positions + kinds[0])
+    places = graph.add("Slice", table, graph.integers(0), length, graph.integers(0))
+    state = graph.add("Add", words, places)
+    if pairs:
+        state = graph.add("Add", state, graph.add("Gather", graph.constant(kinds), "types"))
+    return graph.normalise(state, "embeddings.LayerNorm")
 
 
 def _attend(graph: _Graph, state: str, prefix: str) -> str:
@@ -94,10 +119,10 @@ class _Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
         return outputs[0]
 
-    def constant(self, value: npt.NDArray[np.generic]) -> str:
-        """Add a constant and return its name."""
+    def constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
+        """Add a constant and return its name; an exact one keeps its digits in half precision, too."""
         name = f"constant_{len(self._constants)}"
-        if self._precision == "fp16" and value.dtype == np.float32:
+        if self._precision == "fp16" and value.dtype == np.float32 and not exact:
             value = value.astype(np.float16)
         self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
@@ -146,13 +171,14 @@ class _Graph:
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=_EPSILON
         )
 
-    def model(self) -> onnx.ModelProto:
+    def model(self, *, inputs: Sequence[str], output: tuple[str, int]) -> onnx.ModelProto:
         """Return the graph, checked."""
+        name, width = output
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])],
-            [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", WIDTH])],
+            [helper.make_tensor_value_info(given, TensorProto.INT64, ["texts", "tokens"]) for given in inputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", width])],
             self._constants,
         )
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)]

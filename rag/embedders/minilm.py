@@ -12,8 +12,9 @@ import argparse
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -42,14 +43,32 @@ _MOST_AT_ONCE = 64
 Ids = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Network:
+    """Weights that a graph is built from, and the names that keep them apart from others."""
+
+    name: str
+    """Of its vectors, before the variant."""
+    graph: str
+    """Of its graph in the cache, before the variant."""
+    weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
+
+
+OFFICIAL = Network("all-MiniLM-L6-v2", "", lambda: read_safetensors(find_file(MODEL)))
+
+
 def open(argument: str | None) -> MiniLM:
     """Return the embedder; its graph is built the first time."""
+    return MiniLM(chosen_variant("embedder", "minilm", argument))
+
+
+def chosen_variant(what: str, plugin: str, argument: str | None) -> str:
+    """Return the variant that was asked for, or what runs best here."""
     variant = argument or usual_variant(onnxruntime.get_available_providers())
     if variant not in VARIANTS:
-        raise ToolkitError(
-            f"no embedder 'minilm:{variant}'; there are minilm, {', '.join(f'minilm:{v}' for v in VARIANTS)}"
-        )
-    return MiniLM(variant)
+        known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
+        raise ToolkitError(f"no {what} '{plugin}:{variant}'; there are {plugin}, {known}")
+    return variant
 
 
 def usual_variant(providers: Sequence[str]) -> str:
@@ -70,17 +89,22 @@ class MiniLM:
 
     dimensions = WIDTH
 
-    def __init__(self, variant: str = "int8", *, threads: int | None = None, at_once: int | None = None) -> None:
+    def __init__(
+        self,
+        variant: str = "int8",
+        *,
+        network: Network = OFFICIAL,
+        threads: int | None = None,
+        at_once: int | None = None,
+    ) -> None:
         # the 8-bit graph is the processor's own
         device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
         self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
-        self.name = f"all-MiniLM-L6-v2-{variant}-{VERSION}"
-        self.threads = threads or _processors()
-        self._tokenizer = Tokenizer.from_file(str(_ready_tokenizer()))
-        self._tokenizer.no_padding()
+        self.name = f"{network.name}-{variant}-{VERSION}"
+        self.threads = threads or processors()
+        self._tokenizer = ready_tokenizer()
         self._tokenizer.enable_truncation(MAX_TOKENS)
-        providers = [device, _PROCESSOR] if device else [_PROCESSOR]
-        self._session = onnxruntime.InferenceSession(ready_graph(variant), _options(), providers)
+        self._session = open_session(ready_graph(variant, network), device)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
@@ -89,7 +113,7 @@ class MiniLM:
             slab = _SLAB * self.at_once
             for start in range(0, len(texts), slab):
                 ids = self.tokenise(texts[start : start + slab])
-                batches = _batches(ids, self.at_once)
+                batches = same_lengths(ids, self.at_once)
                 joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
                 for rows, found in zip(batches, pool.map(self.run, joined), strict=True):
                     vectors[start + np.array(rows)] = found
@@ -107,7 +131,7 @@ class MiniLM:
         return vectors
 
 
-def _batches(ids: Sequence[Ids], most: int) -> list[list[int]]:
+def same_lengths(ids: Sequence[Ids], most: int) -> list[list[int]]:
     """Return rows with the same number of tokens together; the longest first, so that none is left for the end."""
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []
@@ -120,46 +144,50 @@ def _batches(ids: Sequence[Ids], most: int) -> list[list[int]]:
     return batches
 
 
-def _processors() -> int:
-    # the machine's, but only those that this process may use
+def processors() -> int:
+    """Return how many this process may use of the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _options() -> onnxruntime.SessionOptions:
+def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
+    """Return a graph ready to run, on an accelerator where one is named."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # texts run side by side; splitting one of them up is slower
     options.enable_mem_pattern = False  # a plan for each length would be kept for ever
     options.log_severity_level = 3
-    return options
+    return onnxruntime.InferenceSession(graph, options, [device, _PROCESSOR] if device else [_PROCESSOR])
 
 
 # ---------------------------------------------------------------- what is kept between runs
 
 
-def ready_graph(variant: str) -> bytes:
+def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
     """Return the graph from the cache if it is what was written there, else build it."""
-    path = _graph_path(variant)
+    path = graph_path(variant, network)
     seal = path.with_suffix(".sha256")
     if path.is_file() and seal.is_file():
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
             return data
-    data = bytes(build_graph(read_safetensors(find_file(MODEL)), precision=variant).SerializeToString())
+    data = bytes(build_graph(network.weights(), precision=variant).SerializeToString())
     put_in_cache(path, data)
     put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
     return data
 
 
-def _graph_path(variant: str) -> Path:
-    return model_folder() / f"{variant}-{VERSION}.onnx"
+def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
+    """Return where a graph is kept between runs."""
+    return model_folder() / f"{network.graph}{variant}-{VERSION}.onnx"
 
 
-def _ready_tokenizer() -> Path:
-    """Return the tokenizer in our cache, put there if need be: the package may be gone tomorrow."""
+def ready_tokenizer() -> Tokenizer:
+    """Return the tokenizer, put into our cache if need be: the package may be gone tomorrow."""
     path = model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
-    return path
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    return tokenizer
 
 
 @guarded()
@@ -170,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graph (default: int8)")
     options = parser.parse_args(arguments)
     MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
-    print(_graph_path(options.variant))
+    print(graph_path(options.variant))
     return 0
 
 

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from evidence import Span
 from rag.config import Weights
 from rag.lexicon.words import Words, rarity, terms
+from rag.rerankers import Reranker, confidence
 from rag.retrieval.extents import Extents
+from rag.retrieval.rerank import order_by
 from rag.seams import Keys, Vectors, VectorStore
 
 Scores = npt.NDArray[np.float32]
@@ -58,11 +60,27 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class SecondLook:
+    """A reranker that is joined with retrieval: it reads chunks, as it was trained to, before passages are formed.
+
+    So the first passage is cut tight around what the reranker holds to be the answer.
+    """
+
+    reranker: Reranker
+    first: int
+    """How many chunks it reads."""
+    weight: float
+    """What the retrieval's score counts beside its own."""
+
+
+@dataclass(frozen=True)
 class Found:
     """Passages, best first, and what led to them."""
 
     passages: tuple[Passage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely an answer is among them; None where nobody can tell."""
 
 
 def rank_passages(
@@ -76,6 +94,7 @@ def rank_passages(
     pool: int = 256,
     tight: bool = True,
     weights: Weights = DEFAULTS,
+    second: SecondLook | None = None,
 ) -> Found:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
     words = sorted(set(terms(asked)))
@@ -90,13 +109,33 @@ def rank_passages(
         own = own + weights.document * _log_weights(owners, documents)
     total = with_context(own, library.table[rows], weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]
+    scores = total[order]
+    trace = _trace(words, rows, order, evidence, total)
+    sure = None
+    if second is not None:
+        order, judged = _look_again(asked, rows, order, scores, library, second)
+        sure = confidence(second.reranker, judged)
+        trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, tight=tight)
-    ranked = [(int(rows[at]), float(total[at])) for at in order]
+    # a chunk has the score of its place, which falls from first to last
+    ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
     passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
-    return Found(passages, _trace(words, rows, order, evidence, total))
+    return Found(passages, trace, sure)
+
+
+def _look_again(
+    asked: str, rows: Keys, order: Keys, scores: Scores, library: Library, second: SecondLook
+) -> tuple[Keys, list[float]]:
+    """Return the order with the first chunks as both scores together have them, and the reranker's scores."""
+    head = order[: second.first]
+    spans = library.table[rows[head]][:, [DOCUMENT, START, END]].tolist()
+    texts = {number: library.text(number) for number in {number for number, _, _ in spans}}
+    judged = second.reranker.score(asked, [texts[number][start:end] for number, start, end in spans])
+    moved = head[order_by(judged, scores[: len(head)].tolist(), weight=second.weight)]
+    return np.concatenate([moved, order[len(head) :]]), judged
 
 
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:

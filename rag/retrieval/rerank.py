@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rag.rerankers import Reranker
+import numpy as np
+import numpy.typing as npt
+
+from rag.rerankers import Reranker, retrieval_weight
 from rag.seams import Hit
 
 
@@ -17,6 +20,22 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
-    order = sorted(range(len(head)), key=lambda at: -scores[at])
+    order = order_by(scores, [hit.score for hit in head], weight=retrieval_weight(reranker))
     moved = [replace(head[at], score=place.score) for place, at in zip(head, order, strict=True)]
     return [*moved, *hits[first:]]
+
+
+def order_by(judged: Sequence[float], found: Sequence[float], *, weight: float | None) -> list[int]:
+    """Return places, best first, by the reranker's score, joined with the retrieval's where that has a weight."""
+    if not len(judged):
+        return []
+    scores = np.asarray(judged, np.float64)
+    if weight is not None:
+        scores = _standard(scores) + weight * _standard(np.asarray(found, np.float64))
+    return [int(at) for at in np.argsort(-scores, kind="stable")]
+
+
+def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return values in standard deviations from their mean; zero where they do not differ."""
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)

@@ -12,8 +12,9 @@ from rag.config import Config
 from rag.index import Index
 from rag.lexicon.documents import Choice
 from rag.questions.question import Query, understand
+from rag.rerankers import retrieval_weight
 from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, rank_passages
+from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, SecondLook, rank_passages
 from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Chunk, Hit, Vectors
@@ -37,11 +38,13 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
-        found.append(finish(query.question, _rank(query, vector, parts, trace), parts, trace))
+        hits, confidence = _rank(query, vector, parts, trace)
+        reranked = _second_look(parts) is not None
+        found.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
     return found
 
 
-def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> list[Hit]:
+def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     documents = _likely(choice, config)
@@ -55,10 +58,19 @@ def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) ->
         pool=config.pool,
         tight=config.tight,
         weights=config.weights,
+        second=_second_look(parts),
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
-    return [_hit(index, passage) for passage in found.passages]
+    return [_hit(index, passage) for passage in found.passages], found.confidence
+
+
+def _second_look(parts: Parts) -> SecondLook | None:
+    """Return the reranker that reads chunks; None where there is none, or one that reads passages."""
+    weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
+    if parts.reranker is None or weight is None:
+        return None
+    return SecondLook(parts.reranker, parts.config.rerank, weight)
 
 
 def library_of(index: Index) -> Library:

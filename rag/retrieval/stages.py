@@ -35,17 +35,31 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
 
 
-def finish(question: str, hits: list[Hit], parts: Parts, trace: dict[str, Any]) -> Retrieved:
-    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from."""
+def finish(
+    question: str,
+    hits: list[Hit],
+    parts: Parts,
+    trace: dict[str, Any],
+    *,
+    reranked: bool = False,
+    confidence: float | None = None,
+) -> Retrieved:
+    """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from.
+
+    `reranked` says that the second look has been taken. Where the confidence is below the config's, an answer is made
+    from nothing, and so is a refusal, whoever writes it.
+    """
     config = parts.config
-    if parts.reranker is not None:
+    if parts.reranker is not None and not reranked:
         hits = rerank(question, hits, parts.reranker, first=config.rerank)
         trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
     near = near_the_best(hits[: config.candidates * config.k], config)
     fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
+    if confidence is not None and config.refuse_below is not None and confidence < config.refuse_below:
+        selected = []
     trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
-    return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace)
+    return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace, confidence)
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:

@@ -56,3 +56,5 @@ class Retrieved:
     selected: tuple[Hit, ...]
     """The few that an answer is made from."""
     trace: dict[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely it is that an answer is among the first passages; None where nobody can tell."""

@@ -126,7 +126,7 @@ def test_one_object_a_question(run):
                            "verdict", "stage", "evidence"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
     assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
-                                    "usage", "first_token"]  # fmt: skip
+                                    "usage", "first_token", "confidence"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
     assert all(row["verdict"] in VERDICTS for row in rows)

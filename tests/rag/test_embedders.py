@@ -146,7 +146,7 @@ def test_texts_of_one_length_run_together_and_vectors_do_not_change():
     alone, together = (MiniLM("fp32", at_once=most).embed(texts, role="passage") for most in (1, 3))
     np.testing.assert_allclose(alone, together, atol=2e-6)
     ids = [np.zeros((1, length), np.int64) for length in (3, 5, 3, 3, 5, 3)]
-    assert minilm._batches(ids, 3) == [[1, 4], [0, 2, 3], [5]]
+    assert minilm.same_lengths(ids, 3) == [[1, 4], [0, 2, 3], [5]]
 
 
 def test_half_precision_agrees_with_the_reference(model):

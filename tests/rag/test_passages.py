@@ -16,7 +16,7 @@ from rag.embedders.hashing import Hashing
 from rag.index import section_key
 from rag.lexicon.words import Words
 from rag.retrieval.extents import Extents, split_sentences
-from rag.retrieval.passages import Library, rank_passages, standard, with_context
+from rag.retrieval.passages import Library, SecondLook, rank_passages, standard, with_context
 from rag.splitters import rcts
 from rag.stores.faiss import Store
 
@@ -63,6 +63,19 @@ def read(shelf: Library, found) -> list[str]:
     return [shelf.text(p.document)[slice(*p.span)] for p in found.passages]
 
 
+class Likes:
+    """A reranker that likes a word."""
+
+    name = "likes"
+
+    def __init__(self, word: str) -> None:
+        self.word, self.asked = word, []
+
+    def score(self, question: str, passages) -> list[float]:
+        self.asked.append((question, list(passages)))
+        return [float(self.word in passage) for passage in passages]
+
+
 # ---------------------------------------------------------------- what is found
 
 
@@ -75,6 +88,28 @@ def test_the_first_passage_is_the_sentence_that_answers_and_the_rest_follows():
     assert {passage.document for passage in found.passages} == {0}
     scores = [passage.score for passage in found.passages]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_second_look_reads_whole_chunks_and_the_first_passage_is_cut_from_its_choice():
+    shelf, fire = library(LEASE, POLICY), Likes("flood")
+    plain = ask("Which law governs, on request?", shelf, {0: 0.0})
+    found = ask("Which law governs, on request?", shelf, {0: 0.0}, second=SecondLook(fire, first=9, weight=0.1))
+    [(asked, chunks)] = fire.asked
+    assert asked == "Which law governs, on request?"
+    assert set(chunks) == {LEASE[start:end] for _, number, start, end, *_ in shelf.table.tolist() if number == 0}
+    first = read(shelf, found)[0]
+    assert "show the policy" in first and "roof" not in first  # the sentence, not the chunk
+    assert read(shelf, plain)[0] != first
+    assert found.trace["reranked"] == {"by": "likes", "chunks": len(chunks), "best": 1.0}
+    scores = [passage.score for passage in found.passages]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_second_look_moves_only_the_first_and_only_as_far_as_retrieval_lets_it():
+    shelf = library(LEASE, POLICY)
+    one = ask(LAWS, shelf, {0: 0.0}, second=SecondLook(Likes("roof"), first=1, weight=0.0))
+    sure = ask(LAWS, shelf, {0: 0.0}, second=SecondLook(Likes("roof"), first=9, weight=9.0))
+    assert read(shelf, one)[0] == read(shelf, sure)[0] == read(shelf, ask(LAWS, shelf, {0: 0.0}))[0]
 
 
 def test_likelier_documents_come_first_and_less_likely_ones_stay():

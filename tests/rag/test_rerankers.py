@@ -49,6 +49,17 @@ def test_the_first_come_by_the_new_scores_and_the_rest_stays(scores, first):
     assert [hit.score for hit in found] == [hit.score for hit in hits]
 
 
+def test_a_reranker_with_a_weight_is_joined_with_retrieval():
+    hits = [Hit(Chunk("lease.txt", Span(at, at + 1)), score, "x") for at, score in enumerate((3.0, 0.9, 0.8))]
+    fixed = Fixed([0.0, 0.1, 1.0])
+    assert [hit.chunk.span.start for hit in rerank("?", hits, fixed)] == [2, 1, 0]
+    fixed.retrieval_weight = 1.0  # standard scores: -0.81 -0.59 1.41 and 1.41 -0.66 -0.75
+    assert [hit.chunk.span.start for hit in rerank("?", hits, fixed)] == [2, 0, 1]
+    fixed.retrieval_weight = 3.0
+    assert [hit.chunk.span.start for hit in rerank("?", hits, fixed)] == [0, 2, 1]
+    assert rerank("?", [], fixed) == []
+
+
 def test_words_put_the_passage_first_that_has_them():
     found = rerank("Which law governs?", HITS, words.open(None))
     assert [hit.chunk.span.start for hit in found] == [1, 0, 2]
@@ -59,7 +70,7 @@ def test_words_put_the_passage_first_that_has_them():
 
 def test_rerankers_are_named_by_their_files():
     assert load_plugin("rag.rerankers", "words")[0] is words
-    with pytest.raises(ToolkitError, match="there are cross-encoder, http, words"):
+    with pytest.raises(ToolkitError, match="there are cross-encoder, http, legal, words"):
         load_plugin("rag.rerankers", "nobody")
 
 

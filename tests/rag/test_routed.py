@@ -159,8 +159,46 @@ def test_a_reranker_looks_a_second_time(make):
     assert again.trace["reranked"] == {"by": "words", "passages": min(4, len(again.ranked))}
     assert "ninety days' notice" in again.ranked[0].text
     assert {hit.chunk for hit in plain.ranked} == {hit.chunk for hit in again.ranked}
-    with pytest.raises(ToolkitError, match="there are cross-encoder, http, words"):
+    with pytest.raises(ToolkitError, match="there are cross-encoder, http, legal, words"):
         make(reranker="oracle").search([asked])
+
+
+def test_a_reranker_that_is_joined_reads_chunks_with_what_is_asked_alone(make):
+    class Joined:
+        name, retrieval_weight = "joined", 1.0
+        seen: list[tuple[str, int]] = []
+
+        def score(self, question, passages):
+            self.seen.append((question, len(passages)))
+            return [1.0] * len(passages)
+
+    pipeline = make(reranker="words", rerank=3)
+    pipeline.__dict__["_reranker"] = Joined()
+    [found] = pipeline.search(["Consider the Supply Agreement of Birch Ltd; how many days' notice is needed?"])
+    assert Joined.seen == [("how many days' notice is needed?", 3)]
+    assert found.trace["passages"]["reranked"]["by"] == "joined" and "reranked" not in found.trace
+
+
+@pytest.mark.parametrize(("sure", "refused"), [(0.2, True), (0.8, False)])
+def test_a_question_below_the_confidence_that_is_asked_for_is_refused(make, sure, refused):
+    class Telling:
+        name, retrieval_weight = "telling", 1.0
+
+        def score(self, question, passages):
+            return [1.0] * len(passages)
+
+        def confidence(self, scores):
+            return sure
+
+    asked = "Consider the Supply Agreement of Birch Ltd; how many days' notice of termination in writing?"
+    pipeline = make(reranker="words", refuse_below=0.5)
+    pipeline.__dict__["_reranker"] = Telling()
+    [answered] = pipeline.answer([asked])
+    assert answered.retrieved.confidence == sure and answered.retrieved.ranked
+    assert answered.answer.refused is refused
+    never = make(reranker="words")
+    never.__dict__["_reranker"] = Telling()
+    assert not never.answer([asked])[0].answer.refused
 
 
 class Imagining:

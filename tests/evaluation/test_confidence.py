@@ -1,0 +1,40 @@
+"""Confidence: counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.cases import Case, Reply
+from evaluation.confidence import auroc, calibration, describe, risk_at_coverage
+
+TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
+
+
+def test_auroc_counts_pairs_and_equals_by_half():
+    # 0.9 beats two; 0.8 beats one and equals one; 0.1 beats none
+    assert auroc(TOLD) == (2 + 1.5 + 0) / 6
+    assert auroc([(0.5, True), (0.5, False)]) == 0.5
+    assert auroc([(0.5, True)]) is None
+
+
+def test_calibration_has_the_share_that_is_answerable():
+    last = calibration([*TOLD, (1.0, True)])[-1]
+    assert last == {"questions": 2, "confidence": 0.95, "answerable": 1.0}
+    middle = calibration(TOLD)[-2]
+    assert middle == {"questions": 2, "confidence": 0.8, "answerable": 0.5}
+
+
+def test_risk_grows_with_what_is_answered():
+    risks = {row["coverage"]: row["risk"] for row in risk_at_coverage(TOLD)}
+    assert risks[0.2] == 0.0 and risks[0.6] == pytest.approx(1 / 3) and risks[1.0] == 0.4
+
+
+def test_only_replies_with_a_confidence_count():
+    def case(impossible: bool, **reply) -> Case:
+        return Case(1, "?", "", is_impossible=impossible, reply=Reply(**reply))
+
+    told = describe(
+        [case(False, confidence=0.9), case(True, confidence=0.2), case(True), case(True, confidence=1.0, error="x")]
+    )
+    assert told is not None and (told["questions"], told["answerable"], told["auroc"]) == (2, 1, 1.0)
+    assert describe([case(False)]) is None

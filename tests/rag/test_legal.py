@@ -1,0 +1,133 @@
+"""The models of our own: what is merged is what was trained, and what comes with the package is small and sealed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag.embedders import _lowrank, legal, minilm
+from rag.embedders._minilm_graph import read_safetensors
+from rag.rerankers import legal as reranker
+from schemas.errors import SourceError, ToolkitError
+from tests.rag.reference import states, with_lowrank
+
+CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
+
+
+@pytest.fixture(scope="module")
+def official() -> dict[str, np.ndarray]:
+    return minilm.OFFICIAL.weights()
+
+
+# ---------------------------------------------------------------- the embedder
+
+
+def test_the_graph_has_the_official_weights_and_the_adapter_in_them(official):
+    model = legal.open("fp32")
+    ids = model.tokenise([CLAUSE])[0][0].tolist()
+    network = with_lowrank(official, read_safetensors(legal.ADAPTER), legal.STRENGTH)
+    mean = states(network, ids, [0] * len(ids)).mean(axis=0)
+    expected = mean / np.linalg.norm(mean)
+    assert model.embed([CLAUSE], role="passage")[0] @ expected > 1 - 1e-5
+    assert minilm.open("fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
+
+
+def test_in_integers_the_embedder_is_nearly_that():
+    texts = [CLAUSE, "Which law governs?", "The Supplier's liability shall not exceed the fees paid.", "Notices."]
+    exact, small = (legal.open(variant).embed(texts, role="passage") for variant in ("fp32", "int8"))
+    assert (exact * small).sum(axis=1).min() > 0.95
+
+
+def test_its_vectors_are_kept_apart_from_all_others():
+    names = {legal.open(variant).name for variant in minilm.VARIANTS} | {minilm.open("int8").name}
+    assert len(names) == 4
+    assert legal.network(1.0).name != legal.network().name and legal.network(1.0).graph != legal.network().graph
+    with pytest.raises(ToolkitError, match="legal:int8, legal:fp16, legal:fp32"):
+        legal.open("int4")
+
+
+def test_prepare_builds_both_graphs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    assert legal.main(["--prepare"]) == 0
+    assert Path(capsys.readouterr().out.strip()) == minilm.graph_path("int8", legal.network())
+    assert len(list(tmp_path.rglob("*int8*.onnx"))) == 2
+
+
+# ---------------------------------------------------------------- the reranker
+
+QUESTION = "Which law governs the contract?"
+PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Delaware.", "Rent is due each quarter."]
+
+
+def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
+    model = reranker.open("fp32")
+    adapted = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
+    trained = read_safetensors(reranker.WEIGHTS)
+    network = with_lowrank(adapted, trained, 1.0)
+    for (ids, types), score in zip(model.tokenise(QUESTION, PASSAGES), model.score(QUESTION, PASSAGES), strict=True):
+        state = states(network, ids[0].tolist(), types[0].tolist())
+        both = np.concatenate([state[0], state.mean(axis=0)])
+        assert score == pytest.approx(float(both @ trained["head.weight"][0] + trained["head.bias"][0]), abs=1e-3)
+
+
+def test_pairs_are_put_together_as_in_training():
+    model = reranker.open("int8")
+    (ids, types), (long, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
+    assert ids[0, 0] == 101 and ids[0, 63] == 102 and ids[0, -1] == 102 and ids.shape == (1, 64 + 3)
+    assert types[0].tolist() == [0] * 64 + [1] * 3
+    assert long.shape == (1, 256) and long[0, -1] == 102
+
+
+def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
+    model = reranker.open("int8")
+    scores = model.score(QUESTION, PASSAGES)
+    assert np.argmax(scores) == np.argmax(reranker.open("fp32").score(QUESTION, PASSAGES)) == 1
+    assert model.score(QUESTION, PASSAGES[2:]) == scores[2:] and model.score(QUESTION, []) == []
+    assert np.isfinite(model.score("\ud800", ["", "\ud800 half a pair"])).all()
+    with pytest.raises(ToolkitError, match="no reranker 'legal:int4'"):
+        reranker.open("int4")
+
+
+def test_confidence_grows_with_the_best_score_and_is_a_share():
+    model = reranker.open("int8")
+    sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
+    assert 0 < unsure < 0.5 < sure < 1
+
+
+def test_the_calibration_says_what_it_was_fitted_on():
+    told = json.loads(reranker.CALIBRATION.read_text(encoding="utf-8"))
+    assert told["slope"] > 0 and told["fitted_on"]["questions"] > told["fitted_on"]["answerable"] > 0
+
+
+# ---------------------------------------------------------------- what comes with the package
+
+
+@pytest.mark.parametrize(("weights", "most"), [(legal.ADAPTER, 2_000_000), (reranker.WEIGHTS, 3_000_000)])
+def test_weights_are_small_and_those_of_their_record(weights, most):
+    assert weights.stat().st_size <= most
+    record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
+    assert record["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
+    assert record["recipe"]["seed"] == 1 and record["torch"]
+
+
+def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
+    record = _lowrank.read_record(legal.ADAPTER)
+    assert record["strength"] == legal.STRENGTH
+    assert record["base"]["sha256"] == minilm.MODEL.sha256
+    counts = {source: len(hashes) for source, hashes in record["documents"].items()}
+    assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711}
+    assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]
+    assert all(len(digest) == 64 for hashes in record["documents"].values() for digest in hashes)
+
+
+def test_weights_that_are_not_those_of_their_record_are_refused(tmp_path):
+    weights = tmp_path / "legal.safetensors"
+    weights.write_bytes(legal.ADAPTER.read_bytes()[:-1] + b"x")
+    shutil.copyfile(legal.ADAPTER.with_suffix(".json"), weights.with_suffix(".json"))
+    with pytest.raises(SourceError, match="install the package again"):
+        _lowrank.read_lowrank(weights)
