@@ -6,6 +6,7 @@ on loopback. A command that is new in a page is run without being listed anywher
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,10 +15,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from docs import traces
 from tests.evaluation.rag_server import RagServer, chat
 from tests.evaluation.rag_server import serving as rag_serving
 from tests.hub.loopback import LoopbackHub
@@ -41,6 +43,9 @@ class Rule(NamedTuple):
 NOT_RUN = (
     Rule(r"make (demo|test)\b", "", "CI runs them, each in an environment of its own"),
     Rule(r"python -m venv|pip install|MODEL=|llama_cpp", "", "installs a language model: there is no network"),
+    Rule(
+        r"MILVUS_URI=|milvus:https://HOST|rag search index \"Who may", "", "a server: tests/rag/test_milvus_server.py"
+    ),
     Rule(r"OPENAI_BASE_URL=|pytest -m llm", "", "asks that language model"),
     Rule(r"bench\.scale\s*$", "", "twelve minutes; its parts are run by tests/bench/test_scale.py"),
 )
@@ -84,6 +89,10 @@ PREPARED = (
     Rule(r"matter/", f"cp -r samples/table/documents matter && {SHEET}", "the reader's own files"),
     Rule(r"s3://", BUCKET, "a bucket with contracts"),
 )  # fmt: skip
+WORDS = 1200
+"""Of a page that is read from its top to its end."""
+WRITTEN = {"docs/legalbenchrag.md", "docs/scale.md", "docs/notebook-retrieval.md"}
+"""Records of measurements, which are looked up and not read through."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""
 LONG = r"converters\.|python -m rag|evaluate_rag\.py|bench\.|docs\."
@@ -251,3 +260,50 @@ def test_the_tables_name_nothing_that_no_page_shows():
     for rule in (*NOT_RUN, *REPLACED, *PREPARED):
         assert any(re.search(rule.pattern, line) for line in every), rule.pattern
         assert rule.reason
+
+
+# ---------------------------------------------------------------- shown outputs
+
+
+def page_trace() -> dict[str, Any]:
+    shown = traces.PAGE.read_text(encoding="utf-8").partition(traces.BEGIN)[2].partition(traces.END)[0]
+    trace: dict[str, Any] = json.loads(shown.removeprefix("```json\n").partition("```")[0])
+    return trace
+
+
+def test_the_trace_shown_is_current_but_for_what_the_embedder_says():
+    page, now = page_trace(), traces.shortened(traces.ask(traces.QUESTION, embedder="hashing").trace)
+    for trace in (page, now):
+        del trace["passages"]["best"]
+    assert now == page
+
+
+@pytest.mark.slow
+def test_the_trace_and_the_passage_shown_are_current():
+    retrieved = traces.ask(traces.QUESTION)
+    page, now = page_trace(), traces.shortened(retrieved.trace)
+    for shown, given in zip(page["passages"].pop("best"), now["passages"].pop("best"), strict=True):
+        assert shown == pytest.approx(given, abs=0.2)  # digits differ between processors
+    assert page == json.loads(json.dumps(now))
+    text = traces.PAGE.read_text(encoding="utf-8")
+    assert traces.block(retrieved).partition("```\n\n")[2] in text
+
+
+def test_the_pages_that_are_guides_are_short():
+    pages = [page for page in PAGES if page not in WRITTEN and len((ROOT / page).read_text("utf-8").split()) > WORDS]
+    assert pages == []
+
+
+def test_no_link_of_a_page_leads_nowhere():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+
+
+def test_the_way_through_the_files_names_files_that_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    ways = {way.partition("\n")[0]: re.findall(r"^\d+\. `([^`]+)`", way, re.MULTILINE) for way in text.split("\n## ")}
+    lengths = {title: len(files) for title, files in ways.items() if files}
+    assert [*lengths] == ["A gold quote, from archive to report", "A question, to its passages"]
+    assert all(len(files) == len(set(files)) and (ROOT / file).is_file() for files in ways.values() for file in files)
+    assert all(length <= most for length, most in zip(lengths.values(), (18, 15), strict=True)), lengths
