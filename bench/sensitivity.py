@@ -7,8 +7,8 @@
 
 The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every
 second question is asked, all with --all: with and without files' names, and for two settings without the document's
-name. Without --settings the pictures and the table of docs/retrieval.md are written anew; with it, where --out or
---page says so.
+name. Without --settings the pictures and the table of docs/notebook-retrieval.md are written anew; with it, where
+--out or --page says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rag.questions.question import understand
 from schemas.command import guarded
 from schemas.errors import ToolkitError
 
-IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "retrieval.md"
+IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "notebook-retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 
 
@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--all", action="store_true", help="ask every question, not every second")
     add("--embedder", metavar="NAME", help="instead of the preset's own")
     add("--out", type=Path, metavar="DIR", help="where pictures go (default: docs/images; none with --settings)")
-    add("--page", type=Path, metavar="FILE", help="default: docs/retrieval.md; none with --settings")
+    add("--page", type=Path, metavar="FILE", help="default: docs/notebook-retrieval.md; none with --settings")
     add_engine_arguments(parser)
     return parser
 

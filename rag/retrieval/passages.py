@@ -1,7 +1,8 @@
 """Passages within the likely documents: dense and lexical evidence, headings and neighbours, fused.
 
 Each kind of evidence is counted in standard deviations among the chunks that are compared, so that none needs to
-know the scale of another: a cosine and a BM25 score have none in common. docs/retrieval.md has what each step gives.
+know the scale of another: a cosine and a BM25 score have none in common. What each gives is in
+docs/notebook-retrieval.md.
 """
 
 from __future__ import annotations

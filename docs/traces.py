@@ -1,0 +1,99 @@
+"""Writes the traces that the pages show from the samples: `python -m docs.traces`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag import Config, Pipeline
+from rag.retrieval.state import Retrieved
+from schemas.command import guarded
+from schemas.errors import ToolkitError
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "retrieval.md"
+CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1" / "full_contract_txt"
+QUESTION = "Under Harrowgate's distributor agreement with Pellworth, which law governs?"
+BEGIN, END = "<!-- trace -->\n", "<!-- /trace -->"
+DIGITS = {"documents": 2, "passages": 1}
+"""Of a passage's scores one: the 8-bit embedder's cosines differ in the third digit between processors."""
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page anew."""
+    argparse.ArgumentParser(prog="python -m docs.traces", description=__doc__).parse_args(argv)
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(fill(text, block(ask(QUESTION))), encoding="utf-8")
+    print(f"page: {PAGE}")
+    return 0
+
+
+def ask(question: str, **settings: Any) -> Retrieved:
+    """Return what the page's own two commands give: an index of the sample contracts, and a search in it."""
+    with tempfile.TemporaryDirectory(prefix="traces-") as name:
+        pipeline = Pipeline(Config.preset("routed", **settings))
+        pipeline.index(CONTRACTS, Path(name) / "index")
+        [retrieved] = pipeline.search([question])
+    return retrieved
+
+
+def block(retrieved: Retrieved) -> str:
+    """Return the trace as JSON, and the first passage as a quotation."""
+    words = " ".join(retrieved.selected[0].text.split())
+    quoted = textwrap.fill(words, width=118, initial_indent="> ", subsequent_indent="> ", break_on_hyphens=False)
+    return f"```json\n{told(shortened(retrieved.trace))}\n```\n\nThe first passage:\n\n{quoted}\n"
+
+
+def shortened(trace: dict[str, Any]) -> dict[str, Any]:
+    """Return a trace with its two best documents and passages, and with as many digits as every processor gives."""
+    documents, passages = trace["documents"], trace["passages"]
+    best = [{k: v for k, v in row.items() if k != "row"} for row in passages["best"][:2]]
+    short = {
+        "query": trace["query"],
+        "documents": {**documents, "likeliest": dict(list(documents["likeliest"].items())[:2])},
+        "passages": {**passages, "best": best},
+    }
+    return {stage: _rounded(content, DIGITS.get(stage, 0)) for stage, content in short.items()}
+
+
+def told(trace: dict[str, Any]) -> str:
+    """Return a trace as JSON, one document or passage a line."""
+    rows = []
+    for stage, content in trace.items():
+        lists = {name: value for name, value in content.items() if name in ("likeliest", "best")}
+        head = json.dumps({n: v for n, v in content.items() if n not in lists}, ensure_ascii=False)[1:-1]
+        for name, value in lists.items():
+            items = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in value.items()] if isinstance(value, dict) else []
+            opened, closed = ("{", "}") if items else ("[", "]")
+            lines = ",\n   ".join(items or [json.dumps(row) for row in value])
+            head += f', "{name}": {opened}\n   {lines}{closed}'
+        rows.append(f' "{stage}": {{{head}}}')
+    return "{" + ",\n".join(rows)[1:] + "}"
+
+
+def fill(text: str, content: str) -> str:
+    """Return a page with a block between its markers."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ToolkitError(f"{PAGE}: no lines {BEGIN.strip()} and {END} to write between; put them where it belongs")
+    return f"{before}{begin}{content}{end}{after}"
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    if isinstance(value, float):
+        return round(value, digits)
+    if isinstance(value, dict):
+        return {name: _rounded(inner, digits) for name, inner in value.items()}
+    return [_rounded(inner, digits) for inner in value] if isinstance(value, list | tuple) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,316 @@
+"""Every command that README.md and docs/ show is run, as it stands there, in a copy of the checkout.
+
+A page is followed from its top, in a copy of its own with the demo's bundles in place. Addresses are those of servers
+on loopback. A command that is new in a page is run without being listed anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from docs import traces
+from tests.evaluation.rag_server import RagServer, chat
+from tests.evaluation.rag_server import serving as rag_serving
+from tests.hub.loopback import LoopbackHub
+from tests.object_stores import KEY, SECRET, moto
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+DEMO = ("cuad", "contractnli", "maud", "privacyqa", "cpr")
+QUICK = ("cuad", "privacyqa")
+"""Bundles of the quick test: real PDFs, and text that is printed."""
+
+
+class Rule(NamedTuple):
+    """What is done with the commands that a pattern matches, and why."""
+
+    pattern: str
+    action: str
+    reason: str
+
+
+NOT_RUN = (
+    Rule(r"make (demo|test)\b", "", "CI runs them, each in an environment of its own"),
+    Rule(r"python -m venv|pip install|MODEL=|llama_cpp", "", "installs a language model: there is no network"),
+    Rule(
+        r"MILVUS_URI=|milvus:https://HOST|rag search index \"Who may", "", "a server: tests/rag/test_milvus_server.py"
+    ),
+    Rule(r"OPENAI_BASE_URL=|pytest -m llm", "", "asks that language model"),
+    Rule(r"bench\.scale\s*$", "", "twelve minutes; its parts are run by tests/bench/test_scale.py"),
+)
+REPLACED = (
+    Rule(r"converters\.cuad(?= )", r"\g<0> --source samples/cuad", "the official archive is a download"),
+    Rule(r"converters\.cuad (?=.*--out datasets_out/cuad)", r"\g<0>--force ", "the demo's bundle is there already"),
+    Rule(r"http://localhost:8000/ask", "$RAG_SERVER", "a free port"),
+    Rule(
+        r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
+    ),
+    Rule(r"(?<=bench\.gpu --source )FOLDER", "samples/cuad/CUAD_v1/full_contract_txt", "the reader's own folder"),
+    Rule(r"sentence-transformers:\S+ --repeat 10", "hashing --repeat 1", "a model of the Hub, on an accelerator"),
+)
+RUNS = (
+    'python evaluate_rag.py --dataset-paths datasets_out/cuad --target-url "$RAG_SERVER" --limit 4 --run-name before'
+    " && cp -r results/before results/after"
+)
+SHEET = """python -c "
+import csv, openpyxl
+book = openpyxl.Workbook()
+for row in csv.reader(open('samples/table/questions.csv', encoding='utf-8')):
+    book.active.append(row)
+book.save('questions.xlsx')" """
+SCORED = """python -c "
+import json, pathlib
+gold = json.loads(pathlib.Path('gold/benchmarks/cuad.json').read_text(encoding='utf-8'))
+replies = [{'query': t['query'], 'retrieved_passages': [s['answer'] for s in t['snippets']]} for t in gold['tests']]
+pathlib.Path('predictions.json').write_text(json.dumps(replies), encoding='utf-8')
+pathlib.Path('gold.json').write_text(json.dumps(gold), encoding='utf-8')" """
+BUCKET = """python -c "
+import s3fs
+files = s3fs.S3FileSystem()
+files.mkdir('bucket')
+files.put('samples/cuad/CUAD_v1/full_contract_txt/', 'bucket/contracts/', recursive=True)" """
+PREPARED = (
+    Rule(r"evaluation\.results (diff|summary)", RUNS, "two runs to compare"),
+    Rule(r"hub\.pull me/cuad-rag |hf://me/cuad-rag$", "python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag",
+         "what is on the Hub already"),
+    Rule(r"score\.py", f"python -m schemas.export datasets_out/cuad --to legalbenchrag --out gold && {SCORED}",
+         "the reader's own files"),
+    Rule(r"matter/", f"cp -r samples/table/documents matter && {SHEET}", "the reader's own files"),
+    Rule(r"s3://", BUCKET, "a bucket with contracts"),
+)  # fmt: skip
+WORDS = 1200
+"""Of a page that is read from its top to its end."""
+WRITTEN = {"docs/legalbenchrag.md", "docs/scale.md", "docs/notebook-retrieval.md"}
+"""Records of measurements, which are looked up and not read through."""
+EXTRA = r"--engine ray|s3://|--ocr"
+"""Needs an extra of the project."""
+LONG = r"converters\.|python -m rag|evaluate_rag\.py|bench\.|docs\."
+"""Embeds, prints or measures: over a second or two."""
+
+
+def commands(page: str) -> list[str]:
+    """Return the commands of a page's `bash` and `sh` blocks, without their comments."""
+    blocks = re.findall(r"```(?:bash|sh)\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [stripped for line in lines if (stripped := re.sub(r"(^|\s+)#.*", "", line).strip())]
+
+
+def matching(rules: tuple[Rule, ...], command: str) -> list[Rule]:
+    return [rule for rule in rules if re.search(rule.pattern, command)]
+
+
+# ---------------------------------------------------------------- a checkout, and servers
+
+
+class Reader:
+    """Follows a page in a copy of the checkout."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder, self.environment = folder, environment
+        self.done: set[str] = set()
+
+    def shell(self, command: str) -> str:
+        """Run a command as a reader's shell does; return what it prints."""
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, encoding="utf-8"
+        )
+        assert done.returncode == 0, f"{command}\nexit {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
+        return done.stdout
+
+    def follow(self, command: str) -> str:
+        """Prepare what a command needs, and run it with its addresses replaced."""
+        for rule in matching(PREPARED, command):
+            if rule.action not in self.done:
+                self.shell(rule.action)
+                self.done.add(rule.action)
+        for rule in matching(REPLACED, command):
+            command = re.sub(rule.pattern, rule.action, command)
+        return self.shell(command)
+
+
+def checkout(folder: Path) -> Path:
+    """Copy what git keeps."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A reader's environment: `python` is the project's own, caches are new, and no address leads outside."""
+    home = tmp_path_factory.mktemp("home")
+    away = ("HF_", "AWS_", "OPENAI_", "EXHIBIT_CACHE", "PYTHONPATH", "PYTEST_")
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(away) and not n.lower().endswith("_proxy")}
+    return {
+        **kept,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "EXHIBIT_CACHE": str(home / "cache"),
+        "HF_HOME": str(home / "hub"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "PYTHONUTF8": "1",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+        "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
+    }
+
+
+@pytest.fixture(scope="module")
+def bundle_of(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Callable[[str], Path]:
+    """Return a sample's bundle, converted once by the demo's own command."""
+    place = checkout(tmp_path_factory.mktemp("demo"))
+
+    def convert(name: str) -> Path:
+        bundle = place / "datasets_out" / name
+        if not bundle.exists():
+            command = f"python -m converters.{name} --source samples/{name} --out datasets_out/{name}"
+            Reader(place, environment).shell(command)
+        return bundle
+
+    return convert
+
+
+@pytest.fixture
+def reader(
+    tmp_path: Path, environment: dict[str, str], bundle_of: Callable[[str], Path]
+) -> Iterator[Callable[..., Reader]]:
+    """Return what makes a reader with these bundles in place, beside a Hub, a RAG server and, if asked, S3."""
+    with ExitStack() as stack:
+
+        def make(bundles: tuple[str, ...], *, s3: bool = False) -> Reader:
+            hub, server = stack.enter_context(LoopbackHub()), stack.enter_context(rag_serving())
+            answer_with_a_clause(server)
+            served = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token("me"), "RAG_SERVER": server.url}
+            if s3:
+                served["AWS_ENDPOINT_URL"] = stack.enter_context(moto(tmp_path))
+            place = checkout(tmp_path / "checkout")
+            for name in bundles:
+                shutil.copytree(bundle_of(name), place / "datasets_out" / name)
+            return Reader(place, {**environment, **served})
+
+        yield make
+
+
+def answer_with_a_clause(server: RagServer) -> None:
+    clause = "This Agreement is governed by the laws of the State of Minnesota."
+    server.reply = lambda question: chat(clause, [clause])
+
+
+# ---------------------------------------------------------------- following the pages
+
+
+def runnable(page: str) -> list[str]:
+    return [line for line in commands(page) if not matching(NOT_RUN, line)]
+
+
+def needing(*, extra: bool) -> list[str]:
+    """Return the pages with commands to run of which one needs an extra, or none."""
+    pages = [page for page in PAGES if runnable(page)]
+    return [page for page in pages if any(re.search(EXTRA, line) for line in runnable(page)) == extra]
+
+
+def test_the_quick_commands_of_all_pages_run(reader):
+    every = [line for page in PAGES for line in runnable(page)]
+    quick = dict.fromkeys(line for line in every if not re.search(f"{EXTRA}|{LONG}", line))
+    assert len(quick) >= 10
+    following = reader(QUICK)
+    for line in quick:
+        following.follow(line)
+
+
+def bundles_of(lines: list[str]) -> tuple[str, ...]:
+    """Return the demo's bundles that commands speak of."""
+    text = "\n".join(lines)
+    return tuple(name for name in DEMO if re.search(rf"datasets_out/(\*|{name}\b)|me/{name}|score\.py|results/", text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", needing(extra=False))
+def test_every_command_of_a_page_runs(page, reader):
+    lines = runnable(page)
+    following = reader(bundles_of(lines))
+    for line in lines:
+        following.follow(line)
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+@pytest.mark.parametrize("page", needing(extra=True))
+def test_every_command_of_a_page_that_needs_an_extra_runs(page, reader):
+    lines = runnable(page)
+    following = reader(bundles_of(lines), s3=any("s3://" in line for line in lines))
+    for line in lines:
+        following.follow(line)
+
+
+def test_the_tables_name_nothing_that_no_page_shows():
+    every = [line for page in PAGES for line in commands(page)]
+    assert len(every) > 40
+    for rule in (*NOT_RUN, *REPLACED, *PREPARED):
+        assert any(re.search(rule.pattern, line) for line in every), rule.pattern
+        assert rule.reason
+
+
+# ---------------------------------------------------------------- shown outputs
+
+
+def page_trace() -> dict[str, Any]:
+    shown = traces.PAGE.read_text(encoding="utf-8").partition(traces.BEGIN)[2].partition(traces.END)[0]
+    trace: dict[str, Any] = json.loads(shown.removeprefix("```json\n").partition("```")[0])
+    return trace
+
+
+def test_the_trace_shown_is_current_but_for_what_the_embedder_says():
+    page, now = page_trace(), traces.shortened(traces.ask(traces.QUESTION, embedder="hashing").trace)
+    for trace in (page, now):
+        del trace["passages"]["best"]
+    assert now == page
+
+
+@pytest.mark.slow
+def test_the_trace_and_the_passage_shown_are_current():
+    retrieved = traces.ask(traces.QUESTION)
+    page, now = page_trace(), traces.shortened(retrieved.trace)
+    for shown, given in zip(page["passages"].pop("best"), now["passages"].pop("best"), strict=True):
+        assert shown == pytest.approx(given, abs=0.2)  # digits differ between processors
+    assert page == json.loads(json.dumps(now))
+    text = traces.PAGE.read_text(encoding="utf-8")
+    assert traces.block(retrieved).partition("```\n\n")[2] in text
+
+
+def test_the_pages_that_are_guides_are_short():
+    pages = [page for page in PAGES if page not in WRITTEN and len((ROOT / page).read_text("utf-8").split()) > WORDS]
+    assert pages == []
+
+
+def test_no_link_of_a_page_leads_nowhere():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+
+
+def test_the_way_through_the_files_names_files_that_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    ways = {way.partition("\n")[0]: re.findall(r"^\d+\. `([^`]+)`", way, re.MULTILINE) for way in text.split("\n## ")}
+    lengths = {title: len(files) for title, files in ways.items() if files}
+    assert [*lengths] == ["A gold quote, from archive to report", "A question, to its passages"]
+    assert all(len(files) == len(set(files)) and (ROOT / file).is_file() for files in ways.values() for file in files)
+    assert all(length <= most for length, most in zip(lengths.values(), (18, 15), strict=True)), lengths
