@@ -43,7 +43,10 @@ class Room:
 ROOMS = {
     "evidence": Room(("evidence",), ("tests/evidence",)),
     "law": Room(("law",), ("tests/law", "tests/rag/test_question.py", "tests/evaluation/metrics/test_legal.py")),
-    "metrics": Room(("evaluation/metrics", "evaluation/statistics.py"), ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py")),
+    "metrics": Room(
+        ("evaluation/metrics", "evaluation/statistics.py"),
+        ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py"),
+    ),
     "retrieval": Room(
         ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters"),
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",

@@ -131,7 +131,9 @@ def _compare(node: ast.Compare, place: int, new: ast.cmpop) -> ast.Compare:
 def _joins_text(node: ast.BinOp) -> bool:
     """Whether it is text that is added: every test of it would fail on the type, which proves nothing."""
     sides = (node.left, node.right)
-    return any(isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str)) for s in sides)
+    return any(
+        isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str)) for s in sides
+    )
 
 
 def _near(value: object) -> list[object]:

@@ -55,9 +55,7 @@ class Recorder:
 
     def pytest_sessionfinish(self) -> None:
         """Write what was seen."""
-        Path(os.environ[REACH]).write_text(
-            json.dumps({"seconds": self.seconds, "calls": self.calls}), encoding="utf-8"
-        )
+        Path(os.environ[REACH]).write_text(json.dumps({"seconds": self.seconds, "calls": self.calls}), encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -114,7 +114,12 @@ class Workshop:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line"]
         command += ["-m", "not slow and not extra and not server and not llm and not data", *arguments]
         # a file changed twice within a second has the same date: compiled code of the first would be taken for it
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.folder), **(variables or {})}
+        environment = {
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(self.folder),
+            **(variables or {}),
+        }
         with (self.folder / "said.txt").open("wb+") as said:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=environment, stdout=said, stderr=said, start_new_session=True
