@@ -180,7 +180,8 @@ def _add_setting(group: Any, name: str, told: FieldInfo) -> None:
 
 
 def _add_results(group: Any) -> None:
-    group.add_argument("--metrics", metavar="NAME,…", help="default: all that apply")
+    files = ", ".join(_listed("evaluation.metrics"))
+    group.add_argument("--metrics", metavar="NAME,…", help=f"{files} (default: all that apply)")
     group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     group.add_argument(
         "--judge-votes", type=int, metavar="N", help="votes on the correctness of an answer (default: 1)"
