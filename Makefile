@@ -6,7 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 
-.PHONY: demo test test-all test-scale check lint lock schemas pictures bench scale clean help
+.PHONY: demo test test-all test-scale check lint lock schemas pictures bench mutants scale clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,7 +27,10 @@ test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not server"
 
-test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
+test-mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
+	$(PY) -m bench.mutants --jobs $(JOBS)
+
+scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
 check: lint test          ## everything: style, types, generated files, tests
