@@ -27,10 +27,7 @@ test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not server"
 
-test-mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
-	$(PY) -m bench.mutants --jobs $(JOBS)
-
-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
+test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
 check: lint test          ## everything: style, types, generated files, tests
@@ -48,6 +45,9 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.score
 	$(PY) -m bench.targets
 	$(PY) -m bench.ocr
+
+mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
+	$(PY) -m bench.mutants --jobs $(JOBS)
 
 scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twelve minutes on two free cores
 	$(PY) -m bench.scale

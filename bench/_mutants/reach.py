@@ -45,7 +45,7 @@ class Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             for path, line in self._now:
                 self.calls[self._files[path]].setdefault(line, []).append(item.nodeid)
 

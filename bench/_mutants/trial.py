@@ -45,7 +45,8 @@ class Reach:
         tests = {test for line in lines for test in by_line[line]}
         if not by_line:
             tests = set(self.seconds)  # only names and types: whoever uses it calls nothing in it
-        chosen, total = [], 0.0
+        chosen: list[str] = []
+        total = 0.0
         for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
             total += self.seconds.get(test, 0.0)
             if chosen and total > _MOST_SECONDS:
