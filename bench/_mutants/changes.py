@@ -91,7 +91,8 @@ def _silent(node: ast.AST) -> bool:
 
 
 def _of_statement(node: ast.stmt) -> Iterator[tuple[ast.stmt, str, Edit]]:
-    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+    # None in place of False or "" is as false: what calls it seldom tells them apart
+    if isinstance(node, ast.Return) and node.value is not None and getattr(node.value, "value", True):
         yield node, "return None", lambda: ast.Return(ast.Constant(None))
     if isinstance(node, _DELETED) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
         yield node, f"without `{ast.unparse(node).splitlines()[0][:60]}`", lambda: None

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -39,6 +40,7 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Record what one test calls, its fixtures included."""
         self._now.clear()
+        begin = time.process_time()
         threading.settrace(self)
         sys.settrace(self)
         try:
@@ -46,12 +48,9 @@ class Recorder:
         finally:
             sys.settrace(None)
             threading.settrace(None)
+            self.seconds[item.nodeid] = time.process_time() - begin  # of the processor: others may use this machine
             for path, line in self._now:
                 self.calls[self._files[path]].setdefault(line, []).append(item.nodeid)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add up what a test takes with its fixtures."""
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def pytest_sessionfinish(self) -> None:
         """Write what was seen."""

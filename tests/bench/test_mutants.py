@@ -46,7 +46,6 @@ def test_every_kind_of_change_is_made_and_each_in_one_place():
         "7: Lt → LtE in `number < 0`",
         "7: 0 → 1",
         "7: 0 → -1",
-        "8: return None",
         "8: False → True",
         "9: return None",
         "9: LtE → Lt in `number <= most`",
