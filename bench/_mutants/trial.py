@@ -22,9 +22,9 @@ from schemas.errors import ToolkitError
 Outcome = Literal["noticed", "too slow", "survived", "no test runs it"]
 
 _MOST_SECONDS = 20.0
-"""Of the processor for tests, as they take unchanged, for one change; the quickest of those that reach it come first."""
+"""Of the processor, for the tests of one change as they take unchanged; the quickest that reach it come first."""
 _SLACK, _TIMES = 60.0, 10.0
-"""A change that makes its tests take so many times longer, and a minute more, is noticed by the clock: it never ends."""
+"""A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends."""
 _NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
 _FAILED = (1, 2, 3, 4)
 """Exit codes of pytest: a test failed, or the changed file could not even be imported."""
@@ -43,7 +43,9 @@ class Reach:
         begin, end, remembers = _function(source, change.line)
         lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
         tests = {test for line in lines for test in by_line[line]}
-        if not by_line:
+        # tests that bear the file's name may reach it in a process of their own
+        tests |= {test for test in self.seconds if f"/test_{Path(change.file).stem}.py::" in test}
+        if not by_line and not tests:
             tests = set(self.seconds)  # only names and types: whoever uses it calls nothing in it
         chosen: list[str] = []
         total = 0.0

@@ -90,6 +90,7 @@ def shop(tmp_path) -> Workshop:
 
 
 def test_changes_are_tried_against_the_tests_that_call_them(shop):
+    (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
     known = shop.reach(["rules.py"], ["tests"])
     [test] = {test for tests in known.calls["rules.py"].values() for test in tests}
     assert test.endswith("test_ten_is_within") and len(known.seconds) == 2
@@ -100,7 +101,7 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop):
     outcomes = [shop.attempt(changes[words], known) for words in tried]
     assert outcomes == ["noticed", "noticed", "survived", "no test runs it"]
     assert (shop.folder / "rules.py").read_text(encoding="utf-8") == SOURCE, "what is changed is put back"
-    (shop.folder / "tests" / "test_rules.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
+    (shop.folder / "tests" / "test_house.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
     with pytest.raises(ToolkitError, match="fail before anything is changed"):
         shop.reach(["rules.py"], ["tests"])
 
@@ -115,6 +116,8 @@ def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_h
     first = changes_of("rules.py", remembered)[-1]
     assert known.tests_of(first, remembered) == ["b", "a"]
     assert Reach(known.seconds, {"rules.py": {}}).tests_of(limit, SOURCE) == ["far", "b", "a"]
+    named = Reach({"tests/test_rules.py::test_it": 1.0, **known.seconds}, known.calls)
+    assert named.tests_of(within, SOURCE) == ["a", "tests/test_rules.py::test_it"]
 
 
 def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path):
