@@ -43,8 +43,9 @@ class Reach:
         begin, end, remembers = _function(source, change.line)
         lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
         tests = {test for line in lines for test in by_line[line]}
-        # tests that bear the file's name may reach it in a process of their own
-        tests |= {test for test in self.seconds if f"/test_{Path(change.file).stem}.py::" in test}
+        # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
+        name = Path(change.file).stem
+        tests |= {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
         if not by_line and not tests:
             tests = set(self.seconds)  # only names and types: whoever uses it calls nothing in it
         chosen: list[str] = []

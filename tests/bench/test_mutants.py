@@ -116,8 +116,8 @@ def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_h
     first = changes_of("rules.py", remembered)[-1]
     assert known.tests_of(first, remembered) == ["b", "a"]
     assert Reach(known.seconds, {"rules.py": {}}).tests_of(limit, SOURCE) == ["far", "b", "a"]
-    named = Reach({"tests/test_rules.py::test_it": 1.0, **known.seconds}, known.calls)
-    assert named.tests_of(within, SOURCE) == ["a", "tests/test_rules.py::test_it"]
+    named = Reach({"tests/test_rules.py::test_it": 1.0, "t.py::test[rules]": 2.0, **known.seconds}, known.calls)
+    assert named.tests_of(within, SOURCE) == ["a", "tests/test_rules.py::test_it", "t.py::test[rules]"]
 
 
 def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path):
