@@ -99,3 +99,5 @@ def test_marks_out_of_order_are_sorted_and_what_follows_stays_where_it_is():
     assert folded.text == unicodedata.normalize("NFKD", text) == "xa\u0323\u0301b\u0301c"
     assert folded.shuffled and folded.offsets.tolist() == [0, 1, 3, 2, 4, 5, 6]
     assert folded.span(1, 3) == (1, 4) and folded.folded_range(2, 3) == (3, 4)
+    alone = Fold.of("ﬃ")
+    assert not alone.cuts(0, 3) and alone.cuts(0, 1), "the edges of a text cut nothing"
