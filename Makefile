@@ -7,7 +7,7 @@ SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 SECONDS ?= 300
 
-.PHONY: demo test test-all test-scale test-interop check lint lock schemas pictures bench scale fuzz faults clean help
+.PHONY: demo test test-all test-scale test-interop check lint lock schemas pictures bench mutants scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -50,6 +50,9 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.score
 	$(PY) -m bench.targets
 	$(PY) -m bench.ocr
+
+mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
+	$(PY) -m bench.mutants --jobs $(JOBS)
 
 scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twelve minutes on two free cores
 	$(PY) -m bench.scale

@@ -27,7 +27,7 @@ from evaluation.settings import Settings, parse_settings, read_config_file
 from evaluation.targets import target_settings
 from evaluation.terminal import ALL, shown_metrics, table_of
 from hub.pull import SCHEME, fetch, parse_address
-from rag.config import DEFAULT, add_setting_flags, preset_names
+from rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
 from schemas.errors import ToolkitError, disk_trouble
 from schemas.plugins import plugin_names
 
@@ -138,13 +138,20 @@ def _add_data(group: Any) -> None:
     group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
 
 
+def _listed(package: str) -> list[str]:
+    return [name.replace("_", "-") for name in plugin_names(package)]
+
+
 def _add_system(group: Any) -> None:
     names = ", ".join(preset_names())
-    targets = ", ".join(name.replace("_", "-") for name in plugin_names("evaluation.targets"))
+    targets = ", ".join(_listed("evaluation.targets"))
     group.add_argument("--target", metavar="NAME", help=f"{targets} (default: builtin; predictions:FILE)")
     group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: {DEFAULT})")
-    group.add_argument("--embedder", metavar="NAME", help="minilm, hashing, openai:MODEL … (default: the preset's)")
-    group.add_argument("--llm", metavar="NAME", help="openai:MODEL; none: retrieval alone; default: extractive answers")
+    embedders, llms = (", ".join(_listed(PLUGINS[kind])) for kind in ("embedder", "llm"))
+    group.add_argument("--embedder", metavar="NAME", help=f"{embedders}, or NAME:MODEL (default: the preset's)")
+    group.add_argument(
+        "--llm", metavar="NAME", help=f"{llms}, as NAME:MODEL; none: retrieval alone; default: extractive answers"
+    )
     group.add_argument("--top-k", type=int, metavar="K", help="passages that an answer is made from")
     group.add_argument("--ingest", action="store_true", help="give a server the documents that it does not have")
     group.add_argument("--skip-ingestion", action="store_true", help="use the index there is, or stop")
@@ -185,7 +192,8 @@ def _add_setting(group: Any, name: str, told: FieldInfo) -> None:
 
 
 def _add_results(group: Any) -> None:
-    group.add_argument("--metrics", metavar="NAME,…", help="default: all that apply")
+    files = ", ".join(_listed("evaluation.metrics"))
+    group.add_argument("--metrics", metavar="NAME,…", help=f"{files} (default: all that apply)")
     group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     group.add_argument(
         "--judge-votes", type=int, metavar="N", help="votes on the correctness of an answer (default: 1)"

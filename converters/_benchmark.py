@@ -127,6 +127,8 @@ class RawRow:
     labels: dict[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
     """The rows of a table that it was read from, for the account."""
+    place: str = ""
+    """Where it stands in the source, for the list of what is left out."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from converters._benchmark import Converter, Tally
 from converters._build import build
+from converters._choice import choose
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from evidence.scan import add_ocr_arguments
@@ -27,7 +28,7 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
         check_engine(options.engine)
         check_out(options.out, force=options.force)
         with open_source(converter.INFO, options.source) as source:
-            benchmark = converter.read(source, options, tally)
+            benchmark = choose(converter.read(source, options, tally), options, tally)
             if not benchmark.rows and not converter.INFO.corpus_only:
                 raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
             with opened_out(options.out, force=options.force, progress=track) as out:

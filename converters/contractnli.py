@@ -211,7 +211,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
     return Benchmark(
         documents=[_document(c, titles[c.filename], files, sha256, tally) for c in contracts],
-        rows=[row for c in contracts for row in _rows(c, titles[c.filename], options, tally)],
+        rows=[row for c in contracts for row in _rows(c, titles[c.filename], tally)],
         sha256=sha256,
     )
 
@@ -321,7 +321,7 @@ def _document(
 # ---------------------------------------------------------------- questions
 
 
-def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     annotations = contract.record.annotation_sets[0].annotations
     if len(contract.record.annotation_sets) > 1:
         tally.note("more than one set of annotations; the first counts", contract.name)
@@ -332,9 +332,6 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
             tally.fault("hypothesis without a choice of the three", place)
             continue
         impossible = annotation.choice == "NotMentioned"
-        if impossible and options.answerable_only:
-            tally.leave_out("no answer in the document (--answerable-only)", place)
-            continue
         quotes = [] if impossible else list(_evidence(contract, annotation, place, tally))
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)
@@ -346,6 +343,7 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
             quotes=tuple(quotes),
             filename=contract.filename,
             is_impossible=impossible,
+            place=place,
             labels={
                 "hypothesis": key,
                 "label": annotation.choice,

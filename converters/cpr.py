@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
+from converters._choice import BEYOND
 from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
@@ -133,7 +134,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         wanted = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
         dropped = [s.raw for s in sources if s.raw.filename not in kept] + [row for row in rows if row not in wanted]
         for item in (item for one in dropped for item in one.items):
-            tally.leave_out("beyond --limit", item.name, item=item)
+            tally.leave_out(BEYOND, item.name, item=item)
         sources, rows = [s for s in sources if s.raw.filename in kept], wanted
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 

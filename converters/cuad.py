@@ -182,7 +182,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         titles = _asked_titles(contracts, options.source, table)
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
-        rows=[row for c in contracts for row in _rows(c, titles[c.path.name], options, tally)],
+        rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
     )
 
@@ -319,7 +319,7 @@ def _first_quote(cell: str) -> str:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     for column, (clause, question) in enumerate(QUESTIONS.items()):
         place = f"{contract.path.name}: {clause}"
         try:
@@ -330,9 +330,6 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
         answer = contract.cells[f"{clause}-Answer"].strip()
         if not quotes and answer and answer != "No":
             tally.note("answer without a quote, so counted as impossible", f"{place}: {answer}")
-        if not quotes and options.answerable_only:
-            tally.leave_out("no answer in the document (--answerable-only)", place)
-            continue
         yield RawRow(
             id=contract.row * len(QUESTIONS) + column,
             question=f"Consider the {title}; {question}",
@@ -341,6 +338,7 @@ def _rows(contract: _Contract, title: str, options: Namespace, tally: Tally) -> 
             filename=contract.path.name,
             is_impossible=not quotes,
             labels={"clause": clause, "contract": contract.path.stem, "answer": answer},
+            place=place,
         )
 
 

@@ -142,7 +142,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"{source}: no {options.split} set in it; expected {INFO.expects}, from {INFO.url}")
     if options.split == "all" and len(tables) == 1:
         tally.note("half of the release: the other table is not there", tables[0].name)
-    rows = [row for printed in chosen for row in _rows(printed, options, tally)]
+    rows = [row for printed in chosen for row in _rows(printed, tally)]
     return Benchmark([printed.document for printed in chosen], rows, sha256)
 
 
@@ -262,7 +262,7 @@ def _in_order(keys: Iterable[str]) -> list[str]:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(printed: _Printed, options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _rows(printed: _Printed, tally: Tally) -> Iterator[RawRow]:
     policy, document, places = printed
     for question in policy.questions.values():
         name = f"{policy.key}: question {question.key}"
@@ -274,9 +274,6 @@ def _rows(printed: _Printed, options: Namespace, tally: Tally) -> Iterator[RawRo
             continue
         half = {key for key, mark in question.marks.items() if mark.relevant and 2 * mark.relevant >= mark.answered}
         gold = [key for key in places if key in half]
-        if not gold and options.answerable_only:
-            tally.leave_out("no answer in the document (--answerable-only)", name)
-            continue
         yield RawRow(
             id=question.id,
             question=f"Consider the {document.title}; {question.text}",
@@ -285,6 +282,7 @@ def _rows(printed: _Printed, options: Namespace, tally: Tally) -> Iterator[RawRo
             filename=document.filename,
             is_impossible=not gold,
             labels={"split": policy.split, "policy": policy.key, "query": question.key},
+            place=name,
         )
 
 

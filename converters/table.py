@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
+from converters._choice import BEYOND
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, read_records
 from converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
-from converters._table.documents import BEYOND, Shelf
+from converters._table.documents import Shelf
 from converters._titles import unique_titles
 from converters._web.fetch import add_fetch_arguments, policy_from
 from evidence.read import readable
@@ -119,7 +120,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in asked for row in _row(question, found, shelf, options, tally)],
+        rows=[row for question in asked for row in _row(question, found, shelf, tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
@@ -228,17 +229,12 @@ def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fau
         (tally.fault if fault else tally.leave_out)(reason, line, item=item)
 
 
-def _row(
-    question: _Question, found: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
-) -> Iterator[RawRow]:
+def _row(question: _Question, found: dict[str, RawDocument], shelf: Shelf, tally: Tally) -> Iterator[RawRow]:
     missing = [passage.document for passage in question.passages if passage.document not in found]
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
         reason, more = shelf.lost[missing[0]]
         _leave_out(question, reason, f"{missing[0]}{f' ({more})' if more else ''}", tally, fault=True)
-        return
-    if question.is_impossible and options.answerable_only:
-        _leave_out(question, "no answer in the document (--answerable-only)", "", tally)
         return
     if not question.is_impossible and not (question.answer or texts):
         _leave_out(question, "row without an answer or a passage", "", tally, fault=True)

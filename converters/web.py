@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pypdfium2 as pdfium
 
 from converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
+from converters._choice import BEYOND
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
 from converters._titles import unique_titles
@@ -101,7 +102,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     for url in urls if options.limit else ():
         if url not in fetched:
             for item in listed[url]:
-                tally.leave_out("beyond --limit", url, item=item)
+                tally.leave_out(BEYOND, url, item=item)
     by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
     found = [one for one in fetched.values() if one.path is not None]
     titles = unique_titles({one.filename: _titles(one) for one in found})

@@ -13,12 +13,24 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.errors import ToolkitError
+from schemas.plugins import plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
 """The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
+PLUGINS = {
+    "ocr_engine": "evidence.ocr",
+    "splitter": "rag.splitters",
+    "summaries": "rag.summaries",
+    "embedder": "rag.embedders",
+    "store": "rag.stores",
+    "reranker": "rag.rerankers",
+    "llm": "engine.llms",
+    "answerer": "rag.answerers",
+}
+"""The settings that name a file of a folder: help lists what is there."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -39,9 +51,9 @@ class Ingest(Settings):
     ocr_language: str = "en"
     """the language that OCR reads: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
-    """what reads it: a plug-in of evidence.ocr, or auto, the first that is installed and knows the language"""
+    """what reads it, or auto, the first that is installed and knows the language"""
     splitter: str = "rcts"
-    """how documents are cut into chunks: rcts, naive, sections"""
+    """how documents are cut into chunks"""
     size: Positive = 500
     """characters of a chunk, at most"""
     overlap: Annotated[int, Field(ge=0)] = 0
@@ -53,7 +65,7 @@ class Ingest(Settings):
     lexicon: bool = True
     """keep the words of chunks, headings and documents beside the vectors; routing needs them"""
     summaries: str = "extractive"
-    """who summarises documents: extractive, or llm"""
+    """who summarises documents"""
     summary_style: Literal["generic", "expert"] = "generic"
     """what a language model is asked for: generic, or as a specialist would note it (expert)"""
     summary_characters: Positive = 150
@@ -61,9 +73,9 @@ class Ingest(Settings):
     section_characters: Positive = 75
     """length of a section's summary, with layers = all"""
     embedder: str = "legal"
-    """texts to vectors: legal, minilm, hashing, openai:MODEL, sentence-transformers:MODEL"""
+    """texts to vectors, as NAME or NAME:MODEL"""
     store: str = "faiss"
-    """where vectors are kept: faiss, faiss:ivf, faiss:hnsw, milvus:URI"""
+    """where vectors are kept: NAME, or NAME:KIND as in faiss:ivf, faiss:hnsw, milvus:URI"""
 
 
 class Weights(Settings):
@@ -117,7 +129,7 @@ class Search(Settings):
     limit: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
-    """a second look at the first passages: legal, words, cross_encoder:MODEL, http:URL"""
+    """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
     refuse_below: Share | None = None
@@ -125,9 +137,9 @@ class Search(Settings):
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
-    """who writes answers: openai:MODEL; none = sentences of the documents"""
+    """who writes answers, as NAME:MODEL; none = sentences of the documents"""
     answerer: str = "auto"
-    """extractive or llm; auto = llm when there is one"""
+    """how answers are made; auto = llm when there is one"""
     max_requests: Positive | None = None
     """how often a language model may be asked; what is over it is an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
@@ -229,6 +241,9 @@ def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: fro
     for name, text in setting_help(settings).items():
         if name not in but:
             flag = f"--{name.replace('_', '-')}"
+            if name in PLUGINS:
+                names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
+                text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from converters._benchmark import Item, RawDocument, Tally
+from converters._choice import BEYOND
 from converters._names import name_key, pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.folder import Listed, list_folder

@@ -22,7 +22,7 @@ from evaluation.targets import Asked, Ingestion, TargetOptions
 from law.citations import find_citations
 from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
-from rag.config import Config
+from rag.config import PLUGINS, Config
 from rag.index import open_index
 from rag.index_files import FORMAT, MANIFEST
 from rag.pipeline import Pipeline
@@ -63,7 +63,7 @@ def _check(options: TargetOptions) -> None:
         problems.append("--skip-ingestion and --force-ingestion contradict each other")
     for kind, name in wanted.items():
         try:
-            load_plugin(f"rag.{kind}s", name)
+            load_plugin(PLUGINS[kind], name)
         except ToolkitError as error:
             problems.append(str(error))
     if problems:

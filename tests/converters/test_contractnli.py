@@ -15,6 +15,7 @@ import pytest
 
 from converters import contractnli
 from converters._benchmark import Benchmark, Tally
+from converters._choice import choose
 from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
@@ -84,8 +85,8 @@ def copy(samples: Path, tmp_path: Path) -> Path:
 def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
     """Read a source without making a bundle of it, which needs a browser."""
     tally = Tally(strict=strict)
-    chosen = {"split": "all", "limit": None, "answerable_only": False, **options}
-    return contractnli.read(source, Namespace(**chosen), tally), tally
+    chosen = Namespace(**{"split": "all", "limit": None, "answerable_only": False, **options})
+    return choose(contractnli.read(source, chosen, tally), chosen, tally), tally
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from converters import privacyqa
 from converters._benchmark import RawRow, Tally
+from converters._choice import choose
 from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
@@ -36,8 +37,8 @@ def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_rows(source: Path, **options: object) -> tuple[list[RawRow], Tally]:
     """Read a source without making a bundle of it, which needs a browser."""
     tally = Tally()
-    chosen = {"split": "all", "limit": None, "answerable_only": False, **options}
-    return privacyqa.read(source, Namespace(**chosen), tally).rows, tally
+    chosen = Namespace(**{"split": "all", "limit": None, "answerable_only": False, **options})
+    return choose(privacyqa.read(source, chosen, tally), chosen, tally).rows, tally
 
 
 def rows_of(bundle: Path) -> dict[int, dict]:

@@ -91,3 +91,13 @@ def test_a_cut_inside_a_ligature_is_known():
     folded = Fold.of("oﬃce")
     assert folded.text == "office"
     assert folded.cuts(0, 2) and folded.cuts(2, 6) and not folded.cuts(0, 6) and not folded.cuts(1, 4)
+
+
+def test_marks_out_of_order_are_sorted_and_what_follows_stays_where_it_is():
+    text = "xa\u0301\u0323b\u0301c"  # an acute before a dot below, which canonical order puts first
+    folded = Fold.of(text)
+    assert folded.text == unicodedata.normalize("NFKD", text) == "xa\u0323\u0301b\u0301c"
+    assert folded.shuffled and folded.offsets.tolist() == [0, 1, 3, 2, 4, 5, 6]
+    assert folded.span(1, 3) == (1, 4) and folded.folded_range(2, 3) == (3, 4)
+    alone = Fold.of("ﬃ")
+    assert not alone.cuts(0, 3) and alone.cuts(0, 1), "the edges of a text cut nothing"

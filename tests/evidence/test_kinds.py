@@ -107,6 +107,25 @@ def test_tracked_changes_are_taken_as_accepted_and_said(write):
     assert document.notes == ("tracked changes taken as accepted: 3",)
 
 
+def test_a_row_of_a_table_that_was_struck_out_goes_and_counts(write):
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    rows = f"<w:tr>{cell.format('kept')}</w:tr><w:tr><w:trPr><w:del w:author='A'/></w:trPr>{cell.format('gone')}</w:tr>"
+    document = read_document(write("table.docx", docx(f"<w:tbl>{rows}</w:tbl>")))
+    assert document.text.strip() == "kept"
+    assert document.notes == ("tracked changes taken as accepted: 1",)
+
+
+def test_an_encrypted_part_of_an_archive_says_so(write):
+    data = bytearray(docx(paragraph("words")))
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = data.find(mark)
+        while at >= 0:
+            data[at + offset] |= 1
+            at = data.find(mark, at + 1)
+    with pytest.raises(DocumentError, match="encrypted; open it, remove the password"):
+        read_document(write("locked.docx", bytes(data)))
+
+
 NUMBERING = f"""<w:numbering {W}>
 <w:abstractNum w:abstractNumId="7">
  <w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1"/></w:lvl>

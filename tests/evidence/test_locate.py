@@ -168,3 +168,38 @@ def test_a_document_is_folded_once_for_all_its_quotes():
     folded = doc.folded
     locate("other", doc)
     assert doc.folded is folded
+
+
+def test_of_two_ways_to_join_pieces_one_twice_as_long_is_another_place_and_a_longer_one_is_none():
+    near = "Notice is due. It ends."
+    far = "Notice is due." + " " + "x" * 16 + " It ends."  # less than twice as long
+    farther = "Notice is due." + " " + "x" * 40 + " It ends."
+    assert len(locate("Notice is due.<omitted>It ends.", document(f"{near}\n{far}"))) == 2
+    assert len(locate("Notice is due.<omitted>It ends.", document(f"{near}\n{farther}"))) == 1
+    twice = "Notice is due." + " " * (2 * len(near) - len(near) + 1) + "It ends."
+    assert twice.index("It ends.") + len("It ends.") == 2 * len(near)
+    assert len(locate("Notice is due.<omitted>It ends.", document(f"{near}\n{twice}"))) == 2
+
+
+def test_a_piece_of_one_character_says_nothing_about_its_place():
+    doc = document("The term is five years. It may be renewed.")
+    [match] = locate("The term is five years<omitted>x<omitted>It may be renewed", doc)
+    assert words(match, doc) == ["The term is five years", "It may be renewed"]
+    assert locate("The term is five years<omitted>xq<omitted>It may be renewed", doc) == []
+
+
+def test_a_paragraph_of_twenty_characters_has_to_be_there_and_a_shorter_one_has_not():
+    doc = document("The tenant shall repair the roof.\nFIGURE 7\nThe landlord shall insure the house.")
+    quote = "The tenant shall repair the roof.\n{}\nThe landlord shall insure the house."
+    [match] = locate(quote.format("a" * 19), doc)
+    assert words(match, doc) == ["The tenant shall repair the roof.", "The landlord shall insure the house."]
+    assert locate(quote.format("a" * 20), doc) == []
+
+
+def test_forty_characters_may_differ_in_two_and_fewer_in_none():
+    sentence = "abcdefghij" * 4
+    wrong = sentence[:10] + "X" + sentence[11:30] + "Y" + sentence[31:]
+    [match] = locate(wrong, document(f"so {sentence} it ends"))
+    assert match.how == "fuzzy" and match.score == 0.95
+    assert locate(wrong[:20] + "Z" + wrong[21:], document(f"so {sentence} it ends")) == []
+    assert locate(sentence[:10] + "X" + sentence[11:39], document(f"so {sentence} it ends")) == []

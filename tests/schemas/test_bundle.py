@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from schemas.bundle import Passage, read_lines, read_questions, write_train
+from schemas.bundle import Passage, read_info, read_lines, read_questions, write_train
 from schemas.errors import BundleError
 from schemas.models import Context, Row
 from storage.bundle import open_bundle
@@ -98,3 +98,10 @@ def test_a_row_is_one_line_and_text_is_left_out_when_there_is_none(tmp_path):
     assert json.loads(lines[2])["contexts"] == [{"filename": "a.pdf"}] and "é" in lines[1]
     write_train([], tmp_path / "empty.json")
     assert json.loads((tmp_path / "empty.json").read_text()) == []
+
+
+def test_a_bundle_json_that_is_wrong_says_where(tmp_path):
+    path = tmp_path / "bundle.json"
+    path.write_text('{"format": 1}', encoding="utf-8")
+    with pytest.raises(BundleError, match=r"bundle\.json: name: Field required|bundle\.json: format: "):
+        read_info(path)

@@ -193,3 +193,18 @@ def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
     assert f"{bundle}: sound" in out and f"note: {note}: not a bundle's folder; passed over" in err
     assert check_main([str(bundle), str(note)]) == 0
     assert main([str(note)]) == 1  # by itself it was meant
+
+
+def test_gold_of_another_row_is_named_by_its_line_from_one(bundle):
+    edit_gold(bundle, 0, lambda line: line.update(id=999))
+    assert any("gold.jsonl: line 1: id: is row 999" in message for message in messages(bundle))
+
+
+def test_gold_that_is_located_needs_the_context_s_words(bundle):
+    lines = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    number, line = next((n, one) for n, one in enumerate(lines) if one["how"] != "absent")
+    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    del next(row for row in rows if row["id"] == line["id"])["contexts"][line["context"]]["text"]
+    (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    told = [message for message in messages(bundle) if "located, though the context has no text" in message]
+    assert len(told) == 1 and told[0].startswith(f"gold.jsonl: line {number + 1}: spans")

@@ -52,6 +52,8 @@ def test_figures_have_the_places_of_their_unit():
     assert about("answer_length").figure(1234.4) == "1,234"
     assert about("groundedness").figure(4.25, signed=True) == "+4.25"
     assert about("answer_f1").figure(None) == about("answer_f1").in_words(float("inf")) == "–"
+    assert [about("answer_f1").improves(change) for change in (-1, 0, 1)] == [False, False, True]
+    assert [about("latency").improves(change) for change in (-1, 0, 1)] == [True, False, False]
     unknown = about("somebody_elses@3")
     assert (unknown.title, unknown.figure(2.0), unknown.improves(1)) == ("somebody elses", "2.000", None)
 

@@ -1,0 +1,63 @@
+"""Which tests call which functions: a pytest plug-in that notes it while the unchanged tests run.
+
+It is loaded by `pytest -p bench._mutants.reach` in a copy of the tree, and writes JSON to the file that the variable
+MUTANTS_REACH names: the seconds of each test, and for each file of MUTANTS_FILES the tests that call the function that
+begins at a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+REACH, FILES = "MUTANTS_REACH", "MUTANTS_FILES"
+
+
+class Recorder:
+    """Notes each call of a function of the files watched under the test that is running."""
+
+    def __init__(self, files: list[str]) -> None:
+        self._files = {str(Path(file).resolve()): file for file in files}
+        self._now: set[tuple[str, int]] = set()
+        self.calls: dict[str, dict[int, list[str]]] = {file: {} for file in files}
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename in self._files:
+            self._now.add((code.co_filename, code.co_firstlineno))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Record what one test calls, its fixtures included."""
+        self._now.clear()
+        begin = time.process_time()
+        threading.settrace(self)
+        sys.settrace(self)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+            self.seconds[item.nodeid] = time.process_time() - begin  # of the processor: others may use this machine
+            for path, line in self._now:
+                self.calls[self._files[path]].setdefault(line, []).append(item.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was seen."""
+        Path(os.environ[REACH]).write_text(json.dumps({"seconds": self.seconds, "calls": self.calls}), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record from now on, in the process that was asked to."""
+    if os.environ.get(REACH):
+        config.pluginmanager.register(Recorder(os.environ[FILES].split(os.pathsep)), "mutants-reach")

@@ -1,0 +1,131 @@
+"""Changes the code in small places, one at a time, and lists the changes that no test notices.
+
+    python -m bench.mutants
+    python -m bench.mutants --room evidence --sample 100 --seed 7
+    python -m bench.mutants --room law --file law/sentences.py
+
+Each room's own tests run once unchanged, to learn which test calls which function; then each change of the sample is
+made in a copy of the tree and the tests that call its function run until one fails. docs/mutants.md is written anew,
+unless `--file` or `--no-page` is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from bench._mutants.changes import Change, changes_of
+from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.trial import Outcome, Reach, Workshop, clock
+from bench._table import ROOT
+from engine.choose import positive
+from schemas.command import guarded
+from schemas.errors import ToolkitError
+
+PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
+
+
+@dataclass(frozen=True)
+class Room:
+    """Code that is changed, and the tests that must notice it."""
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+ROOMS = {
+    "evidence": Room(("evidence",), ("tests/evidence",)),
+    "law": Room(("law",), ("tests/law", "tests/rag/test_question.py", "tests/evaluation/metrics/test_legal.py")),
+    "metrics": Room(
+        ("evaluation/metrics", "evaluation/statistics.py"),
+        ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py"),
+    ),
+    "retrieval": Room(
+        ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters"),
+        ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
+         "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py"),
+    ),
+    "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
+}  # fmt: skip
+
+
+@guarded("stopped; the page is as it was")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try the changes of each room; print and write what survived."""
+    options = _parser().parse_args(argv)
+    reasons = read_reasons(REASONS)
+    deadline = clock() + options.seconds
+    trials = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        shops = [Workshop(ROOT, Path(folder) / str(number)) for number in range(options.jobs)]
+        for name in options.room or ROOMS:
+            trial = _try_room(name, shops, options, deadline)
+            trials.append(trial)
+            print(f"{name}: {trial}")
+            for change, outcome in trial.survivors:
+                print(f"  {change.file}:{change.line}: {change.words}  [{reason_of(change, outcome, reasons)}]")
+                print(f"      {change.code}")
+    if not options.file and not options.no_page:
+        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons)
+        print(f"page: {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+def _try_room(name: str, shops: Sequence[Workshop], options: argparse.Namespace, deadline: float) -> Trials:
+    room = ROOMS[name]
+    files = [file for file in _files(room) if not options.file or file in options.file]
+    if not files:
+        raise ToolkitError(f"--file: none of {', '.join(options.file)} is in the room {name} ({', '.join(room.code)})")
+    changes = [change for file in files for change in changes_of(file, (ROOT / file).read_text(encoding="utf-8"))]
+    sample = random.Random(options.seed).sample(changes, min(options.sample, len(changes)))
+    known = shops[0].reach(files, room.tests)
+    free: SimpleQueue[Workshop] = SimpleQueue()
+    for shop in shops:
+        free.put(shop)
+    with ThreadPoolExecutor(len(shops)) as pool:
+        outcomes = list(pool.map(lambda change: _try(change, known, free, deadline), sample))
+    tried = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
+    return Trials(name, len(changes), options.seed, tried)
+
+
+def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: float) -> Outcome | None:
+    """Return what became of a change, None where the time was over before its turn."""
+    if clock() > deadline:
+        return None
+    shop = free.get()
+    try:
+        return shop.attempt(change, known)
+    finally:
+        free.put(shop)
+
+
+def _files(room: Room) -> Iterator[str]:
+    for place in room.code:
+        path = ROOT / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            yield file.relative_to(ROOT).as_posix()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.mutants", description=__doc__.partition("\n")[0])
+    parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="only this one (may be given again)")
+    parser.add_argument("--file", action="append", default=[], metavar="PATH", help="only this file of the room")
+    parser.add_argument("--sample", type=positive, default=60, metavar="N", help="changes a room (default: 60)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the sample (default: 1)")
+    parser.add_argument(
+        "--seconds", type=positive, default=1600, metavar="N", help="begin no change after so long (default: 1600)"
+    )
+    parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="changes at a time (default: 2)")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/mutants.md as it is")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The mutation tester notices a weak test and leaves a strong one alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bench._mutants.changes import Change, changed, changes_of
+from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.trial import Reach, Workshop
+from bench.mutants import REASONS, ROOMS, main
+from schemas.errors import ToolkitError
+
+SOURCE = '''\
+"""A page of rules."""
+LIMIT = 10
+
+
+def within(number: int, *, most: int = LIMIT) -> bool:
+    """Return whether a number is allowed."""
+    if not number or number < 0:
+        return False
+    return number <= most
+
+
+def first(words: list[str], count: int) -> list[str]:
+    words.sort()
+    return words[:count]
+'''
+
+
+def worded(source: str) -> dict[str, str]:
+    """Each change in words, and the source that it makes."""
+    return {f"{change.line}: {change.words}": changed(source, change) for change in changes_of("rules.py", source)}
+
+
+def test_every_kind_of_change_is_made_and_each_in_one_place():
+    made = worded(SOURCE)
+    assert list(made) == [
+        "2: 10 → 20",
+        "2: 10 → 9",
+        "7: Or → And in `not number or number < 0`",
+        "7: without `not`",
+        "7: Lt → LtE in `number < 0`",
+        "7: 0 → 1",
+        "7: 0 → -1",
+        "8: False → True",
+        "9: return None",
+        "9: LtE → Lt in `number <= most`",
+        "13: without `words.sort()`",
+        "14: return None",
+        "14: [: count] → [: count + 1]",
+    ]
+    whole = ast.unparse(ast.parse(SOURCE)).splitlines()
+    for words, source in made.items():
+        lines = source.splitlines()
+        assert len(lines) == len(whole), words
+        assert sum(one != other for one, other in zip(lines, whole, strict=True)) == 1, words
+
+
+def test_what_no_test_could_notice_is_not_changed():
+    quiet = (
+        "from typing import Protocol\n@cache(size=3)\nclass A(Protocol):\n    x: int = 1\n"
+        "def f(x: list[int, 2]) -> 'a' | 3:\n    '''1'''\n    raise E(f'{x[1 + 2]}')\nif __name__ == 'x':\n    f(1)\n"
+    )
+    assert [change.words for change in changes_of("a.py", quiet)] == ["without `raise E(f'{x[1 + 2]}')`"]
+
+
+@pytest.fixture
+def shop(tmp_path) -> Workshop:
+    root = tmp_path / "root"
+    (root / "tests").mkdir(parents=True)
+    (root / "rules.py").write_text(SOURCE, encoding="utf-8")
+    (root / "tests" / "test_rules.py").write_text(
+        "from rules import within\n\n\n"
+        "def test_ten_is_within():\n    assert within(10) and not within(11) and not within(0)\n\n\n"
+        "def test_nothing():\n    assert True\n",
+        encoding="utf-8",
+    )
+    package = Path(__file__).parents[2] / "bench"
+    (root / "bench" / "_mutants").mkdir(parents=True)
+    for name in ("__init__.py", "_mutants/__init__.py", "_mutants/reach.py"):
+        (root / "bench" / name).write_text((package / name).read_text(encoding="utf-8"), encoding="utf-8")
+    (root / "pytest.ini").write_text(
+        "[pytest]\npythonpath = .\nmarkers =\n  slow\n  extra\n  server\n  llm\n  data\n", encoding="utf-8"
+    )
+    return Workshop(root, tmp_path / "copy")
+
+
+def test_changes_are_tried_against_the_tests_that_call_them(shop):
+    (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
+    known = shop.reach(["rules.py"], ["tests"])
+    [test] = {test for tests in known.calls["rules.py"].values() for test in tests}
+    assert test.endswith("test_ten_is_within") and len(known.seconds) == 2
+    changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", SOURCE)}
+    tried = [
+        "2: 10 → 20", "9: LtE → Lt in `number <= most`", "7: Lt → LtE in `number < 0`", "13: without `words.sort()`",
+    ]  # fmt: skip
+    outcomes = [shop.attempt(changes[words], known) for words in tried]
+    assert outcomes == ["noticed", "noticed", "survived", "no test runs it"]
+    assert (shop.folder / "rules.py").read_text(encoding="utf-8") == SOURCE, "what is changed is put back"
+    (shop.folder / "tests" / "test_house.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
+    with pytest.raises(ToolkitError, match="fail before anything is changed"):
+        shop.reach(["rules.py"], ["tests"])
+
+
+def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_hides_who_calls():
+    remembered = SOURCE.replace("def first", "@cache\ndef first")
+    known = Reach({"a": 0.2, "b": 0.1, "far": 0.0}, {"rules.py": {5: ["a"], 12: ["b"]}})
+    limit, *_ = changes_of("rules.py", SOURCE)
+    assert known.tests_of(limit, SOURCE) == ["b", "a"], "the quickest first"
+    within = next(change for change in changes_of("rules.py", SOURCE) if change.line == 9)
+    assert known.tests_of(within, SOURCE) == ["a"]
+    first = changes_of("rules.py", remembered)[-1]
+    assert known.tests_of(first, remembered) == ["b", "a"]
+    assert Reach(known.seconds, {"rules.py": {}}).tests_of(limit, SOURCE) == ["far", "b", "a"]
+    named = Reach({"tests/test_rules.py::test_it": 1.0, "t.py::test[rules]": 2.0, **known.seconds}, known.calls)
+    assert named.tests_of(within, SOURCE) == ["a", "tests/test_rules.py::test_it", "t.py::test[rules]"]
+
+
+def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path):
+    one, two = changes_of("rules.py", SOURCE)[:2]
+    reasons = {("rules.py", "LIMIT = 10", "10 → 9"): "nobody asks for ten"}
+    page = tmp_path / "mutants.md"
+    write_page(page, [Trials("law", 14, 1, {one: "noticed", two: "survived"})], reasons)
+    write_page(page, [Trials("evidence", 14, 1, {one: "too slow", two: "no test runs it"})], {})
+    text = page.read_text(encoding="utf-8")
+    assert text.index("## evidence") < text.index("## law")
+    assert text.count("1 of 2 changes noticed (50%); 14 possible, seed 1.") == 2
+    assert "| rules.py:2 | 10 → 9 | nobody asks for ten |" in text
+    assert "| rules.py:2 | 10 → 9 | no test runs this function |" in text
+    assert reason_of(Change("x.py", 1, 0, "a", "b"), "survived", reasons) == "a test is missing"
+
+
+def test_every_reason_is_of_a_change_that_there_is():
+    root = REASONS.parents[1]
+    for file, code, words in read_reasons(REASONS):
+        changes = changes_of(file, (root / file).read_text(encoding="utf-8"))
+        assert (code, words) in {(change.code, change.words) for change in changes}, (file, code, words)
+    assert all((root / place).exists() for room in ROOMS.values() for place in (*room.code, *room.tests))
+
+
+def test_a_file_that_is_not_of_the_room_is_an_error(capsys, monkeypatch):
+    monkeypatch.setattr("bench.mutants.Workshop", lambda *_: None)
+    assert main(["--room", "law", "--file", "schemas/models.py"]) == 1
+    assert "schemas/models.py is in the room law" in capsys.readouterr().err
