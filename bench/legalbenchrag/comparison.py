@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bench._names import DATASETS, LOWER, METRICS
-from bench._published import ALL, Method, best
-from bench._runs import Condition, Measured
+from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
+from bench.legalbenchrag.papers import ALL, Method, best
+from bench.legalbenchrag.runs import Condition, Measured
 from evaluation.metrics import KS
 from evaluation.records import read_run
 from evaluation.statistics import Difference, compare
