@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from evidence import Span
+from law.companies import STOPPED
+from law.dates import SHORT_MONTHS
 
 CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
 """A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits."""
@@ -19,11 +21,11 @@ _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*([^\W_]+)")
 _NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
 """Abbreviations that no sentence ends with."""
 _NUMBERED = frozenset(
-    """no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol sched ex exh app rule
-    jan feb mar apr jun jul aug sep sept oct nov dec""".split()
-)
+    """no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol sched ex exh app
+    rule""".split()
+).union(SHORT_MONTHS)
 """Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer."""
-_FORMS = frozenset("inc ltd corp co llc llp lp plc bros jr sr dept assn est etc cie pty pte st".split())
+_EITHER = STOPPED | frozenset("bros jr sr dept assn est etc cie st".split())
 """Abbreviations that can end a sentence: what follows decides."""
 _STARTERS = frozenset(
     """the this that these those it its if in on at each any all no neither either both such where when while for under
@@ -84,7 +86,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
         return True
     if last in _NUMBERED and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
-    if last in _FORMS or _INITIALS.fullmatch(last):
+    if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
 

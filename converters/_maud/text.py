@@ -11,6 +11,8 @@ from converters._titles import join_names
 from evidence import Document, Match, Span, fold, locate
 from evidence.locate import OMITTED, worthy
 from law.casing import tidy, title_case
+from law.companies import DESCRIBED
+from law.dates import MONTH
 
 _PAGES = re.compile(r"\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
@@ -19,8 +21,7 @@ _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 _FIRST_PAGE = 3000
 _PREAMBLE = 60_000
 """Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(rf"\b{_MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
+_DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
     r"(?:\s+and\s+(?:plan\s+of\s+)?(?:merger|reorganization))?"
@@ -31,12 +32,6 @@ _AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE
 _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
 _AND = re.compile(r"^(?:and\b\s*)+|(?:\s*\band)+$", re.IGNORECASE)
-_FORM = re.compile(
-    r",?\s*\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
-    r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
-    re.IGNORECASE,
-)
-"""`a Delaware corporation` after a name."""
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
 _LONGEST_NAME = 80
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
@@ -221,7 +216,7 @@ def _parties(page: str) -> list[str]:
         return []
     names = []
     for line in _BREAK.split(page[among.end() : after.start()]):
-        name = _AND.sub("", _FORM.sub("", line).strip(" ,:")).strip(" ,:")
+        name = _AND.sub("", DESCRIBED.sub("", line).strip(" ,:")).strip(" ,:")
         if name and not _ASIDE.search(name):
             names.append(name)
     if len(names) == 1:

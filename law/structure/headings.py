@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from evidence import Document
+from law.companies import ends_in_form
 from law.structure.labels import Label, drop_stray, read_label
 from law.structure.lines import Line, is_entry, read_lines
-from law.structure.titles import FORMS, NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+from law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -
         or not is_title(line.text)
         or line.text[-1] in ":?"
         or NO_HEADING.fullmatch(line.text)
-        or FORMS.search(line.text)
+        or ends_in_form(line.text)
     ):
         return None, 1
     label = labels[index + 1]
