@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import fold
-from evidence.locate import MIN_SIMILARITY, OMITTED
+from evidence.locate import MIN_SIMILARITY
 from evidence.read import read_document
 from schemas.bundle import Question
 from schemas.errors import ToolkitError
 from schemas.models import Gold
+from schemas.quotes import quote_parts
 from storage.bundle import open_bundle
 from storage.locations import Location, folders_among, parse_location
 from storage.mirror import mirrored
@@ -43,7 +44,7 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 
 def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]:
     quote = question.contexts[line.context or 0].text or ""
-    pieces = [fold(piece, loose=True) for piece in OMITTED.split(quote)]
+    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
     if line.how == "section":
         yield from _misplaced(line, document)
