@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.datasets import Dataset, Selection, load_datasets
-from evaluation.records import read_run
+from evaluation.records import read_tables
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
 from schemas.errors import ToolkitError
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _summary(options: Any) -> int:
-    runs = {run.name: read_run(run) for run in options.runs}
+    runs = {run.name: read_tables(run) for run in options.runs}
     if len(runs) == 1:  # its datasets side by side
         [tables] = runs.values()
         columns = {table.name: summarise(table) for table in tables}
@@ -74,7 +74,7 @@ def _summary(options: Any) -> int:
 
 
 def _diff(options: Any) -> int:
-    before, after = (read_run(run) for run in options.runs)
+    before, after = (read_tables(run) for run in options.runs)
     differences = compare(before, after)
     if not differences:
         raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")

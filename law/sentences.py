@@ -1,4 +1,4 @@
-"""Where sentences end, in prose with clause numbers, company names and citations in square brackets."""
+"""Where sentences and clauses end, in prose with clause numbers, company names and citations in square brackets."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ _STARTERS = frozenset(
 )
 _ENUMERATOR = re.compile(r"\s*\(?(?:\d{1,2}(?:\.\d+)*|[a-z]|[ivxlc]{1,5})\)?", re.IGNORECASE)
 _INITIALS = re.compile(r"[a-z](?:\.[a-z])*")
+_CLAUSE_END = re.compile(r"[.;:!?]\s+|\n\s*\n\s*")
 
 
 def sentences(text: str) -> list[Span]:
     """Return the sentences in order, without the white space between them; a citation after a full stop is inside."""
-    found = []
+    spans: list[Span] = []
     start = 0
     for gap in [*_BREAK.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        found += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
+        spans += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
         start = gap.end() if gap else end
-    return found
+    return spans
 
 
 def _within(text: str, start: int, end: int) -> Iterator[Span]:
@@ -98,3 +99,19 @@ def _trim(text: str, span: Span) -> Span | None:
         return None
     start = span.start + part.index(stripped[0])
     return Span(start, start + len(stripped))
+
+
+def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
+    """Return spans that tile a stretch of a text, cut after sentences and clauses, for passages to be made of.
+
+    No abbreviation is heeded: pieces shorter than `least` stay with their neighbour. One longer than `limit` is cut.
+    """
+    cuts = [start]
+    for match in _CLAUSE_END.finditer(text, start, end):
+        cut = match.end()
+        if cut - cuts[-1] >= least and end - cut >= least:
+            cuts.append(cut)
+    tiles = [Span(a, b) for a, b in zip(cuts, [*cuts[1:], end], strict=True) if a < b]
+    if all(b - a <= limit for a, b in tiles):
+        return tiles
+    return [Span(at, min(at + limit, b)) for a, b in tiles for at in range(a, b, limit)]

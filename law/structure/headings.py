@@ -159,10 +159,11 @@ def _fixed(line: Line) -> Heading | None:
 
 
 _MOST_SHOUTED = 3
-"""Four shouted lines are a disclaimer."""
+"""Lines in capitals that a heading may have; four in a row are a disclaimer."""
 
 
 def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
+    """Return the heading that lines in capitals make from a place on, and how many lines were looked at."""
     end = index
     while (
         end < len(lines) and labels[end] is None and lines[end].text.isupper() and (end == index or not lines[end].gap)
@@ -177,7 +178,10 @@ def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) 
 
 
 def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
-    """Return a title on its own line: over a number in any words, over a paragraph in title case only."""
+    """Return the title that a line is, and how many lines it takes.
+
+    Over a numbered line any short line is one; over a paragraph it must be in title case.
+    """
     line = lines[index]
     after = lines[index + 1] if index + 1 < len(lines) else None
     if (
