@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from converters._cpr.courts import guide_courts
 from converters._cpr.documents import Source, load, reference_of
 from converters._cpr.names import read_name
 from converters._web.fetch import Policy
+from schemas.command import guarded
 
 _STRANGERS = (
     "Part 99",
@@ -49,7 +51,8 @@ class Made:
     page: int = 0
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Print what share of the made citations is resolved, located, and resolved wrongly."""
     parser = argparse.ArgumentParser(prog="python -m bench.citations", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="documents as converters.cpr reads them")
@@ -64,6 +67,7 @@ def main(argv: list[str] | None = None) -> None:
         of = counts[kind]
         rows.append([kind, *(of[name] for name in ("all", "resolved", "located", "wrong document", "wrong page"))])
     print_table("citations", ["", "all", "resolved", "located", "wrong document", "wrong page"], rows)
+    return 0
 
 
 def measure(corpus: Corpus, made: Sequence[Made]) -> dict[str, Counter[str]]:
@@ -160,4 +164,4 @@ def _named(source: Source, chance: random.Random) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

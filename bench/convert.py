@@ -27,6 +27,7 @@ from pypdf import PdfReader
 
 from bench._table import ROOT, data_folder, print_table
 from bench.locate import by_expression, load, timed
+from schemas.command import guarded
 
 SOURCES = {
     "cuad": "cuad/CUAD_v1",
@@ -192,7 +193,8 @@ def compare_cuad(jobs: int, limit: int) -> None:
     )
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Measure the converters named, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench.convert", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*SOURCES, *SAMPLES_ONLY])}")
@@ -204,7 +206,8 @@ def main(argv: list[str] | None = None) -> None:
         compare_cuad(options.jobs, options.contracts)
     head = ["converter", "source", "documents", "questions", "located", "seconds", "docs/s", "peak MB"]
     print_table(f"Conversions, --jobs {options.jobs}", head, [row(name, options.jobs) for name in names])
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -27,6 +27,7 @@ from rag.embedders._weights import MODEL, find_file
 from rag.embedders.minilm import Ids, MiniLM
 from rag.seams import Vectors
 from rag.splitters import rcts
+from schemas.command import guarded
 
 _PEER = """
 import json, sys, time
@@ -122,6 +123,7 @@ def measure(texts: list[str], rounds: int, peer: Path | None) -> None:
     print_table("Agreement", ["", "cosine, mean", "worst", "top ten kept"], rows)
 
 
+@guarded()
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from bench._table import cuad_folder, print_table
 from converters._names import pair_files
 from converters.cuad import QUESTIONS, quotes_of, read_table
 from evidence import Document, locate, read_document
+from schemas.command import guarded
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,8 @@ def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
     )
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Compare on CUAD's contracts."""
     parser = argparse.ArgumentParser(prog="python -m bench.locate", description=__doc__.partition("\n")[0])
     parser.add_argument(
@@ -163,7 +166,8 @@ def main(argv: list[str] | None = None) -> None:
     documents = compare_extraction(contracts)
     compare_search(contracts, documents)
     compare_rule(contracts, documents)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from evidence.align import edit_distance
 from evidence.fold import fold
 from evidence.readers.pdf import render
 from evidence.scan import Ocr, choose_ocr, engine_names, read_scan
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 
 DPI = 200
@@ -115,7 +117,8 @@ def measure(how: Ocr, language: str, *, pages: int, folder: Path) -> Result:
     return Result(done, 1 - wrong / max(characters, 1), located / max(quotes, 1), quotes, seconds / max(done, 1))
 
 
-def main() -> None:
+@guarded()
+def main() -> int:
     """Print a line for each engine and language."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each language (default: 6)")
@@ -139,7 +142,8 @@ def main() -> None:
             print(" ".join(rows[-1]), flush=True)
     head = ["engine", "language", "pages", "characters right", "sentences located", "s a page"]
     print_table("scans read by OCR", head, rows)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bench._variants import rewrite
+from bench.legalbenchrag.variants import rewrite
 from schemas.command import guarded
 
 _FORM = re.compile(r"\s*consider\s+(?P<name>[^;]*\w[^;]*?)\s*;\s*(?P<ask>.*\w.*)", re.IGNORECASE | re.DOTALL)

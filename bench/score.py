@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from bench._table import print_table
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.metrics import KS, Options, characters
 from evidence import Span
+from schemas.command import guarded
 
 FILES = 72
 CHARACTERS = 120_000
@@ -137,7 +139,8 @@ def ours(cases: list[Case], options: Options) -> list[Row]:
     return [tuple(value or 0.0 for value in row) for row in zip(*columns, strict=True)]
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Score the same rankings all ways."""
     parser = argparse.ArgumentParser(prog="python -m bench.score", description=__doc__.partition("\n")[0])
     parser.add_argument("--queries", type=int, default=6000, metavar="N", help="how many questions (default: 6,000)")
@@ -166,7 +169,8 @@ def main(argv: list[str] | None = None) -> None:
             ["ours, passages united", f"{united_time:.2f}", f"{read_time / united_time:.0f} x", ""],
         ],
     )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

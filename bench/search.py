@@ -6,6 +6,7 @@ python -m bench.search [--rows 100000] [--queries 256]
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from bench._table import print_table
 from rag.seams import Vectors
 from rag.stores.faiss import open as open_store
+from schemas.command import guarded
 
 _REPEATS = 5
 
@@ -39,7 +41,8 @@ def unit(rows: int, width: int, seed: int) -> Vectors:
     return vectors
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Compare batch search at k = 64, and search within the chunks of two documents."""
     parser = argparse.ArgumentParser(prog="python -m bench.search", description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000, metavar="N")
@@ -74,7 +77,8 @@ def main(argv: list[str] | None = None) -> None:
             ],
         ],
     )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

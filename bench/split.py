@@ -18,6 +18,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from bench._table import corpus_folder, print_table, read_texts
 from evidence import Span
 from rag.splitters import rcts
+from schemas.command import guarded
 
 _SIZE = 500
 
@@ -66,6 +67,7 @@ def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: 
     return [name, chunks, f"{us:.3f}", f"{them:.3f}", f"{them / us:.1f}", f"{placed / us:.1f}", f"{same:.2%}"]
 
 
+@guarded()
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -31,6 +31,7 @@ import numpy as np
 
 from bench._table import print_table
 from rag.seams import Keys, Vectors, VectorStore
+from schemas.command import guarded
 from schemas.plugins import load_plugin
 
 _STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
@@ -186,7 +187,8 @@ def show(rows: int, points: dict[str, dict[str, float]]) -> None:
     print_table(f"{rows} rows, k = {_K}", ["store", *columns, "one / first", "batch / first"], table)
 
 
-def main(argv: list[str] | None = None) -> None:
+@guarded()
+def main(argv: list[str] | None = None) -> int:
     """Measure every store at every size."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.stores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -206,7 +208,8 @@ def main(argv: list[str] | None = None) -> None:
             with options.csv.open("a", encoding="utf-8", newline="") as file:
                 lines = [(rows, spec, what, f"{value:.6g}") for spec, v in points.items() for what, value in v.items()]
                 csv.writer(file).writerows(lines)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

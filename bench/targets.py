@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -24,6 +25,7 @@ from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.evaluate import evaluate
 from evaluation.settings import parse_settings
 from evaluation.targets import TargetOptions, open_target
+from schemas.command import guarded
 
 CLAUSE = "The term of this Agreement is five years from the Effective Date, unless either party ends it before."
 PASSAGES = 5
@@ -108,7 +110,8 @@ def _row(name: str, questions: int, seconds: float, cpu: float, failed: int, ear
     return [name, str(questions), f"{seconds:.1f}", rate, each, str(failed), early, late]
 
 
-def main() -> None:
+@guarded()
+def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=10_000)
@@ -131,7 +134,8 @@ def main() -> None:
         ["", "questions", "seconds", "a second", "CPU ms each", "failed", "MB at a tenth", "MB at the end"],
         rows,
     )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

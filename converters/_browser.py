@@ -18,7 +18,8 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
 from converters._fonts import font_hashes, sealed_environment
-from schemas.errors import ServiceError, ToolkitError
+from schemas.command import guarded
+from schemas.errors import ServiceError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _MAC = (
@@ -124,13 +125,10 @@ def _playwrights() -> str | None:
         return None
 
 
+@guarded()
 def main() -> int:
     """Print the browser's path, fetching one when there is none, and see that the fonts are the pinned ones."""
-    try:
-        print(f"{fetch_browser()}, {len(font_hashes())} fonts")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    print(f"{fetch_browser()}, {len(font_hashes())} fonts")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from converters._choice import choose
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from evidence.scan import add_ocr_arguments
-from schemas.errors import SourceError, ToolkitError, disk_trouble
+from schemas.command import guarded
+from schemas.errors import SourceError
 from schemas.models import HOWS, BundleInfo
 from storage.locations import Location, parse_location
 from storage.upload import check_out, opened_out
@@ -22,27 +22,22 @@ from storage.upload import check_out, opened_out
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
     options = _parser(converter).parse_args(argv)
+    away = "run the same command again: what is there already is not sent again"
+    stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
+    return guarded(stopped)(_convert)(converter, options)
+
+
+def _convert(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
     tally = Tally(strict=options.strict)
-    try:
-        check_engine(options.engine)
-        check_out(options.out, force=options.force)
-        with open_source(converter.INFO, options.source) as source:
-            benchmark = choose(converter.read(source, options, tally), options, tally)
-            if not benchmark.rows and not converter.INFO.corpus_only:
-                raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
-            with opened_out(options.out, force=options.force, progress=track) as out:
-                bundle = build(converter.INFO, benchmark, tally, options, out)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {disk_trouble(error)}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        away = "run the same command again: what is there already is not sent again"
-        print(f"\nstopped; {'nothing was written' if isinstance(options.out, Path) else away}", file=sys.stderr)
-        return 130
+    check_engine(options.engine)
+    check_out(options.out, force=options.force)
+    with open_source(converter.INFO, options.source) as source:
+        benchmark = choose(converter.read(source, options, tally), options, tally)
+        if not benchmark.rows and not converter.INFO.corpus_only:
+            raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
+        with opened_out(options.out, force=options.force, progress=track) as out:
+            bundle = build(converter.INFO, benchmark, tally, options, out)
     print(table(bundle, options.out, time.monotonic() - started))
     return 0
 

@@ -20,6 +20,7 @@ from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
+from storage.whole import write_whole
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
@@ -74,9 +75,7 @@ class Printer:
             data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
         except PlaywrightError as error:
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(in_order(fix_dates(data), html))
-        partial.replace(path)
+        write_whole(path, in_order(fix_dates(data), html))
 
 
 class Press:

@@ -17,6 +17,7 @@ from converters._benchmark import RawDocument
 from converters._print import Printer
 from converters._typeset import html_from_text
 from schemas.errors import DocumentError
+from storage.whole import whole
 
 BATCH = 200
 """Documents that are printed at once: 200 clauses take 0.6 s in one print, 11.7 s one by one (two cores)."""
@@ -60,10 +61,8 @@ def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: P
             # the index is on a page of its own at the very front
             for page in range(starts[number], starts[number + 1]):
                 writer.add_page(reader.pages[page])
-            partial = corpus / f"{document.filename}.partial"
-            with partial.open("wb") as file:
+            with whole(corpus / document.filename) as partial, partial.open("wb") as file:
                 writer.write(file)
-            partial.replace(corpus / document.filename)
 
 
 def _join(pages: Sequence[str]) -> str:

@@ -25,8 +25,10 @@ from converters._cpr.documents import Source, load, string
 from converters._cpr.search import candidates
 from converters._source import open_source
 from converters._web.fetch import add_fetch_arguments, policy_from
-from schemas.errors import SourceError, ToolkitError
+from schemas.command import guarded
+from schemas.errors import SourceError
 from schemas.models import Licence
+from storage.whole import write_whole
 
 INFO = DatasetInfo(
     name="cpr",
@@ -240,20 +242,17 @@ def _quote(citation: Citation, source: Source, found: Resolution) -> Quote:
 # ---------------------------------------------------------------- other modes
 
 
+@guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
     """Convert; or, where the flags ask for it, check the citations or make ground truth."""
     modes = ArgumentParser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
     wanted, rest = modes.parse_known_args(argv)
-    try:
-        if wanted.from_search:
-            return _from_search(wanted.from_search, rest)
-        if wanted.check:
-            return _check(rest)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    if wanted.from_search:
+        return _from_search(wanted.from_search, rest)
+    if wanted.check:
+        return _check(rest)
     return main(sys.modules[__name__], argv)
 
 
@@ -267,16 +266,16 @@ def _check(argv: list[str]) -> int:
         _, entries, _ = _resolved(source, options, Tally())
     lines = [("row", "how", "citation", "document")]
     for entry in entries:
-        for citation, found in entry.cited:
-            target = found.source.raw.filename if found.source else found.reason
-            if found.place:
-                target += f": {found.place.heading}" + (f" (page {found.place.page})" if found.place.page else "")
-            lines.append((str(entry.id), found.how, f"[{citation.text}]", target))
+        for citation, cited in entry.cited:
+            target = cited.source.raw.filename if cited.source else cited.reason
+            if cited.place:
+                target += f": {cited.place.heading}" + (f" (page {cited.place.page})" if cited.place.page else "")
+            lines.append((str(entry.id), cited.how, f"[{citation.text}]", target))
     widths = [min(60, max(len(line[column]) for line in lines)) for column in range(3)]
     for line in lines:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip())
-    counts = Counter(found.how for entry in entries for _, found in entry.cited)
-    located = sum(1 for entry in entries for _, found in entry.cited if found.place)
+    counts = Counter(cited.how for entry in entries for _, cited in entry.cited)
+    located = sum(1 for entry in entries for _, cited in entry.cited if cited.place)
     print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
     print(f"{counts.total() - counts['unresolved']} resolved, {located} of them to a section")
     return 1 if counts["unresolved"] else 0
@@ -292,11 +291,8 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
     if out.exists() and not options.force:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     lines = [json.dumps(line, ensure_ascii=False) for line in candidates(exports)]
-    partial = out.with_name(out.name + ".partial")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-        partial.replace(out)
+        write_whole(out, "\n".join(lines) + "\n")
     except OSError as error:
         raise SourceError(f"{out}: cannot be written: {error.strerror}") from error
     print(f"{len(lines)} candidates -> {out}; read and edit each: the words are the documents', not an expert's")

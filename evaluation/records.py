@@ -149,7 +149,7 @@ def breakdown(table: Table) -> dict[str, dict[str, Any]]:
 # ---------------------------------------------------------------- reading
 
 
-def read_run(folder: Path) -> list[Table]:
+def read_tables(folder: Path) -> list[Table]:
     """Return the tables of a run, one a dataset."""
     if not folder.is_dir():
         raise BundleError(f"{folder}: no such run")

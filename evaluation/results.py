@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.datasets import Dataset, Selection, load_datasets
-from evaluation.records import read_run
+from evaluation.records import read_tables
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
+from schemas.command import guarded, print_note
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
 
@@ -49,19 +50,16 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
     options = _parser().parse_args(argv)
     commands = {"summary": _summary, "diff": _diff, "gold": _gold}
-    try:
-        return commands[options.command](options)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    return commands[options.command](options)
 
 
 def _summary(options: Any) -> int:
-    runs = {run.name: read_run(run) for run in options.runs}
+    runs = {run.name: read_tables(run) for run in options.runs}
     if len(runs) == 1:  # its datasets side by side
         [tables] = runs.values()
         columns = {table.name: summarise(table) for table in tables}
@@ -74,7 +72,7 @@ def _summary(options: Any) -> int:
 
 
 def _diff(options: Any) -> int:
-    before, after = (read_run(run) for run in options.runs)
+    before, after = (read_tables(run) for run in options.runs)
     differences = compare(before, after)
     if not differences:
         raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")
@@ -94,7 +92,7 @@ def _diff(options: Any) -> int:
 def _gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
-        print(f"note: {warning}", file=sys.stderr)
+        print_note(warning)
     for dataset in datasets:
         print("\n".join(gold_lines(dataset, listed=options.list)))
     return 0

@@ -16,10 +16,12 @@ from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import fold
 from evidence.guard import read_within
-from evidence.locate import MIN_SIMILARITY, OMITTED
+from evidence.locate import MIN_SIMILARITY
 from schemas.bundle import Question
+from schemas.command import guarded, print_error, print_note
 from schemas.errors import DocumentError, ToolkitError
 from schemas.models import Gold
+from schemas.quotes import quote_parts
 from storage.bundle import open_bundle
 from storage.locations import Location, folders_among, parse_location
 from storage.mirror import mirrored
@@ -53,7 +55,7 @@ def _faults(line: Gold, question: Question, document: Document) -> Iterator[str]
         yield f"there is no context {line.context} in train.json"
         return
     quote = question.contexts[line.context or 0].text or ""
-    pieces = [fold(piece, loose=True) for piece in OMITTED.split(quote)]
+    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
     if line.how == "section":
         yield from _misplaced(line, document)
@@ -94,6 +96,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
     return 1 - min(edits + len(words), total) / total
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
     parser = argparse.ArgumentParser(prog="python -m evidence.check", description=__doc__.partition("\n")[0])
@@ -102,12 +105,12 @@ def main(argv: list[str] | None = None) -> int:
     failed = False
     roots, notes = folders_among(options.bundles)
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     for root in roots:
         try:
             count, wrong = check_gold(root)
         except ToolkitError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print_error(error)
             failed = True
             continue
         for line in wrong:

@@ -28,6 +28,7 @@ from pypdf.generic import (
 )
 
 from schemas.errors import DocumentError
+from storage.whole import whole
 
 _FONT = "ExhibitUnseen"
 _ADVANCE = 500
@@ -85,9 +86,8 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             inner = contents.get_object() if contents is not None else ArrayObject()
             old = list(inner) if isinstance(inner, ArrayObject) else [page.raw_get("/Contents")]
             page[NameObject("/Contents")] = ArrayObject([before, *old, after])
-        partial = target.with_name(target.name + ".partial")
-        writer.write(partial)
-        partial.replace(target)
+        with whole(target) as partial:
+            writer.write(partial)
     except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DocumentError(f"{path}: its pages cannot be written to ({error}); print it to a new PDF first") from error
 

@@ -6,7 +6,6 @@ whatever comes between its words on the page. Only quotes that are not there as 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,9 +17,7 @@ from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import Fold, fold
 from schemas.models import HOWS, How
-
-OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
-"""How annotators mark that they left words out of a quote."""
+from schemas.quotes import quote_parts
 
 MIN_SIMILARITY = 0.95
 MIN_FUZZY = 40
@@ -186,19 +183,18 @@ def _trim(span: Span, text: str) -> Span:
 
 
 def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return where the pieces around each `<omitted>` follow one another."""
-    if not OMITTED.search(quote):
-        return []
-    return _in_order(OMITTED.split(quote), _MIN_PART, document, effort)
+    """Return where the parts of a quote that leaves words out follow one another."""
+    parts = quote_parts(quote)
+    return _from_pieces(parts, _MIN_PART, document, effort) if len(parts) > 1 else []
 
 
 def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where the quote's paragraphs follow one another: a PDF may put a heading or a table between them."""
-    pieces = [piece for part in OMITTED.split(quote) for piece in part.split("\n")]
-    return _in_order(pieces, _MIN_PARAGRAPH, document, effort)
+    pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
+    return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
 
 
-def _in_order(pieces: Sequence[str], shortest: int, document: Document, effort: _Effort) -> list[Match]:
+def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effort: _Effort) -> list[Match]:
     pieces = [piece.strip() for piece in pieces]
     lengths = [len(fold(piece, loose=True)) for piece in pieces]
     least = MIN_SIMILARITY * sum(lengths)
@@ -224,27 +220,37 @@ def _folded_length(match: Match, document: Document) -> int:
 
 def _chains(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the tightest ways to take one place of each piece in reading order, each tail once."""
-    chains: dict[tuple[Span, ...], list[Match]] = {}
-    starts = [[match.span.start for match in choices] for choices in places]
     # of a quote in very many pieces only the first places are tried
-    for first in places[0][: max(1, MOST_PLACES * 100 // len(places))]:
-        chain = [first]
-        for choices, begins in zip(places[1:], starts[1:], strict=True):
-            after = bisect_left(begins, chain[-1].span.end)
-            if after == len(choices):
-                break
-            chain.append(choices[after])
-        if len(chain) == len(places):
-            # a later first piece with the same tail is the tighter one
-            chains[tuple(match.span for match in chain[1:]) or (first.span,)] = chain
+    firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
+    # a later first piece with the same tail is the tighter one
+    chains = {
+        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
+    }
     if chains:
-        shortest = min(_length(chain) for chain in chains.values())
-        return [chain for chain in chains.values() if _length(chain) <= 2 * shortest]
+        shortest = min(map(stretch, chains.values()))
+        return [chain for chain in chains.values() if stretch(chain) <= 2 * shortest]
     # the annotator joined pieces out of order: take each where it first stands
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
 
-def _length(chain: Sequence[Match]) -> int:
+def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
+    """Yield, for each place of the first quote, the nearest places of the others that follow one another.
+
+    Each quote's places are in reading order; a first place that leaves no room for the others gives nothing.
+    """
+    for first in places[0] if places else ():
+        chain = [first]
+        for choices in places[1:]:
+            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
+            if at == len(choices):
+                break
+            chain.append(choices[at])
+        if len(chain) == len(places):
+            yield chain
+
+
+def stretch(chain: Sequence[Match]) -> int:
+    """Return how many characters lie between the first match's beginning and the last one's end."""
     return chain[-1].span.end - chain[0].span.start
 
 
@@ -272,7 +278,7 @@ class _Window(NamedTuple):
 
 def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return where words stand that differ from the quote in at most one character of twenty."""
-    needle = fold(OMITTED.sub(" ", quote), loose=True)
+    needle = fold(" ".join(quote_parts(quote)), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
     found = _aligned(needle, document.body, document, effort)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from law.companies import SHOUTED
+
 _SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
 _WORD = re.compile(r"[^\W_][\w'’.]*")
-_FORMS = frozenset("ag bv dba ii iii iv llc llp lp ltda na nv plc pte pty sa sas spa uk us usa".split())
-"""Legal forms and numbers that are capitals in any case."""
+_CAPITALS = SHOUTED | frozenset("dba ii iii iv uk us usa".split())
+"""Legal forms, numbers and countries that are capitals in any case."""
 _ABBREVIATED = frozenset("ltd mr mrs dr st jr sr".split())
 _VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
 _CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
@@ -29,7 +31,7 @@ def title_case(text: str) -> str:
         if lower in _SMALL and match.start():
             return lower
         letters = lower.replace(".", "")
-        if letters in _FORMS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
+        if letters in _CAPITALS or "." in lower[:-1] or (len(letters) > 1 and not _VOWEL.search(letters)):
             # LLC, S.p.A., NCC: initials, not words; but Ltd., Corp. and Mr. are words
             return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
         return lower[:1].upper() + lower[1:]

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-_MONTHS = "january february march april may june july august september october november december".split()
+from law.dates import MONTHS
+
+_MONTHS = [month.lower() for month in MONTHS]
 _MONTH = r"(?P<month>" + "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + r"|sept)\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from law.casing import tidy, title_case
+from law.companies import FORM
+from law.dates import MONTH
 
 _LINES = 40
 _NEAR = 3000
@@ -64,14 +66,9 @@ def _calm(heading: str) -> str:
 
 # ---------------------------------------------------------------- the parties
 
-_FORMS = (
-    "Inc Incorporated LLC L.L.C LLP LP L.P Ltd Ltda Limited Corp Corporation Co Company GmbH AG ApS AB NA N.A SA S.A "
-    "NV N.V BV B.V plc"
-)
-_FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS.split() for form in (word, word.upper()))})\b\.?"
 _WORD = r"[A-Z0-9À-Þ][\w&.'’/+-]*"
 _NAME = (
-    rf"(?P<name>(?:[Tt]he )?{_WORD}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_WORD}|,? {_FORM}|"
+    rf"(?P<name>(?:[Tt]he )?{_WORD}(?:(?: | & | (?:of|for|de|du|in|on|e|the) (?:the )?){_WORD}|,? {FORM}|"
     r" \((?i:pty|proprietary|private|pvt)\))*)"
 )
 _NUMBER = r"(?:\(?(?:\d\.?\d?|[ivx]{1,3}|[A-D])[.)]{1,2}\s+|\d\s+)?"
@@ -85,7 +82,7 @@ _JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
 _NEXT = re.compile(
     rf"(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}", re.MULTILINE
 )
-_HAS_FORM = re.compile(rf"\b{_FORM}(?=\W|$)")
+_HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
 _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
 """`… a Delaware corporation (the "Company")`: what stands before it is a party."""
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
@@ -159,13 +156,12 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 # ---------------------------------------------------------------- the date
 
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
-    rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)? ?, ?\d{{4}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}\b"
+    rf"\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)? ?, ?\d{{4}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? \d{{4}}\b"
 )
 
 
 def date_of(text: str) -> str:
     """Return the first full date near the beginning, as it is written; empty when there is none."""
-    found = _DATE.search(_plain(text), 0, _NEAR // 3)
-    return found[0].replace(" ,", ",") if found else ""
+    date = _DATE.search(_plain(text), 0, _NEAR // 3)
+    return date[0].replace(" ,", ",") if date else ""

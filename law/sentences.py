@@ -1,4 +1,4 @@
-"""Where sentences end, in prose with clause numbers, company names and citations in square brackets."""
+"""Where sentences and clauses end, in prose with clause numbers, company names and citations in square brackets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from evidence import Span
+from law.companies import STOPPED
+from law.dates import SHORT_MONTHS
 
 CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
 """A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits."""
@@ -19,11 +21,11 @@ _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[]*([^\W_]+)")
 _NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
 """Abbreviations that no sentence ends with."""
 _NUMBERED = frozenset(
-    """no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol sched ex exh app rule
-    jan feb mar apr jun jul aug sep sept oct nov dec""".split()
-)
+    """no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol sched ex exh app
+    rule""".split()
+).union(SHORT_MONTHS)
 """Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer."""
-_FORMS = frozenset("inc ltd corp co llc llp lp plc bros jr sr dept assn est etc cie pty pte st".split())
+_EITHER = STOPPED | frozenset("bros jr sr dept assn est etc cie st".split())
 """Abbreviations that can end a sentence: what follows decides."""
 _STARTERS = frozenset(
     """the this that these those it its if in on at each any all no neither either both such where when while for under
@@ -32,17 +34,18 @@ _STARTERS = frozenset(
 )
 _ENUMERATOR = re.compile(r"\s*\(?(?:\d{1,2}(?:\.\d+)*|[a-z]|[ivxlc]{1,5})\)?", re.IGNORECASE)
 _INITIALS = re.compile(r"[a-z](?:\.[a-z])*")
+_CLAUSE_END = re.compile(r"[.;:!?]\s+|\n\s*\n\s*")
 
 
 def sentences(text: str) -> list[Span]:
     """Return the sentences in order, without the white space between them; a citation after a full stop is inside."""
-    found = []
+    spans: list[Span] = []
     start = 0
     for gap in [*_BREAK.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        found += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
+        spans += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
         start = gap.end() if gap else end
-    return found
+    return spans
 
 
 def _within(text: str, start: int, end: int) -> Iterator[Span]:
@@ -84,7 +87,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
         return True
     if last in _NUMBERED and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
-    if last in _FORMS or _INITIALS.fullmatch(last):
+    if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
     return False
 
@@ -96,3 +99,19 @@ def _trim(text: str, span: Span) -> Span | None:
         return None
     start = span.start + part.index(stripped[0])
     return Span(start, start + len(stripped))
+
+
+def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
+    """Return spans that tile a stretch of a text, cut after sentences and clauses, for passages to be made of.
+
+    No abbreviation is heeded: pieces shorter than `least` stay with their neighbour. One longer than `limit` is cut.
+    """
+    cuts = [start]
+    for match in _CLAUSE_END.finditer(text, start, end):
+        cut = match.end()
+        if cut - cuts[-1] >= least and end - cut >= least:
+            cuts.append(cut)
+    tiles = [Span(a, b) for a, b in zip(cuts, [*cuts[1:], end], strict=True) if a < b]
+    if all(b - a <= limit for a, b in tiles):
+        return tiles
+    return [Span(at, min(at + limit, b)) for a, b in tiles for at in range(a, b, limit)]

@@ -1,4 +1,7 @@
-"""The words of a text that carry its meaning, reduced so that `terminated` meets `termination`."""
+"""The words of a text: every run of letters and digits, those that carry meaning, or those to search for.
+
+Words that carry meaning are reduced to stems, so that `terminated` meets `termination`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import unicodedata
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_RUN = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 
 _STOP = frozenset(
@@ -51,3 +56,13 @@ def content_words(text: str) -> list[str]:
     """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
     plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).lower()
     return [stem(word) for word in _WORD.findall(plain) if len(word) > 1 and word not in _STOP]
+
+
+def search_terms(text: str) -> list[str]:
+    """Return the stems of the words that carry meaning, then the numbers; repeats included."""
+    return content_words(text) + _NUMBER.findall(text)
+
+
+def word_runs(text: str) -> list[str]:
+    """Return every run of letters and digits, in order, as it is written: `don't` is two."""
+    return _RUN.findall(text)

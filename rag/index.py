@@ -37,13 +37,13 @@ from rag.index_files import (
     write_entries,
 )
 from rag.lexicon import FILES, Lexicon
-from rag.seams import Chunk, Keys, Layer, VectorStore
+from rag.seams import Chunk, Keys, Layer, VectorStore, section_keys
 from schemas import __version__
 from schemas.errors import BundleError
 from schemas.plugins import load_plugin
 from storage.place import locked
 
-__all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index", "section_key", "section_keys"]
+__all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index"]
 
 _COLUMNS = ("key", "document", "start", "end", "page", "section")
 
@@ -292,13 +292,3 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
         if found != told:
             raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")
     return index
-
-
-def section_key(document: int, section: int) -> int:
-    """Return the key of a section's vector: document and section in one number."""
-    return document << 20 | section
-
-
-def section_keys(document: int, sections: int) -> Keys:
-    """Return the keys of all sections of a document, in order."""
-    return section_key(document, 0) + np.arange(sections, dtype=np.int64)

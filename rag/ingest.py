@@ -21,10 +21,10 @@ from law.structure import read_structure, section_path
 from law.structure.profile import Profile, read_profile
 from law.structure.section import Section
 from rag.config import Config
-from rag.index import Entry, Index, section_keys
+from rag.index import Entry, Index
 from rag.lexicon import DocumentWords, read_words
 from rag.ocr import read_with_ocr
-from rag.seams import Embedder, Keys, Layer, Vectors
+from rag.seams import Embedder, Keys, Layer, Vectors, section_keys
 from rag.summaries import Summariser
 from schemas.errors import DocumentError, ServiceError, printable
 from schemas.plugins import load_plugin

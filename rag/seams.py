@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,21 @@ Vectors = npt.NDArray[np.float32]
 Keys = npt.NDArray[np.int64]
 Role = Literal["query", "passage"]
 Layer = Literal["document", "section", "chunk"]
+
+Number = TypeVar("Number", int, Keys)
+_SECTION_BITS = 20
+"""A million sections a document leave room for 2**43 documents in a key."""
+
+
+def section_key(document: Number, section: Number) -> Number:
+    """Return the key of a section's vector, document and section in one number; or those of whole columns."""
+    return document << _SECTION_BITS | section
+
+
+def section_keys(document: int, sections: int) -> Keys:
+    """Return the keys of all sections of a document, in order."""
+    return section_key(document, 0) + np.arange(sections, dtype=np.int64)
+
 
 # ---------------------------------------------------------------- documents
 

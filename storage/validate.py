@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from schemas.command import guarded, print_error, print_note
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import FileEntry
 from schemas.validate import Problem, validate
@@ -44,6 +45,7 @@ def _halves(line: str) -> tuple[str, str, str]:
     return line.partition(": ")
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Validate each folder; exit 1 when any promise is broken."""
     parser = argparse.ArgumentParser(
@@ -61,12 +63,12 @@ def main(argv: list[str] | None = None) -> int:
     broken = 0
     roots, notes = folders_among(arguments.bundles)
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     for root in roots:
         try:
             problems = _minimal(root) if arguments.minimal else validate_at(root)
         except ToolkitError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print_error(error)
             broken += 1
             continue
         for problem in problems:

@@ -6,8 +6,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,16 +41,6 @@ def recipe_of(options: argparse.Namespace, recipe: R) -> R:
     """Return the recipe with what was given on the command line."""
     names = [field.name for field in dataclasses.fields(recipe)]  # type: ignore[arg-type]
     return dataclasses.replace(recipe, **{name: getattr(options, name) for name in names})  # type: ignore[type-var]
-
-
-def run(work: Callable[[], None]) -> int:
-    """Run a command; an error of the outside world is one line."""
-    try:
-        work()
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.device]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library, library_loss
@@ -216,13 +217,15 @@ def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tupl
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train an adapter and print every figure."""
     parser = argparse.ArgumentParser(prog="python -m training.adapter", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--strength", type=float, default=1.0, help="how much of it is kept (default: 1)")
     options = parser.parse_args(arguments)
-    return _cli.run(lambda: _main(options))
+    _main(options)
+    return 0
 
 
 def _main(options: argparse.Namespace) -> None:

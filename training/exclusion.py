@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from law.words import word_runs
 from schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
@@ -21,7 +22,6 @@ SHINGLE = 8
 MOST_SHARED = 0.5
 """A text with this share of its shingles in excluded documents repeats them. Boilerplate stays below 0.2."""
 
-_WORD = re.compile(r"[^\W_]+")
 _FACTOR = np.uint64(1_099_511_628_211)
 
 Shingles = npt.NDArray[np.uint64]
@@ -40,12 +40,12 @@ def name_key(name: str) -> str:
     """Return a document's name without its ending and all that differs between a PDF and its text."""
     stem = PurePosixPath(unquote(name)).name
     stem = re.sub(r"\.(?:pdf|txt|html?|docx?)$", "", stem, flags=re.IGNORECASE)
-    return "".join(_WORD.findall(stem.casefold()))
+    return "".join(word_runs(stem.casefold()))
 
 
 def shingles(text: str) -> Shingles:
     """Return a number for each eight words in a row."""
-    words = np.array([zlib.crc32(word.encode()) for word in _WORD.findall(text.casefold())], np.uint64)
+    words = np.array([zlib.crc32(word.encode()) for word in word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
     total = np.zeros(count, np.uint64)
     with np.errstate(over="ignore"):  # numbers wrap round, as hashes do

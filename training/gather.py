@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from evidence import read_document
 from rag.embedders._weights import TOKENIZER, find_file
 from rag.ingest import Prepared
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, read_material, words_hash
 from training.exclusion import NEVER, Excluded, read_names
@@ -202,6 +203,7 @@ def _draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset
     return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Gather a pack and print what is in it."""
     parser = argparse.ArgumentParser(prog="python -m training.gather", description=__doc__.partition("\n")[0])
@@ -211,13 +213,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure", action="store_true", help="to measure on: with --exclude, only what it lists")
     parser.add_argument("--dev", type=float, default=DEV, help=f"share of documents for tuning (default: {DEV})")
     options = parser.parse_args(arguments)
-    try:
-        excluded = Excluded(read_names(options.exclude) if options.exclude else ())
-        pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev)
-        save_pack(pack, options.out)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    excluded = Excluded(read_names(options.exclude) if options.exclude else ())
+    pack = gather(options.bundles, excluded=excluded, measure=options.measure, dev=options.dev)
+    save_pack(pack, options.out)
     for line in describe(pack):
         print(line)
     print(f"{options.out}: {options.out.stat().st_size / 1e6:.1f} MB")

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library
@@ -199,13 +200,15 @@ class _Groups:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train a reranker and print every figure."""
     parser = argparse.ArgumentParser(prog="python -m training.reranker", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
     options = parser.parse_args(arguments)
-    return _cli.run(lambda: _main(options))
+    _main(options)
+    return 0
 
 
 def _main(options: argparse.Namespace) -> None:

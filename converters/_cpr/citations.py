@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from converters._cpr.names import plain, read_name
+from converters._cpr.names import read_name
+from law.names import plain
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _NUMBERS = re.compile(r"[\d\s,;–-]+")

@@ -13,7 +13,8 @@ from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
 from converters._cpr.layout import Layout
 from converters._cpr.library import Library, splits
-from converters._cpr.names import plain, read_name
+from converters._cpr.names import read_name
+from law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")

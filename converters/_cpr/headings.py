@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from converters._cpr.names import Name, letters, read_name
+from converters._cpr.names import Name, read_name
 from evidence import Document
+from law.names import letters
 
 
 class Line(NamedTuple):

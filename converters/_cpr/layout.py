@@ -14,7 +14,8 @@ from pypdf.generic import Destination
 
 from converters._cpr.documents import Source
 from converters._cpr.headings import BARE, CHAPTER, Heading, Line, find_headings, lines_of, section_at, whole_lines
-from converters._cpr.names import Name, letters, likeness, read_name
+from converters._cpr.names import Name, likeness, read_name
+from law.names import letters
 
 
 @dataclass(frozen=True)

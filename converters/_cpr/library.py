@@ -13,7 +13,8 @@ from converters._cpr.courts import Court, guide_courts
 from converters._cpr.documents import GUIDE, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
 from converters._cpr.layout import Layout, layout_of
-from converters._cpr.names import likeness, plain, read_name
+from converters._cpr.names import likeness, read_name
+from law.names import plain
 
 _SPACES = re.compile(r"\s+")
 _LISTED = 0.96

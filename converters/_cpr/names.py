@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
 from evidence.align import edit_distance
+from law.names import letters, plain
 
-_LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"\s*(?:…|\.{3,})\s*$")
 _SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
@@ -33,24 +32,6 @@ _WORD = re.compile(r"[A-Za-z]{5,10}(?= (?:\d|[A-Z]\b))")
 _NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
 
 
-@cache
-def plain(name: str) -> str:
-    """Return a name in small letters and single spaces, without accents, punctuation and abbreviation."""
-    # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
-    text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
-    text = re.sub(r"['’‘`\u0300-\u036f]", "", text).replace("&", " and ")
-    text = re.sub(r"[^a-z0-9]+", " ", text).strip()
-    text = re.sub(r"\bpd ?(?=\d)", "practice direction ", text)
-    return re.sub(r"^(?:the )?(?:cpr )?(?=part \d|practice direction)", "", text)
-
-
-@cache
-def letters(text: str) -> str:
-    """Return only the letters and digits, small: what survives line breaks, dashes and broken words."""
-    folded = unicodedata.normalize("NFKD", text.replace("&", "and")).casefold()
-    return re.sub(r"[^a-z0-9]", "", folded)
-
-
 @dataclass(frozen=True)
 class Name:
     """A heading as somebody writes it: `Appendix B: Specimen Directions` is `appendix`, `B` and a title."""
@@ -67,8 +48,8 @@ class Name:
     @property
     def words(self) -> tuple[str, ...]:
         """The title's words that carry meaning; all of them where it has none but small ones."""
-        found = tuple(plain(self.title).split())
-        return tuple(word for word in found if word not in _SMALL) or found
+        words = tuple(plain(self.title).split())
+        return tuple(word for word in words if word not in _SMALL) or words
 
 
 @cache
@@ -80,24 +61,24 @@ def read_name(text: str, *, loose: bool = True) -> Name:
         meant = next((word for word in _NUMBERED if _same(slip.group().casefold(), word)), slip.group())
         text = meant + text[slip.end() :]
     kind = number = ""
-    if (found := _WORDED.match(text)) and (loose or _heads(found, text)):
-        word = found.group(1).lower()
-        kind, number = _KINDS.get(word, word), found.group(2)
+    if (match := _WORDED.match(text)) and (loose or _heads(match, text)):
+        word = match.group(1).lower()
+        kind, number = _KINDS.get(word, word), match.group(2)
     else:
-        found = _LETTER.match(text) or _NUMBER.match(text)
-        if found and (loose or "." in found.group() or not found.group()[0].isdigit()):
-            number = found.group(1)
-    title = text[found.end() :] if found and number else text
+        match = _LETTER.match(text) or _NUMBER.match(text)
+        if match and (loose or "." in match.group() or not match.group()[0].isdigit()):
+            number = match.group(1)
+    title = text[match.end() :] if match and number else text
     number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
     return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
 
 
-def _heads(found: re.Match[str], text: str) -> bool:
+def _heads(match: re.Match[str], text: str) -> bool:
     """Whether the words before a number are a heading's own: `Part 20 claims` is the title of something else."""
-    word, rest = found.group(1).lower(), text[found.end() :]
+    word, rest = match.group(1).lower(), text[match.end() :]
     if word not in {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}:
         return False
-    marked = not rest or found.group().rstrip()[-1] in ".:–—-"
+    marked = not rest or match.group().rstrip()[-1] in ".:–—-"
     return marked or (word != "part" and not rest[0].islower() and rest[0] != ")")
 
 

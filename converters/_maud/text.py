@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from converters._titles import join_names
 from evidence import Document, Match, Span, fold, locate
-from evidence.locate import OMITTED, worthy
+from evidence.locate import in_order, stretch, worthy
 from law.casing import tidy, title_case
+from law.companies import DESCRIBED
+from law.dates import MONTH
 
+_OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
+"""What MAUD's annotators write between two excerpts of a cell."""
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
@@ -19,8 +22,7 @@ _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 _FIRST_PAGE = 3000
 _PREAMBLE = 60_000
 """Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(rf"\b{_MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
+_DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
     r"(?:\s+and\s+(?:plan\s+of\s+)?(?:merger|reorganization))?"
@@ -31,13 +33,6 @@ _AMONG = re.compile(r"\b(?:by\s+and\s+)?(?:among|between)\b\s*:?", re.IGNORECASE
 _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\b|\bindex\b", re.IGNORECASE)
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
 _AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
-_FORM = re.compile(
-    r",?\s{0,9}\ban?\s{1,9}(?:[\w.]{1,60}\s{1,9}){1,3}?"
-    r"(?:limited\s{1,9}liability\s{1,9}|limited\s{1,9}|statutory\s{1,9}|real\s{1,9}estate\s{1,9})?"
-    r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
-    re.IGNORECASE,
-)
-"""`a Delaware corporation` after a name."""
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
 _LONGEST_NAME = 80
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
@@ -73,7 +68,7 @@ class Excerpt:
 def read_cell(cell: str) -> Cell:
     """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
     parts, pages = [], []
-    for part in OMITTED.split(cell):
+    for part in _OMITTED.split(cell):
         mark = _PAGES.search(part)
         words = part[: mark.start()].strip() if mark else part.strip()
         if mark:
@@ -92,9 +87,9 @@ def definition_key(cell: str) -> str:
 def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
     """Return the excerpts with their places; of several places, the one that the order of the others decides."""
     places = [sorted(worthy(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts]
-    found = [choices for choices in places if choices]
-    chain = iter(_tightest(found) or [choices[0] for choices in found])
-    allowed = iter(_in_order(found) or found)
+    located = [choices for choices in places if choices]
+    chain = iter(_tightest(located) or [choices[0] for choices in located])
+    allowed = iter(_with_room(located) or located)
     excerpts = []
     for text, choices in zip(cell.excerpts, places, strict=True):
         if not choices:
@@ -105,7 +100,7 @@ def find_excerpts(cell: Cell, document: Document) -> list[Excerpt]:
     return _joined(_without_repeats(excerpts), document.text)
 
 
-def _in_order(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return for each excerpt the places that leave room for those before and after it; [] when no order does."""
     earliest = [0]
     for choices in places:
@@ -128,21 +123,7 @@ def _tightest(places: Sequence[Sequence[Match]]) -> list[Match]:
 
     A section's heading stands in the table of contents too: the nearest to what follows is the one quoted.
     """
-    best: list[Match] = []
-    for first in places[0] if places else ():
-        chain = [first]
-        for choices in places[1:]:
-            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
-            if at == len(choices):
-                break
-            chain.append(choices[at])
-        if len(chain) == len(places) and (not best or _length(chain) < _length(best)):
-            best = chain
-    return best
-
-
-def _length(chain: Sequence[Match]) -> int:
-    return chain[-1].span.end - chain[0].span.start
+    return min(in_order(places), key=stretch, default=[])
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
@@ -222,7 +203,7 @@ def _parties(page: str) -> list[str]:
         return []
     names = []
     for line in _BREAK.split(page[among.end() : after.start()]):
-        name = _AND.sub("", _FORM.sub("", line).strip(" ,:")).strip(" ,:")
+        name = _AND.sub("", DESCRIBED.sub("", line).strip(" ,:")).strip(" ,:")
         if name and not _ASIDE.search(name):
             names.append(name)
     if len(names) == 1:
@@ -236,7 +217,7 @@ def _as_usual(name: str, text: str) -> str:
     """Return a shouted name as the agreement itself writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
-        written = (" ".join(found.group().split()) for found in re.finditer(rf"\b{words}", text, re.IGNORECASE))
+        written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
         name = next((other for other in written if not other.isupper() and other[:1].isupper()), name)
     return tidy(name)
 

@@ -19,7 +19,6 @@ from schemas.errors import SourceError, printable
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--all-documents takes it in)"
-BEYOND = "beyond --limit"
 _SHOWN = 80
 """Characters of a bad name that are told."""
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from evaluation.cases import Case, GoldPassage, Passage
 from evaluation.metrics._each import gold_texts
 from evidence import Span, fold
-from evidence.locate import OMITTED
+from schemas.quotes import quote_parts
 
 ENOUGH = 50
 """Characters that a piece of a gold passage must have to stand for it in a verdict, unless it is half of it."""
@@ -86,12 +86,12 @@ def _without(gap: Span, span: Span) -> Iterator[Span]:
 
 
 def _held_by_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return a gold's folded parts on one line, and what passages hold of it; `<omitted>` parts a gold."""
+    """Return a gold's folded parts on one line, and what passages hold of it."""
     line: list[Span] = []
     held: list[Held] = []
     start = 0
     texts = [(rank, _folded(text)) for rank, text in passages]
-    for part in filter(None, map(_folded, OMITTED.split(gold))):
+    for part in filter(None, map(_folded, quote_parts(gold))):
         line.append(Span(start, start + len(part)))
         held += [(rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _shared(part, text)]
         start += len(part)
@@ -134,7 +134,7 @@ def matches(passage: str, gold: str) -> bool:
     is in a passage that has all its parts.
     """
     found = _folded(passage)
-    parts = [part for part in map(_folded, OMITTED.split(gold)) if part]
+    parts = [part for part in map(_folded, quote_parts(gold)) if part]
     if not found or not parts:
         return False
     if all(part in found for part in parts):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from pathlib import PurePath
 
 from evaluation.cases import Case
 from law.citations import find_citations
+from law.names import plain
 
 _BRACKET = re.compile(r"\[([^\[\]]+)\]")
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
 """`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""
-_PAGES = re.compile(r"(?<!\s)\s*\(pp?\.[\d\s,–-]+\)\s*$")
-_LETTERED = re.compile(r"\b((?i:part|direction|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
+_PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
 
 CONTAINED = 0.95
 """What a name is worth that holds the expected one, or is held by it."""
@@ -41,19 +40,16 @@ def without_named(text: str) -> str:
     return _BRACKET.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
-def plain(name: str) -> str:
-    """Return a name in small letters, without accents, punctuation, pages, suffix and abbreviation."""
-    text = _LETTERED.sub(r"\1\2", _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip())))
-    text = re.sub(r"\.(?:pdf|txt|html?|json|docx?|md)$", "", text, flags=re.IGNORECASE).replace("#page=", " ")
-    text = unicodedata.normalize("NFKD", text).casefold().replace("&", " and ")
-    text = re.sub(r"[^a-z0-9]+", " ", re.sub(r"['’‘`\u0300-\u036f]", "", text)).strip()
-    text = re.sub(r"\bpd ?(?=\d)", "practice direction ", text)
-    return re.sub(r"^(?:the )?(?:cpr )?(?=part \d|practice direction)", "", text)
+def plain_source(name: str) -> str:
+    """Return a source's name as it is compared: without pages, a file's ending, case, accents and punctuation."""
+    text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
+    text = re.sub(r"\.(?:pdf|txt|html?|json|docx?|md)$", "", text, flags=re.IGNORECASE)
+    return plain(text.replace("#page=", " # "))  # the mark keeps `PD 5#page=A Party` from being PD 5A
 
 
 def likeness(expected: str, given: str) -> float:
     """Return how near two names are: 1 when equal, 0.95 when one holds the other, else by the words they share."""
-    one, other = plain(expected).split(), plain(given).split()
+    one, other = plain_source(expected).split(), plain_source(given).split()
     if not one or not other:
         return 0.0
     if one == other:

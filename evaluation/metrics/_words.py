@@ -8,14 +8,14 @@ from collections import Counter
 from evaluation.cases import Case
 from evaluation.metrics._each import gold_texts
 from law.citations import find_citations
+from law.words import word_runs
 
-_WORD = re.compile(r"[^\W_]+")
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 
 def words(text: str) -> list[str]:
     """Return the words of a text, in order."""
-    return _WORD.findall(text.lower())
+    return word_runs(text.lower())
 
 
 def f1(shared: int, found: int, expected: int) -> float:

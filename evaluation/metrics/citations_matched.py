@@ -12,7 +12,7 @@ from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each, gold_files
 from evaluation.metrics._options import Options
-from evaluation.metrics._sources import cited_files, cited_names, file_names, plain
+from evaluation.metrics._sources import cited_files, cited_names, file_names, plain_source
 
 NAMES = ("citations_matched",)
 ABOUT = {
@@ -38,14 +38,14 @@ def _score(case: Case) -> float | None:
     if not expected:
         return None
     names = [*cited_names(case.reply.answer), *cited_files(case)]
-    given = {plain(part) for name in names for part in (name, name.partition("#page=")[0])}
+    given = {plain_source(part) for name in names for part in (name, name.partition("#page=")[0])}
     return sum(bool(one & given) for one in expected) / len(expected)
 
 
 def _expected(case: Case) -> list[set[str]]:
     """Return the sources, each as the set of its names."""
-    named = [{plain(name), plain(name.partition("#page=")[0])} for name in cited_names(case.truth)]
-    files = [{*map(plain, file_names(file))} for file in sorted(gold_files(case))]
+    named = [{plain_source(name), plain_source(name.partition("#page=")[0])} for name in cited_names(case.truth)]
+    files = [{*map(plain_source, file_names(file))} for file in sorted(gold_files(case))]
     if len(files) == len(named) == 1:
         return [files[0] | named[0]]
     return files or named

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schemas.bundle import load_json, read_lines
+from evaluation.records import read_json
+from schemas.bundle import read_lines
 from schemas.errors import ToolkitError
 from schemas.parsing import parse_json
 
@@ -88,9 +89,4 @@ def _dataset(folder: Path, name: str) -> DatasetRun:
 
 def _object(path: Path) -> Record:
     """Return a JSON object, an empty one where there is no file."""
-    if not path.is_file():
-        return {}
-    value = load_json(path)
-    if not isinstance(value, dict):
-        raise ToolkitError(f"{path}: must be a JSON object")
-    return value
+    return read_json(path) if path.is_file() else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from law.dates import MONTH
 from law.references.reference import Path
 
 _AFTER_A = (
@@ -31,8 +32,7 @@ _SEPARATOR = re.compile(
 )
 _MEASURE = re.compile(
     r"\s*(?:%|per\s?cent|(?:clear\s+|working\s+|business\s+|calendar\s+)?(?:days?|weeks?|months?|years?|hours?|minutes?)\b"
-    r"|pages?\b|a\.?m\b|p\.?m\b|million\b|thousand\b|"
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b)"
+    rf"|pages?\b|a\.?m\b|p\.?m\b|million\b|thousand\b|{MONTH}\b)"
 )
 _OF_THE = re.compile(r"\s+(?:of|to)\s+the\b")
 _LONGEST = 60

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from evidence import Document
+from law.companies import ends_in_form
 from law.structure.labels import Label, drop_stray, read_label
 from law.structure.lines import Line, is_entry, read_lines
-from law.structure.titles import FORMS, NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+from law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,11 @@ def _fixed(line: Line) -> Heading | None:
 
 
 _MOST_SHOUTED = 3
-"""Four shouted lines are a disclaimer."""
+"""Lines in capitals that a heading may have; four in a row are a disclaimer."""
 
 
 def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
+    """Return the heading that lines in capitals make from a place on, and how many lines were looked at."""
     end = index
     while (
         end < len(lines) and labels[end] is None and lines[end].text.isupper() and (end == index or not lines[end].gap)
@@ -176,7 +178,10 @@ def _shouted(lines: Sequence[Line], labels: Sequence[Label | None], index: int) 
 
 
 def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> tuple[Heading | None, int]:
-    """Return a title on its own line: over a number in any words, over a paragraph in title case only."""
+    """Return the title that a line is, and how many lines it takes.
+
+    Over a numbered line any short line is one; over a paragraph it must be in title case.
+    """
     line = lines[index]
     after = lines[index + 1] if index + 1 < len(lines) else None
     if (
@@ -184,7 +189,7 @@ def _titled(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -
         or not is_title(line.text)
         or line.text[-1] in ":?"
         or NO_HEADING.fullmatch(line.text)
-        or FORMS.search(line.text)
+        or ends_in_form(line.text)
     ):
         return None, 1
     label = labels[index + 1]

@@ -95,11 +95,11 @@ def _pieces(document: Document) -> Iterator[_Piece]:
             skip = next(furniture)
         if skip.start <= start < skip.end:
             continue
-        found = False
+        worded = False
         for piece in _PIECE.finditer(text, start, end):
-            yield from _sentences(text, *piece.span(), wide=found)
-            found = True
-        if not found:
+            yield from _at_headings(text, *piece.span(), wide=worded)
+            worded = True
+        if not worded:
             yield _Piece(start, start, False)
 
 
@@ -111,8 +111,11 @@ def _furniture(document: Document) -> list[Span]:
     return [span for span, text in pairs if counts[text] > 1 or not _NUMBERED_PART.fullmatch(text)]
 
 
-def _sentences(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a stretch; a very long one in parts that begin where a sentence ends and a number or letter follows."""
+def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
+    """Yield a stretch, cut where a heading or a list's first item may begin inside it.
+
+    A line that runs on for whole sections is cut before each numbered heading; any other only after its title.
+    """
     marks = (
         _INLINE.finditer(text, start, end) if end - start > _RUN_ON else _FIRST.finditer(text, start, start + _TITLE)
     )

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from evidence import Document
 from law.casing import tidy, title_case
+from law.dates import MONTH
 from law.opening import date_of, kind_of, parties_of
 from law.structure.lines import Line, read_opening
 
@@ -182,14 +183,13 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 # ---------------------------------------------------------------- the date
 
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DAY_OF = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? day of ({_MONTH}),? ((?:19|20)\d\d)\b", re.IGNORECASE)
+_DAY_OF = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? day of ({MONTH}),? ((?:19|20)\d\d)\b", re.IGNORECASE)
 _STATED = re.compile(
     rf"\b(?:dated|as of|effective|updated|revised|modified|issued|date)\b[^.\n]{{0,30}}?"
-    rf"({_MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {_MONTH},? \d{{4}})",
+    rf"({MONTH} \d{{1,2}}, ?\d{{4}}|\d{{1,2}} {MONTH},? \d{{4}})",
     re.IGNORECASE,
 )
-_MONTHLY = re.compile(rf"\b{_MONTH} (?:19|20)\d\d\b")
+_MONTHLY = re.compile(rf"\b{MONTH} (?:19|20)\d\d\b")
 
 
 def _date(text: str, kind: str) -> str:

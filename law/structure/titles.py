@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from law.companies import ends_in_form
+
 SMALL = frozenset("a an and as at by for from in into of on or per the to under upon with without".split())
 _RUN_IN = re.compile(r"([^.:;–—]{2,90}?)(?:[.:](?=\s|[A-Z“]|$)|\s[–—-]\s|[.]?[–—])")
 _LONG_WORD = re.compile(r"[^\W\d_]{4}")
@@ -14,9 +16,6 @@ _STARTS = re.compile(
 )
 """Sentences begin so; a title that does is in title case throughout."""
 _VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
-FORMS = re.compile(
-    r"\b(?:inc|llc|l\.l\.c|ltd|limited|corp|corporation|company|co|l\.?p|plc|n\.a|gmbh|s\.a)\.?,?$", re.IGNORECASE
-)
 NO_HEADING = re.compile(
     r"(?:and|between|among|by|by and (?:between|among)|dated\b.*|to|name|title|date|its|confidential\b.*|"
     r"execution (?:copy|version).*|page\b.*|\[.*|<.*|source\b.*|(?:section|recitals|preamble|annex)\b.*|"
@@ -55,7 +54,7 @@ def is_shout(text: str) -> bool:
         and len(text) <= 110
         and text.isupper()
         and text[-1] not in ",;"
-        and not FORMS.search(text)
+        and not ends_in_form(text)
         and not NO_HEADING.fullmatch(text)
     )
 

@@ -5,16 +5,14 @@ The lexical baseline that any real embedder must beat, and what the tests use wh
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
+from law.words import word_runs
 from rag.seams import Role, Vectors
 from schemas.errors import ToolkitError
-
-_WORD = re.compile(r"[^\W_]+")
 
 
 def open(argument: str | None) -> Hashing:
@@ -35,7 +33,7 @@ class Hashing:
         """Return one unit row per text; a text without words gets the last axis, far from every word."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
-            for word in _WORD.findall(text.casefold()):
+            for word in word_runs(text.casefold()):
                 code = zlib.crc32(word.encode("utf-8", "surrogatepass"))
                 vectors[row, code % (self.dimensions - 1)] += 1 if code >> 31 else -1
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -7,7 +7,6 @@ Ten million entries (310,000 chunks) take 50 MB.
 
 from __future__ import annotations
 
-import re
 import zipfile
 import zlib
 from collections import Counter
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from law.words import content_words
+from law.words import search_terms
 from rag.lexicon.columns import Array, Column, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
@@ -34,16 +33,10 @@ SATURATION = 1.2
 LENGTH = 0.5
 """BM25's b: chunks are cut to one size, so their lengths say less than the textbook's 0.75 supposes."""
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST = 255
 """Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
 _WAITING = 1 << 18
 """Entries in memory before they are put aside on disk: 2.4 MB, the words of some 6,000 chunks."""
-
-
-def terms(text: str) -> list[str]:
-    """Return the stems of the words that carry meaning, then the numbers; repeats included."""
-    return content_words(text) + _NUMBER.findall(text)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -70,7 +63,7 @@ class Counted(NamedTuple):
 
 def count_terms(texts: Iterable[str]) -> Counted:
     """Return how often each text has which term: all that `Words` needs to know of it."""
-    found = [Counter(map(digest, terms(text))) for text in texts]
+    found = [Counter(map(digest, search_terms(text))) for text in texts]
     sizes = np.array([len(counter) for counter in found], np.uint32)
     total = int(sizes.sum())
     owned = np.fromiter((term for counter in found for term in counter), np.uint32, total)

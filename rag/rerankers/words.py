@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag.lexicon.words import Words, terms
+from law.words import search_terms
+from rag.lexicon.words import Words
 from schemas.errors import ToolkitError
 
 
@@ -26,5 +27,5 @@ class WordReranker:
         """Return BM25 of each passage, in order."""
         words = Words()
         words.add(range(len(passages)), passages)
-        scores: list[float] = words.scores(sorted(set(terms(question))), np.arange(len(passages))).tolist()
+        scores: list[float] = words.scores(sorted(set(search_terms(question))), np.arange(len(passages))).tolist()
         return scores

@@ -6,7 +6,6 @@ are less sure. No two of them share a character, and none is longer than the lim
 
 from __future__ import annotations
 
-import re
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +14,18 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from evidence import Span
+from law.sentences import tile_clauses
 from rag.seams import Keys
 
 LEAST = 40
 """Characters of the shortest piece that stands for itself: less is a number, a label, the end of a line."""
 SCRAP = 16
-"""Characters of what is left between passages and is none: "ARTICLE IV", a page number."""
+"""Characters below which what remains between two passages is dropped: "ARTICLE IV", a page number."""
 KEEP = 0.7
 """A first passage keeps the sentences with at least this share of the evidence of its best one, and what is between."""
 REST = 0.5
 """What is left of the first chunk around its sentence ranks lower by this much, in standard deviations."""
 
-_END = re.compile(r"[.;:!?]\s+|\n\s*\n\s*")
 _STRAY = string.whitespace + "\xa0.,;:!?"
 """A chunk may open with the mark that closed the sentence before it."""
 
@@ -96,7 +95,7 @@ class Extents:
             _, number, start, end, *_ = self.table[row].tolist()
             if self._follows(row, row - 1):
                 start = max(start, int(self.table[row - 1, 3]))  # chunks may overlap; passages do not
-            pieces = self._pieces[row] = split_sentences(self._text(number), start, end, limit=self.limit)
+            pieces = self._pieces[row] = tile_clauses(self._text(number), start, end, least=LEAST, limit=self.limit)
             self._taken[row] = [False] * len(pieces)
         return pieces
 
@@ -190,16 +189,3 @@ class Extents:
         words = self._text(int(self.table[row, 1]))[slice(*span)]
         left = words.lstrip(_STRAY)
         return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None
-
-
-def split_sentences(text: str, start: int, end: int, *, limit: int) -> list[Span]:
-    """Return spans that tile a stretch of a text, cut after sentences and clauses; long ones are cut at the limit."""
-    cuts = [start]
-    for match in _END.finditer(text, start, end):
-        cut = match.end()
-        if cut - cuts[-1] >= LEAST and end - cut >= LEAST:
-            cuts.append(cut)
-    tiles = [Span(a, b) for a, b in zip(cuts, [*cuts[1:], end], strict=True) if a < b]
-    if all(b - a <= limit for a, b in tiles):
-        return tiles
-    return [Span(at, min(at + limit, b)) for a, b in tiles for at in range(a, b, limit)]

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evidence import Span
+from law.words import search_terms
 from rag.config import Weights
-from rag.lexicon.words import Words, rarity, terms
+from rag.lexicon.words import Words, rarity
 from rag.rerankers import Reranker, confidence
 from rag.retrieval.extents import Extents
 from rag.retrieval.rerank import order_by
-from rag.seams import Keys, Vectors, VectorStore
+from rag.seams import Keys, Vectors, VectorStore, section_key
 
 Scores = npt.NDArray[np.float32]
 
@@ -98,7 +99,7 @@ def rank_passages(
     second: SecondLook | None = None,
 ) -> Found:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
-    words = sorted(set(terms(asked)))
+    words = sorted(set(search_terms(asked)))
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
         return Found((), {"passages": "no chunk to compare"})
@@ -205,8 +206,7 @@ def standard(values: Scores, groups: Keys) -> Scores:
 
 
 def _section_keys(table: Keys) -> Keys:
-    # as rag.index.section_key, for a whole column
-    return table[:, DOCUMENT] << 20 | np.maximum(table[:, SECTION], 0)
+    return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
 def _dense(vector: Vectors, keys: Keys, store: VectorStore) -> Scores:
@@ -230,7 +230,7 @@ def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) ->
 
 def _weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
     weight = dict(zip(words, rare.tolist(), strict=True))
-    return lambda text: sum(weight[word] for word in set(terms(text)) & weight.keys())
+    return lambda text: sum(weight[word] for word in set(search_terms(text)) & weight.keys())
 
 
 def _trace(

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bench._page import write_page
-from bench._published import best, published
-from bench._runs import Condition, Figure, Measured, make_bundle, parse_recipe, read_measured
-from bench._sides import against, comparable, marks, score_of
-from bench.legalbenchrag import main
+from bench.legalbenchrag.__main__ import main
+from bench.legalbenchrag.comparison import against, comparable, marks, score_of
+from bench.legalbenchrag.page import write_page
+from bench.legalbenchrag.papers import best, published
+from bench.legalbenchrag.runs import Condition, Figure, Measured, make_bundle, parse_recipe, read_measured
 from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 from schemas.validate import validate
@@ -133,7 +133,7 @@ def test_a_finished_run_is_read_a_stopped_one_goes_on_and_a_changed_one_is_made_
 
 def test_a_quick_look_writes_no_page_unless_asked(samples, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bench.legalbenchrag.PAGE", tmp_path / "page.md")
+    monkeypatch.setattr("bench.legalbenchrag.__main__.PAGE", tmp_path / "page.md")
     flags = ["--source", str(samples / "legalbenchrag"), "--embedder", "hashing", "--jobs", "1", "--presets", "naive"]
     assert main([*flags, "--out", str(tmp_path / "out"), "--limit", "5"]) == 0
     assert "5 questions" in capsys.readouterr().out

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench._scale import chunks, corpus, documents, draw, ingesting, markdown, memory, model, workers
-from bench._scale.process import Clock, run_apart
-from bench.scale import DOCS, PARTS, main
+from bench.scale import chunks, corpus, documents, draw, ingesting, markdown, memory, model, workers
+from bench.scale.__main__ import DOCS, PARTS, main
+from bench.scale.process import Clock, run_apart
 from rag.index import open_index
 from rag.splitters import rcts
 from schemas.errors import BundleError, ToolkitError

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bench._panels import WAYS, draw, page_block
-from bench._runs import Condition, make_bundle, parse_recipe, read_measured, run
-from bench._trials import METRICS, SETTINGS, Trial, Trying, Way, choose_settings, curves_of, trials_of, ways_of
-from bench.sensitivity import BEGIN, END, PAGE, fill, main
+from bench.legalbenchrag.runs import Condition, make_bundle, parse_recipe, read_measured, run
+from bench.sensitivity.__main__ import BEGIN, END, PAGE, fill, main
+from bench.sensitivity.panels import WAYS, draw, page_block
+from bench.sensitivity.trials import (
+    METRICS,
+    SETTINGS,
+    Trial,
+    Trying,
+    Way,
+    choose_settings,
+    curves_of,
+    trials_of,
+    ways_of,
+)
 from evaluation.cases import Case, GoldPassage
 from evaluation.datasets import Selection, load_datasets
 from rag import Config, Pipeline

@@ -19,7 +19,7 @@ from engine.llms import Completion
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.evaluate import evaluate
 from evaluation.journal import Journal
-from evaluation.records import read_run
+from evaluation.records import read_tables
 from evaluation.settings import parse_settings, read_config_file
 from evaluation.statistics import summarise_run
 from evaluation.terminal import cell
@@ -134,7 +134,7 @@ def test_one_object_a_question(run):
 
 def test_a_run_read_back_has_the_same_means(run):
     done = run()
-    assert summarise_run(read_run(done.folder)) == done.summary
+    assert summarise_run(read_tables(done.folder)) == done.summary
 
 
 def test_two_runs_are_the_same_apart_from_times(run):
@@ -313,7 +313,7 @@ def test_failures_are_counted_and_in_no_mean(run, server):
     assert (
         set(rows[0]["scores"].values()) == {-1.0} and legacy.summary["answer_length"] == done.summary["answer_length"]
     )
-    assert summarise_run(read_run(legacy.folder))["answer_length"] == done.summary["answer_length"]
+    assert summarise_run(read_tables(legacy.folder))["answer_length"] == done.summary["answer_length"]
 
 
 def test_a_server_that_only_fails_once_it_is_tried(run, server):
@@ -527,7 +527,7 @@ def test_questions_asked_several_times_have_a_spread(run, server):
     assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
     written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
     assert written["repeats"] == 3 and written["spread"] == found.spread
-    assert summarise_run(read_run(done.folder)) == done.summary
+    assert summarise_run(read_tables(done.folder)) == done.summary
     assert "±21 over 3 runs (n 9)" in cell("answer_length", found)
     assert "±21 over 3 runs" in done.report.read_text(encoding="utf-8")
     again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
@@ -547,4 +547,4 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
     found = done.summary["answer_length"]
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
     assert (done.failures.asked, done.failures.failed) == (27, 1)
-    assert summarise_run(read_run(done.folder)) == done.summary
+    assert summarise_run(read_tables(done.folder)) == done.summary

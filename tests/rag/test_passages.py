@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Span
+from law.sentences import tile_clauses
 from rag.config import Weights
 from rag.embedders.hashing import Hashing
-from rag.index import section_key
 from rag.lexicon.words import Words
-from rag.retrieval.extents import Extents, split_sentences
+from rag.retrieval.extents import LEAST, Extents
 from rag.retrieval.passages import Library, SecondLook, rank_passages, standard, with_context
+from rag.seams import section_key
 from rag.splitters import rcts
 from rag.stores.faiss import Store
 
@@ -168,7 +169,7 @@ def test_passages_keep_to_the_limit_apart_and_within_their_document(texts, limit
 
 @given(st.text(alphabet="ab.;: \n", max_size=200), st.integers(1, 60))
 def test_sentences_tile_what_is_split(text, limit):
-    pieces = split_sentences(text, 0, len(text), limit=limit)
+    pieces = tile_clauses(text, 0, len(text), least=LEAST, limit=limit)
     assert "".join(text[slice(*piece)] for piece in pieces) == text
     assert all(0 < end - start <= limit for start, end in pieces)
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from law.words import search_terms
 from rag.lexicon import runs
 from rag.lexicon import words as words_module
 from rag.lexicon.columns import Column, write_archive
-from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity, terms
+from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity
 from schemas.errors import BundleError
 
 CLAUSES = [
@@ -32,7 +33,7 @@ def made(texts: list[str], first: int = 0) -> Words:
 
 def by_the_book(asked: list[str], texts: list[str]) -> list[float]:
     """BM25 as in the textbook, one text at a time."""
-    bags = [terms(text) for text in texts]
+    bags = [search_terms(text) for text in texts]
     mean = sum(map(len, bags)) / max(1, len(bags)) or 1.0
     scores = []
     for bag in bags:
@@ -47,20 +48,20 @@ def by_the_book(asked: list[str], texts: list[str]) -> list[float]:
 
 
 def test_terms_are_stems_and_numbers():
-    assert terms("Either party may terminate upon 30 days' notice under 4.2.") == [
-        *terms("party terminated days notices"),
+    assert search_terms("Either party may terminate upon 30 days' notice under 4.2.") == [
+        *search_terms("party terminated days notices"),
         "30",
         "4.2",
     ]
-    assert terms("termination") == terms("terminates")
-    assert terms("of the and which") == []
+    assert search_terms("termination") == search_terms("terminates")
+    assert search_terms("of the and which") == []
 
 
 @given(TEXTS, st.lists(st.sampled_from(["law", "notice", "term", "30", "absent"]), max_size=4, unique=True))
 @settings(max_examples=60)
 def test_scores_are_the_formulas(bags, asked):
     texts = [" ".join(bag) for bag in bags]
-    asked = [term for word in asked for term in terms(word)]
+    asked = [term for word in asked for term in search_terms(word)]
     words = made(texts)
     keys = np.arange(len(texts))
     assert words.scores(asked, keys) == pytest.approx(by_the_book(asked, texts), abs=1e-4)
@@ -72,11 +73,11 @@ def test_scores_are_the_formulas(bags, asked):
 
 def test_rare_words_weigh_more_and_repeats_saturate():
     words = made(CLAUSES)
-    law, notice = terms("law")[0], terms("notice")[0]
-    rare = words.rarity([law, notice, terms("party")[0]])
+    law, notice = search_terms("law")[0], search_terms("notice")[0]
+    rare = words.rarity([law, notice, search_terms("party")[0]])
     assert rare[2] < rare[1]
     assert rarity(np.array([0, 5, 10]), 10).tolist() == sorted(rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True)
-    assert words.frequencies(terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
+    assert words.frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
     once = made(["law mill", "mill law law"]).scores([law], np.array([0, 1]))
     assert once[0] < once[1] < 2 * once[0]
 
@@ -92,7 +93,7 @@ def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     left = [key for key in range(len(texts)) if key not in gone]
     fresh = Words()
     fresh.add(left, [texts[key] for key in left])
-    asked = [terms(word)[0] for word in ("law", "notice", "term", "30")]
+    asked = [search_terms(word)[0] for word in ("law", "notice", "term", "30")]
     assert len(words) == len(fresh) == len(left)
     keys = np.arange(len(texts) + 2)
     assert words.scores(asked, keys).tolist() == fresh.scores(asked, keys).tolist()
@@ -111,14 +112,14 @@ def test_the_same_words_give_the_same_bytes_in_any_order_of_work(tmp_path):
     two.save()
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     again = open_words(tmp_path / "two.npz")
-    asked = terms("terminate on notice in thirty days")
+    asked = search_terms("terminate on notice in thirty days")
     assert again.scores(asked, np.arange(4)).tolist() == one.scores(asked, np.arange(4)).tolist()
     assert again.search(asked, 1)[1].tolist() == [1]
 
 
 def test_keys_of_chunks_that_are_not_there_score_nothing():
     words = made(CLAUSES, first=10)
-    assert words.scores(terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
+    assert words.scores(search_terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
     assert words.lengths(np.array([3, 11]))[0] == 0
     assert Words().search(["law"], 3)[1].tolist() == []
     assert Words().scores(["law"], np.array([1])).tolist() == [0.0]
@@ -139,7 +140,7 @@ def test_a_damaged_file_and_keys_out_of_order_are_refused(tmp_path):
 
 def test_surrogates_and_very_long_repeats_are_words_too():
     words = made(["\ud800law " * 400])
-    assert words.frequencies(terms("law"), np.array([0]))[0, 0] <= 255
+    assert words.frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
 
 
 # ---------------------------------------------------------------- more than memory
@@ -159,7 +160,7 @@ def test_what_is_put_aside_on_disk_gives_the_same_bytes(tmp_path, monkeypatch, m
     apart.save()
     assert apart._merged is not None  # nobody has looked yet, so the postings are still on disk
     assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    asked, keys = terms("governing law"), np.arange(40)
+    asked, keys = search_terms("governing law"), np.arange(40)
     assert apart.scores(asked, keys).tolist() == made_at_once.scores(asked, keys).tolist()
     apart.add([40], [CLAUSES[0]])
     made_at_once.add([40], [CLAUSES[0]])

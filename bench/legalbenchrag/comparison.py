@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bench._names import DATASETS, LOWER, METRICS
-from bench._published import ALL, Method, best
-from bench._runs import Condition, Measured
+from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
+from bench.legalbenchrag.papers import ALL, Method, best
+from bench.legalbenchrag.runs import Condition, Measured
 from evaluation.metrics import KS
-from evaluation.records import read_run
+from evaluation.records import read_tables
 from evaluation.statistics import Difference, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
@@ -89,4 +89,4 @@ def falls(
         for run in runs:
             other = plain.get((condition._replace(wording="original"), run.label))
             if other is not None:
-                yield condition, run.label, compare(read_run(other.folder), read_run(run.folder))
+                yield condition, run.label, compare(read_tables(other.folder), read_tables(run.folder))

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from bench._published import ALL
-from bench._variants import rewrite
+from bench.legalbenchrag.papers import ALL
+from bench.legalbenchrag.variants import rewrite
 from bench.reword import reword, unname
 from converters import legalbenchrag
 from converters._cli import main as convert

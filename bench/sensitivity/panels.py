@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from bench._trials import METRICS, Curve, Value, Way
+from bench.sensitivity.trials import METRICS, Curve, Value, Way
 from evaluation.report.plots import Line, Point
 
 WAYS = {"names": Way(False, True), "no-names": Way(False, False), "unnamed": Way(True, True)}

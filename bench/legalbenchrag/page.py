@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench._curves import draw
-from bench._names import DATASETS, METRICS
-from bench._notes import caveats, provenance, wrapped
-from bench._published import Paper, best, published
-from bench._runs import Condition, Figure, Measured, longest_passage
-from bench._sides import against, comparable, falls, marks, number, score_of, signed
+from bench.legalbenchrag.caveats import caveats, provenance, wrapped
+from bench.legalbenchrag.comparison import against, comparable, falls, marks, number, score_of, signed
+from bench.legalbenchrag.curves import draw
+from bench.legalbenchrag.names import DATASETS, METRICS
+from bench.legalbenchrag.papers import Paper, best, published
+from bench.legalbenchrag.runs import Condition, Figure, Measured, longest_passage
 from evaluation.metrics import KS
 from evaluation.statistics import Difference
 from schemas.errors import ToolkitError

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bench._scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
-from bench._scale.ingesting import ingest_once, query_times
-from bench._scale.process import run_apart
 from bench.convert import convert
+from bench.scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
+from bench.scale.ingesting import ingest_once, query_times
+from bench.scale.process import run_apart
 from engine import track
 from evidence import read_document
 from rag.splitters import rcts

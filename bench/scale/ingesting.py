@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 import rag.ingest
-from bench._scale.process import Clock
+from bench.scale.process import Clock
 from engine import Engine, Outcome, open_engine
 from rag.config import Config, preset_names
 from rag.index import Index, open_index

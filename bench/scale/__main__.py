@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench._scale import chunks, documents, memory, page, workers
-from bench._scale.process import machine
 from bench._table import ROOT
+from bench.scale import chunks, documents, memory, page, workers
+from bench.scale.process import machine
 from schemas.command import guarded
 
 PARTS = ("documents", "memory", "chunks", "workers", "model")

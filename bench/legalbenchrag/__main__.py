@@ -19,10 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from bench._names import DATASETS, LOWER, METRICS
-from bench._page import HEADLINE, write_page
-from bench._published import best, published
-from bench._runs import (
+from bench._table import ROOT, print_table
+from bench.legalbenchrag.comparison import comparable, falls, marks, number, score_of, signed
+from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
+from bench.legalbenchrag.page import HEADLINE, write_page
+from bench.legalbenchrag.papers import best, published
+from bench.legalbenchrag.runs import (
     ORDER,
     Condition,
     Measured,
@@ -35,8 +37,6 @@ from bench._runs import (
     read_measured,
     run,
 )
-from bench._sides import comparable, falls, marks, number, score_of, signed
-from bench._table import ROOT, print_table
 from engine import add_engine_arguments
 from engine.choose import check_engine, positive
 from evaluation.metrics import KS

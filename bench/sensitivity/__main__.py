@@ -20,10 +20,20 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench._panels import WAYS, draw, page_block
-from bench._runs import Condition, make_bundle
 from bench._table import ROOT, print_table
-from bench._trials import METRICS, Curve, Setting, Trying, asked, choose_settings, curves_of, trials_of, ways_of
+from bench.legalbenchrag.runs import Condition, make_bundle
+from bench.sensitivity.panels import WAYS, draw, page_block
+from bench.sensitivity.trials import (
+    METRICS,
+    Curve,
+    Setting,
+    Trying,
+    asked,
+    choose_settings,
+    curves_of,
+    trials_of,
+    ways_of,
+)
 from engine import add_engine_arguments, check_engine, open_engine, track
 from evaluation.datasets import Dataset, Selection, load_datasets
 from rag import Config, Pipeline

@@ -1,4 +1,4 @@
-"""Published figures, with where they come from: one TOML file a paper, found by its place in `published/`."""
+"""Published figures, with where they come from: one TOML file a paper, found by its place in `papers/`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 
-FOLDER = Path(__file__).parent / "published"
+FOLDER = Path(__file__).parent / "papers"
 ALL = "ALL"
 """The mean of the four datasets' means."""
 

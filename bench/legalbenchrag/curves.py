@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from bench._names import DATASETS, METRICS
-from bench._published import Paper
-from bench._runs import Measured
+from bench.legalbenchrag.names import DATASETS, METRICS
+from bench.legalbenchrag.papers import Paper
+from bench.legalbenchrag.runs import Measured
 from evaluation.metrics import KS
 from evaluation.report.plots import Line, Point
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench._published import FOLDER, best, published, read_paper
+from bench.legalbenchrag.papers import FOLDER, best, published, read_paper
 from evaluation.metrics import KS
 from schemas.errors import ToolkitError
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench._scale.chunks import LIMIT_MS, crossing
-from bench._scale.ingesting import PARENT
-from bench._scale.memory import growth
+from bench.scale.chunks import LIMIT_MS, crossing
+from bench.scale.ingesting import PARENT
+from bench.scale.memory import growth
 
 DATE = "November 2026"
 """When prices and machines were assumed."""

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench._scale.corpus import documents_of, repeat
-from bench._scale.ingesting import ingest_once
-from bench._scale.process import run_apart
+from bench.scale.corpus import documents_of, repeat
+from bench.scale.ingesting import ingest_once
+from bench.scale.process import run_apart
 from engine import track
 
 ONCE = 200

@@ -51,7 +51,7 @@ class Setting(NamedTuple):
             return value
         if not hasattr(self.module, self.name):
             raise ToolkitError(
-                f"{self.module.__name__} has no {self.name} any more; amend SETTINGS in bench/_trials.py"
+                f"{self.module.__name__} has no {self.name} any more; amend SETTINGS in bench/sensitivity/trials.py"
             )
         constant: Value = getattr(self.module, self.name)
         return constant

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from bench._published import Paper
-from bench._runs import Condition, Measured
+from bench.legalbenchrag.papers import Paper
+from bench.legalbenchrag.runs import Condition, Measured
 
 _SMALLER = (
     "The embedders differ: ours has 22 million parameters and runs on a laptop, the published figures are with "

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from bench._scale import blocks, model
-from bench._scale.draw import Chart, Series, draw
-from bench._scale.markdown import Results, fill, table
+from bench.scale import blocks, model
+from bench.scale.draw import Chart, Series, draw
+from bench.scale.markdown import Results, fill, table
 
 
 def write(results: Results, out: Path, template: Path) -> list[Path]:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench._scale.chunks import LIMIT_MS, STORES, crossing
-from bench._scale.documents import spread
-from bench._scale.draw import Chart, Series
-from bench._scale.ingesting import STAGES
-from bench._scale.markdown import Results, table, told
-from bench._scale.memory import STORES as MEMORY_STORES
-from bench._scale.memory import growth
-from bench._scale.workers import parent_share, serial_share, speed_up, steady
+from bench.scale.chunks import LIMIT_MS, STORES, crossing
+from bench.scale.documents import spread
+from bench.scale.draw import Chart, Series
+from bench.scale.ingesting import STAGES
+from bench.scale.markdown import Results, table, told
+from bench.scale.memory import STORES as MEMORY_STORES
+from bench.scale.memory import growth
+from bench.scale.workers import parent_share, serial_share, speed_up, steady
 
 _MB = 1e6
 

@@ -1,1 +1,0 @@
-"""What `bench.scale` measures with, draws and writes."""

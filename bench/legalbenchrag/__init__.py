@@ -1,0 +1,1 @@
+"""Our presets on LegalBench-RAG, beside the figures that papers published."""

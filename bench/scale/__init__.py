@@ -1,0 +1,1 @@
+"""What time and memory grow with: documents, chunks, workers."""

@@ -1,0 +1,1 @@
+"""What retrieval loses or gains when one setting or constant changes."""
