@@ -51,7 +51,7 @@ def _marked(words: str) -> bool:
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
     """Return where a name that ends at a place begins: capitals, quotes, possessives, glue, a plain word or two."""
     tokens = [Span(*match.span()) for match in _TOKEN.finditer(text, least, at)]
-    start, plain = at, 0
+    start, described = at, 0
     while tokens:
         token = tokens.pop()
         quote = next((span for span in quotes if span.start < token.end and token.start < span.end), None)
@@ -60,25 +60,41 @@ def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
             tokens = [other for other in tokens if other.end <= start]
             continue
         word = text[slice(*token)]
-        bare = word.strip(".,;:()[]?!\"“”'").lower()
-        opens = word[0] in "([" and not quote
-        if opens and not NAMED.match(word):
-            break  # what stands before the bracket is the question's
-        ends = word[-1] in ";?!" or (word[-1] == "," and not _FORM.match(text, token.end))
-        if ends or (bare in STOP and not GLUE.fullmatch(bare)) or (bare in STOP and token.start == 0):
+        if _stops(text, token):
             break
         if NAMED.match(word):
             start = token.start
-            if opens:
-                break
-        elif GLUE.fullmatch(bare) and start < at:
+            if word[0] in "([" and not quote:
+                break  # what stands before the bracket is the question's
+        elif GLUE.fullmatch(_bare(word)) and start < at:
             if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
                 break
-        elif plain < _DESCRIBING and bare not in STOP and bare.replace("-", "").isalpha():
-            plain, start = plain + 1, token.start
+        elif described < _DESCRIBING and _describes(word):
+            described, start = described + 1, token.start
         else:
             break
     return start
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:()[]?!\"“”'").lower()
+
+
+def _stops(text: str, token: Span) -> bool:
+    """Return whether a name begins after this word: a bracket, the end of a clause, or a word that no name has."""
+    word = text[slice(*token)]
+    if word[0] in "([" and not NAMED.match(word):
+        return True
+    if word[-1] in ";?!" or (word[-1] == "," and not _FORM.match(text, token.end)):
+        return True
+    bare = _bare(word)
+    return bare in STOP and (token.start == 0 or not GLUE.fullmatch(bare))
+
+
+def _describes(word: str) -> bool:
+    """Return whether a word in lower case may say what a document is about: `content license` agreement."""
+    bare = _bare(word)
+    return bare not in STOP and bare.replace("-", "").isalpha()
 
 
 def _joins(word: str, at: int) -> bool:
