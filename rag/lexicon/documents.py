@@ -57,9 +57,11 @@ class Choice:
         """The likelihood of the likeliest document; 1 over their number when nothing is known."""
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
-    def best(self, most: int) -> list[int]:
-        """Return the likeliest documents, best first."""
-        return [int(number) for number in self.numbers[np.argsort(-self.log_weights, kind="stable")[:most]]]
+    def best(self, most: int, *, share: float = math.inf) -> list[int]:
+        """Return the likeliest documents, best first, no more of them than hold a share of the likelihood together."""
+        order = np.argsort(-self.log_weights, kind="stable")[:most]
+        before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
+        return [int(number) for number in self.numbers[order[before < share]]]
 
     def adding(self, name: str, given: Weights) -> Choice:
         """Return the choice with one more signal, in natural logarithms, one for each document in order."""
