@@ -105,7 +105,7 @@ class Search(Settings):
     filenames: bool = True
     """whether a file's name may say which document is meant"""
     most_documents: Positive = 8
-    """so many documents are looked into at most, the likeliest; a question that names none may find its answer in any"""
+    """so many documents are looked into at most; a question that names none may find its answer in any"""
     weights: Weights = Weights()
     """what each kind of evidence counts"""
     tight: bool = True
