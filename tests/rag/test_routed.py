@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +187,12 @@ def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():
     config = Config.preset("routed", weight_heading=0.4)
     assert config.weights == Weights(heading=0.4) and config.single("weight_heading") == 0.4
     assert Config.parse(config.model_dump()) == config
+
+
+def test_an_index_opens_though_a_setting_of_its_time_is_gone(make, tmp_path):
+    make()
+    path = tmp_path / "index" / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["config"]["mass"] = 0.99
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert make().search([QUESTION.format(name="Dune")])[0].ranked
