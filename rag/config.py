@@ -116,10 +116,8 @@ class Search(Settings):
     """choose documents by what the question names, then passages in them by fused evidence"""
     filenames: bool = True
     """whether a file's name may say which document is meant"""
-    mass: Annotated[float, Field(gt=0, le=1)] = 0.99
-    """documents are kept, likeliest first, until they have this share of the likelihood …"""
     most_documents: Positive = 8
-    """… or are so many; a question that names none may find its answer in any"""
+    """so many documents are looked into at most; a question that names none may find its answer in any"""
     weights: Weights = Weights()
     """what each kind of evidence counts"""
     tight: bool = True

@@ -272,7 +272,9 @@ class Index:
 def open_index(folder: Path, config: Config | None = None) -> Index:
     """Open an index; one that is damaged, or made with other settings, is refused with what to do."""
     manifest = read_manifest(folder)
-    made_with = Config.parse(manifest["config"], where=str(folder / MANIFEST))
+    # a setting that is gone since does not make an index useless: how it was ingested is what the hash compares
+    known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
+    made_with = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")

@@ -2,7 +2,7 @@
 
     python -m bench.sensitivity --source legalbenchrag/data
     python -m bench.sensitivity --source legalbenchrag/data --all
-    python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_HALF
+    python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_MENTION
     python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings tight
 
 The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every

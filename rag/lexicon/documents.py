@@ -34,19 +34,9 @@ _STATED = 6000
 """How far into a document its title may stand; a title that does not stand there was read off the file's name."""
 _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
-_INITIALS = 0.8
-"""An acronym is shared by more names than are in the collection."""
-_FIRST_PAGE = 0.5
-"""Many words stand on a first page that name nothing."""
-_HALF = 2.0
-"""Mentions in running text that count half: a company is named once in its competitor's contract, often in its own."""
-_PLAIN = 0.5
-"""A word in lower case describes (`reseller`), one in capitals names."""
 _MENTION = 2 / 3
 """A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
 more."""
-_PAIR = 1.0
-"""`No. 3` on a first page is as good as a word that rare."""
 _HALF_TITLE = 0.5
 """Half of a title's weight is said by chance (`guide`, `agreement`), all of it is said on purpose."""
 _OTHER_KIND = 2.3
@@ -67,11 +57,11 @@ class Choice:
         """The likelihood of the likeliest document; 1 over their number when nothing is known."""
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
-    def best(self, mass: float = 0.99, most: int = 50) -> list[int]:
-        """Return the likeliest documents that together have a share of the mass, best first."""
+    def best(self, most: int, *, share: float = math.inf) -> list[int]:
+        """Return the likeliest documents, best first, no more of them than hold a share of the likelihood together."""
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
-        return [int(number) for number in self.numbers[order[before < mass]]]
+        return [int(number) for number in self.numbers[order[before < share]]]
 
     def adding(self, name: str, given: Weights) -> Choice:
         """Return the choice with one more signal, in natural logarithms, one for each document in order."""
@@ -227,12 +217,30 @@ class Documents:
         if word.parts and not whole.any():
             for part in word.parts:
                 whole = whole + self._term(part, capital=True, lower=lower, filenames=filenames)
-        return whole if word.capital or lower else _PLAIN * whole
+        return whole
 
     def _certain(self, given: Weights, query: Query) -> Weights:
         """Return what counts: of words in a question that merely look like names, those that few documents hold."""
-        least = 0.0 if query.apart else _MENTION * math.log(len(self) + 1)
+        least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
+
+    @property
+    def _few(self) -> float:
+        """What a word gives a document when as many hold it as may share a name."""
+        return _MENTION * math.log(len(self) + 1)
+
+    def carried(self, text: str, *, filenames: bool = True) -> bool:
+        """Return whether a word of a text is in the names of few documents; one in capitals, anywhere in them."""
+        return any(self._carries(word, filenames=filenames) for word in words(text))
+
+    def _carries(self, word: Word, *, filenames: bool) -> bool:
+        if word.capital:
+            return bool(self._word(word, lower=False, filenames=filenames).max(initial=0.0) > self._few)
+        given = np.zeros(len(self))
+        limit = self._rarity(len(self._fields["opening"].find(word.term)[0]))
+        for place in ("stated", "file") if filenames else ("stated",):
+            self._place(given, place, word.term, limit)
+        return bool(given.max(initial=0.0) > self._few)
 
     def _term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
         """Return what a word gives each document at the most telling place where it stands."""
@@ -240,10 +248,9 @@ class Documents:
         # a word cannot tell more than it does in running text, written as the query writes it: `and` is rare in titles
         limit = self._rarity(len(self._fields["proper" if capital else "opening"].find(term)[0]))
         self._place(given, "stated", term, limit)
-        self._place(given, "opening", term, limit, weight=_FIRST_PAGE)
-        self._place(given, "proper", term, limit, half=_HALF)
+        self._place(given, "proper", term, limit, mentions=True)
         if capital or lower:
-            self._place(given, "initials", term, limit, weight=_INITIALS)
+            self._place(given, "initials", term, limit)
         if filenames:
             self._place(given, "file", term, limit)
             rows = self._laid_out().rows_with(term)
@@ -253,19 +260,21 @@ class Documents:
     def _pair(self, joined: str) -> Weights:
         """Return what two words in a row give each document on whose first page they stand so."""
         given = np.zeros(len(self))
-        self._place(given, "pairs", joined, math.inf, weight=_PAIR)
+        self._place(given, "pairs", joined, math.inf)
         return given
 
-    def _place(
-        self, given: Weights, name: str, term: str, limit: float, *, weight: float = 1.0, half: float = 0.0
-    ) -> None:
-        """Raise what a word gives the documents that hold it at a place, to a limit; to half of it for `half` times."""
+    def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
+        """Raise what a word gives the documents that hold it at a place, to a limit.
+
+        A mention in running text gives half of it, two give two thirds: a company is named once in its competitor's
+        contract, often in its own.
+        """
         numbers, counts = self._fields[name].find(term)
-        most = weight * min(limit, self._rarity(len(numbers)))
+        most = min(limit, self._rarity(len(numbers)))
         if most <= 0:
             return
         rows = np.searchsorted(self._laid_out().numbers, numbers)
-        given[rows] = np.maximum(given[rows], most * (counts / (counts + half)))
+        given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _rarity(self, holders: float) -> float:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))

@@ -71,15 +71,13 @@ OPENER = re.compile(
 END = re.compile(r"[.?!:;]\s+|\s[—–-]\s")
 """What may end a sentence that a name stands in."""
 
-FRAME = frozenset(
-    """a an the this that it its i my me we our us you your here there of in on at for from to with about into under
-    and or would could can may shall will should please kindly just like want need wish wonder wondering know mean
-    meaning say says said state states does do did what is are was has have having had got look looking see seen read
-    reading front hand answer answers answering question questions concern concerns concerning regard regards regarding
-    refer refers referring relate relates relating respect tell help ask asks asking check checking document text thanks
-    thank using use based basis let""".split()
+TALK = frozenset(
+    """advise ask answer check clarify concern confirm consult explain find front get give hand help hi inform interest
+    kind know let look mean need open query question quick read refer regard relate reply respect respond review say see
+    show speak study talk tell text thank think understand use want wish wonder word""".split()
 )
-"""Words of a sentence that only says which document is asked about: `My question is about …`."""
+"""What people say when they only tell which document they ask about: verbs of asking, reading and telling, and where
+the document lies, `in front of me`, `at hand`. Any other word that carries meaning is part of what is asked."""
 
 BREAK = re.compile(r"[;,:—–?]|\s-\s")
 

@@ -23,8 +23,6 @@ SCRAP = 16
 """Characters below which what remains between two passages is dropped: "ARTICLE IV", a page number."""
 KEEP = 0.7
 """A first passage keeps the sentences with at least this share of the evidence of its best one, and what is between."""
-REST = 0.5
-"""What is left of the first chunk around its sentence ranks lower by this much, in standard deviations."""
 
 _STRAY = string.whitespace + "\xa0.,;:!?"
 """A chunk may open with the mark that closed the sentence before it."""
@@ -78,7 +76,7 @@ class Extents:
             if cut:
                 first, last = self._tight(seed.row, first, last, weigh)
                 turn += 1
-                heappush(queue, Seed(seed.cost + REST, turn, seed.row))
+                heappush(queue, Seed(seed.cost, turn, seed.row))
             span = self._span(seed.row, first, last) if cut else self._grown(seed.row, first, last)
             self._take(seed.row, first, last)
             words = self._trimmed(seed.row, span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,15 @@ _HELD = 0.5
 Of LegalBench-RAG-mini's 776 questions none falls below it, as published or reworded. Without their names 156 do, and
 for 127 of those the answer was in none of the eight documents that were looked into."""
 
+_ENOUGH = 0.99
+"""No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
+the figures on mini are the same, so it is no setting."""
+
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
-    queries = [understand(question) for question in questions]
+    carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
+    queries = [understand(question, carried) for question in questions]
     vectors = parts.embedder.embed([query.asks for query in queries], role="query")
     imagined = [""] * len(queries)
     if parts.config.imagine and parts.llm is not None:
@@ -93,7 +99,7 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
-    likely = {number: weights[number] for number in choice.best(config.mass, config.most_documents)}
+    likely = {number: weights[number] for number in choice.best(config.most_documents, share=_ENOUGH)}
     return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 

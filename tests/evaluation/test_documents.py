@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from law.structure.profile import Profile
 from rag.lexicon import postings
 from rag.lexicon.documents import FILE, Documents
-from rag.lexicon.naming import acronyms, file_words, proper_counts, words
+from rag.lexicon.naming import acronyms, file_words, pairs, proper_counts, words
 from rag.lexicon.postings import Postings
 from rag.questions.question import understand
 
@@ -98,11 +98,78 @@ def test_a_name_that_only_the_file_has_is_found_there_alone(documents):
     assert weights[2] == pytest.approx(weights[0]) and weights[2] < 0.5  # the title was read off the file's name
 
 
+@pytest.mark.parametrize(
+    ("question", "filename"),
+    [
+        ("does lodger sell my data", "Lodger.txt"),
+        ("cookies lodger", "Lodger.txt"),
+        ("endorsement: who pays?", "HOLIDAYCARSINC_EX-10.txt"),
+        ("Having read Fenway; who pays?", "nda_form_fenway.txt"),
+    ],
+)
+def test_the_collection_knows_a_name_in_any_case_and_wording(documents, question, filename):
+    choice = documents.score(understand(question, documents.carried))
+    assert CORPUS[choice.best(most=1)[0]][0] == filename and choice.sure > 0.4
+
+
+def test_a_word_is_carried_by_names_and_in_capitals_by_texts_too(documents):
+    assert documents.carried("endorsement") and documents.carried("Tock") and documents.carried("tock")
+    assert not documents.carried("tock", filenames=False)  # its title was read off the file's name
+    several = build(range(len(CORPUS)))
+    several.add(99, filename="99.txt", profile=Profile("Deed"), text="Deed\n" + "we ask Zephyr of it. " * 9)
+    assert several.carried("Zephyr") and not several.carried("zephyr")  # in a text alone
+    assert not documents.carried("privacy disclosure agreement Confidential the")
+    assert not Documents().carried("Tock")
+
+
+@pytest.mark.parametrize(("holders", "counts"), [(2, True), (3, False)])
+def test_a_mention_counts_when_fewer_than_the_cube_root_of_all_documents_hold_it(holders, counts):
+    many = Documents()
+    for number in range(26):  # 27 is 3 cubed: log(27 / 2.5) is above two thirds of log(27), log(27 / 3.5) below
+        name = "Zephyr" if number < holders else "Plain"
+        many.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Lease"), text=f"{name} Lease\nIt is let.")
+    assert many.carried("zephyr") == counts
+    query = understand("Does Zephyr pay?")
+    assert not query.apart and bool(many.score(query).evidence["names"].any()) == counts
+
+
+def test_a_name_in_running_text_counts_the_more_the_oftener_it_stands_there():
+    rivals = Documents()
+    for number, times in enumerate((1, 3, 0)):
+        text = "Lease\n" + "we sell to Zephyr now. " * times
+        rivals.add(number, filename=f"{number}.txt", profile=Profile("Lease"), text=text)
+    names = rivals.score(understand("In Zephyr's deed, who pays?")).evidence["names"]
+    whole = math.log(4 / 2.5)
+    assert names.tolist() == pytest.approx([whole / 2, whole * 3 / 4, 0.0])
+
+
+@pytest.mark.parametrize(("before", "stated"), [(5900, True), (6100, False)])
+def test_a_title_counts_where_a_document_says_it_on_its_first_pages(before, stated):
+    found = Documents()
+    text = "x " * (before // 2) + "zephyr lease. " + "y " * 200
+    found.add(0, filename="1.txt", profile=Profile("Zephyr Lease"), text=text)
+    for number in range(1, 9):
+        found.add(number, filename="2.txt", profile=Profile("Deed"), text="Deed")
+    assert found.carried("zephyr", filenames=False) == stated
+
+
+def test_another_kind_of_document_is_ten_times_less_likely(documents):
+    kinds = documents.score(understand("Under the NDA, who may know?")).evidence["kind"]
+    assert kinds[3] == 0.0 and math.exp(kinds[0]) == pytest.approx(1 / 10, abs=0.001)
+
+
+def test_two_words_of_a_name_have_at_most_a_mark_and_a_space_between_them():
+    assert [(a.term, b.term) for a, b in pairs(list(words("Oak, Inc. No. 3")))] == [
+        ("oak", "inc"), ("inc", "no"), ("no", "3"),
+    ]  # fmt: skip
+    assert not list(pairs(list(words("Oak – Inc and Elm"))))
+
+
 def test_a_query_that_names_nothing_leaves_all_alike(documents):
     choice = documents.score(understand("who can see it?"))
     assert choice.log_weights == pytest.approx(np.full(len(CORPUS), -math.log(len(CORPUS))))
     assert choice.sure == pytest.approx(1 / len(CORPUS))
-    assert len(choice.best(mass=0.999)) == len(CORPUS)
+    assert len(choice.best(99)) == len(CORPUS)
 
 
 def test_defined_terms_are_no_names(documents):
@@ -177,7 +244,7 @@ def test_what_is_saved_is_what_is_opened(documents, tmp_path):
 
 def test_no_documents_is_no_choice():
     choice = Documents().score(understand("Consider Fenway's NDA; who pays?"))
-    assert (len(choice.numbers), choice.sure, choice.best()) == (0, 0.0, [])
+    assert (len(choice.numbers), choice.sure, choice.best(1)) == (0, 0.0, [])
 
 
 def test_numbers_may_have_gaps():
@@ -264,7 +331,7 @@ def guides() -> Documents:
 )
 def test_a_title_that_is_said_in_full_is_meant(question, meant):
     choice = guides().score(understand(question))
-    assert choice.best(0.01) == [list(GUIDES).index(meant)]
+    assert choice.best(1) == [list(GUIDES).index(meant)]
     assert choice.evidence["title"][list(GUIDES).index(meant)] == choice.evidence["title"].max() > 0
 
 

@@ -261,3 +261,29 @@ def test_a_store_that_finds_less_than_all_still_ranks():
     found = ask(LAWS, replace(shelf, store=Forgetful()), {0: 0.0})  # type: ignore[arg-type]
     assert "laws of Ruritania" in " ".join(read(shelf, found))
     assert all(np.isfinite(passage.score) for passage in found.passages)
+
+
+def formed(*pieces: str, weights: dict[str, float]) -> list[str]:
+    """Return the passages of one chunk whose sentences weigh so much."""
+    text = " ".join(pieces)
+    extents = Extents(np.array([[0, 0, 0, len(text), 1, 0]]), lambda _: text, {0: 1.0})
+    weigh = lambda said: max(value for word, value in weights.items() if word in said)  # noqa: E731
+    return [text[slice(*span)] for _, span, _ in extents.form([(0, 1.0)], depth=9, weigh=weigh)]
+
+
+@pytest.mark.parametrize(("evidence", "kept"), [(0.71, True), (0.69, False)])
+def test_the_first_passage_keeps_sentences_with_seven_tenths_of_the_best_evidence(evidence, kept):
+    first, second = (
+        "The Tenant pays ten thousand crowns each quarter.",
+        "The Landlord pays nothing at all to anybody here.",
+    )
+    passages = formed(first, second, weights={"Tenant": 1.0, "Landlord": evidence})
+    assert passages[0] == (f"{first} {second}" if kept else first)
+
+
+@pytest.mark.parametrize(("left", "worth"), [("ARTICLE FOURTEE", False), ("ARTICLE FOURTEEN", True)])
+def test_fewer_than_sixteen_characters_that_are_left_over_are_no_passage(left, worth):
+    first = "The Tenant pays ten thousand crowns each quarter."
+    rest = f"{left}{' ' * (40 - len(left))}"
+    passages = formed(first, rest, weights={"Tenant": 1.0, "ARTICLE": 0.1})
+    assert passages == [first, left] if worth else passages == [first]

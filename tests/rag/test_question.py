@@ -157,6 +157,8 @@ def test_any_string_is_accepted_and_no_word_is_lost(question):
         ("My question is about Fenway's privacy policy: who sees my jobs?", "who sees my jobs?"),
         ("Could you look into Fenway's privacy policy for me? Who sees my jobs?", "Who sees my jobs?"),
         ("Who sees my jobs? Please answer from Fenway's privacy policy.", "Who sees my jobs?"),
+        ("Please review Fenway's privacy policy and tell me: who sees my jobs?", "who sees my jobs?"),
+        ("Who sees my jobs? I am asking with regard to Fenway's privacy policy.", "Who sees my jobs?"),
         ("Who sees my jobs? – I mean Fenway's privacy policy.", "Who sees my jobs?"),
         (
             "I have Fenway's privacy policy in front of me and would like to know: who sees my jobs?",
@@ -176,3 +178,52 @@ def test_any_string_is_accepted_and_no_word_is_lost(question):
 def test_a_sentence_that_only_says_which_document_is_no_part_of_what_is_asked(question, asks):
     query = understand(question)
     assert query.asks == asks and query.apart and ("Fenway" in query.names or "Oak" in query.names)
+
+
+def kenway(text: str) -> bool:
+    """A collection that has one document, and it is Kenway's."""
+    return "kenway" in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "asks"),
+    [
+        ("Kenway NDA: does it survive?", "Kenway NDA", "does it survive?"),
+        ("kenway: does it survive?", "kenway", "does it survive?"),
+        ("kenway, may copies be made?", "kenway", "may copies be made?"),
+        ("Having read what kenway wrote; copies allowed", "what kenway wrote", "copies allowed"),
+        ("Take Kenway; copies allowed", "Kenway", "copies allowed"),
+    ],
+)
+def test_words_that_few_documents_carry_name_one_before_a_question(question, names, asks):
+    query = understand(question, kenway)
+    assert (query.names, query.asks, query.apart) == (names, asks, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("does kenway share my data", "kenway"),
+        ("kenway copies", "kenway"),
+        ("In case kenway is sold, who pays?", "kenway"),  # more than a name stands before the comma
+        ("Consider the termination; who pays?", ""),  # no word of the lead is any document's
+        ("Consider oak; who pays?", ""),
+    ],
+)
+def test_a_question_asks_with_all_its_words_unless_a_clause_is_a_name(question, names):
+    query = understand(question, kenway)
+    assert (query.names, query.asks, query.apart) == (names, question, False)
+
+
+def test_a_semicolon_ends_a_lead_before_a_comma_does():
+    query = understand("Consider the Services Agreement of Oak, Will Writing, Elm; who pays?")
+    assert (query.names, query.asks) == ("the Services Agreement of Oak, Will Writing, Elm", "who pays?")
+
+
+def test_a_kind_has_two_describing_words_before_it():
+    assert understand("Does any mutual content license agreement survive?").names == "content license agreement"
+
+
+def test_a_name_is_not_endless():
+    query = understand("May Elm end the Agreement between " + "Oak and " * 80 + "Oak?")
+    assert 390 < len(query.names) < 440

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -104,12 +105,12 @@ def test_a_library_of_clauses_is_searched_whole_though_a_word_or_a_kind_favours_
         "PRIVACY POLICY\n\nThis Privacy Policy tells what we collect when you use our app.", encoding="utf-8"
     )
     waiver = "Neither party is liable for indirect damage, except for a breach of confidentiality."
-    (corpus / "waiver.txt").write_text(waiver, encoding="utf-8")
+    (corpus / "clause-16.txt").write_text(waiver, encoding="utf-8")
     # `confidentiality` reads like the kind of a document, which all but the policy may be
     [found] = make().search(["confidentiality exceptions to indirect damage waiver"])
     assert found.trace["query"]["kind"] == "nda"
     assert found.trace["documents"]["kept"] == "any"
-    assert found.ranked[0].chunk.document == "waiver.txt"
+    assert found.ranked[0].chunk.document == "clause-16.txt"
 
 
 @pytest.mark.parametrize(
@@ -224,3 +225,12 @@ def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():
     config = Config.preset("routed", weight_heading=0.4)
     assert config.weights == Weights(heading=0.4) and config.single("weight_heading") == 0.4
     assert Config.parse(config.model_dump()) == config
+
+
+def test_an_index_opens_though_a_setting_of_its_time_is_gone(make, tmp_path):
+    make()
+    path = tmp_path / "index" / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["config"]["mass"] = 0.99
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert make().search([QUESTION.format(name="Dune")])[0].ranked
