@@ -12,6 +12,7 @@ from converters._build import build
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from evidence.scan import add_ocr_arguments
+from schemas.command import print_error, spelled
 from schemas.errors import SourceError, ToolkitError
 from schemas.models import HOWS, BundleInfo
 from storage.locations import Location, parse_location
@@ -20,20 +21,12 @@ from storage.upload import check_out, opened_out
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
-    options = _parser(converter).parse_args(argv)
+    options = make_parser(converter).parse_args(argv)
     started = time.monotonic()
-    tally = Tally(strict=options.strict)
     try:
-        check_engine(options.engine)
-        check_out(options.out, force=options.force)
-        with open_source(converter.INFO, options.source) as source:
-            benchmark = converter.read(source, options, tally)
-            if not benchmark.rows and not converter.INFO.corpus_only:
-                raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
-            with opened_out(options.out, force=options.force, progress=track) as out:
-                bundle = build(converter.INFO, benchmark, tally, options, out)
+        bundle = convert(converter, options)
     except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return 1
     except KeyboardInterrupt:
         away = "run the same command again: what is there already is not sent again"
@@ -43,14 +36,28 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
     return 0
 
 
-def _parser(converter: Converter) -> argparse.ArgumentParser:
+def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
+    """Write the bundle that the options ask for; it appears whole or not at all."""
+    tally = Tally(strict=options.strict)
+    check_engine(options.engine)
+    check_out(options.out, force=options.force)
+    with open_source(converter.INFO, options.source) as source:
+        benchmark = converter.read(source, options, tally)
+        if not benchmark.rows and not converter.INFO.corpus_only:
+            raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
+        with opened_out(options.out, force=options.force, progress=track) as out:
+            return build(converter.INFO, benchmark, tally, options, out)
+
+
+def make_parser(converter: Converter) -> argparse.ArgumentParser:
+    """Return the flags that every converter has, and those of this one."""
     info = converter.INFO
     name = info.name
     parser = argparse.ArgumentParser(
-        prog=f"python -m converters.{name}",
+        prog=spelled(f"python -m converters.{name}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
-        epilog=(
+        epilog=spelled(
             "examples:\n"
             + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
             + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
@@ -91,8 +98,16 @@ def _reasons(tally: Tally) -> str:
     return "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items()) or "is it empty?"
 
 
-def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
+def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
     """Return the summary that ends a conversion."""
+    rows = summary_rows(bundle, seconds)
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+
+
+def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
+    """Return what a conversion made and what it left out, as labels and values."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),
@@ -114,7 +129,4 @@ def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
         rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
     rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
-    rows.append(("time", f"{seconds:.1f} s"))
-    width = max(len(label) for label, _ in rows)
-    lines = [f"{label:<{width}}  {value}" for label, value in rows]
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+    return [*rows, ("time", f"{seconds:.1f} s")]

@@ -18,6 +18,7 @@ from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_run
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
+from schemas.command import guarded, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
 
@@ -49,15 +50,12 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
     options = _parser().parse_args(argv)
     commands = {"summary": _summary, "diff": _diff, "gold": _gold}
-    try:
-        return commands[options.command](options)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    return commands[options.command](options)
 
 
 def _summary(options: Any) -> int:
@@ -94,7 +92,7 @@ def _diff(options: Any) -> int:
 def _gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
-        print(f"note: {warning}", file=sys.stderr)
+        print_note(warning)
     for dataset in datasets:
         print("\n".join(gold_lines(dataset, listed=options.list)))
     return 0
@@ -102,7 +100,9 @@ def _gold(options: Any) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m evaluation.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=spelled("python -m evaluation.results"),
+        description=spelled(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     summary = commands.add_parser("summary", help="means with intervals: one run's datasets, or runs side by side")

@@ -18,6 +18,7 @@ from evidence.fold import fold
 from evidence.locate import MIN_SIMILARITY, OMITTED
 from evidence.read import read_document
 from schemas.bundle import Question
+from schemas.command import guarded, print_error, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.models import Gold
 from storage.bundle import open_bundle
@@ -84,20 +85,21 @@ def similarity(pieces: Sequence[str], words: str) -> float:
     return 1 - min(edits + len(words), total) / total
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
-    parser = argparse.ArgumentParser(prog="python -m evidence.check", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog=spelled("python -m evidence.check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     options = parser.parse_args(argv)
     failed = False
     roots, notes = folders_among(options.bundles)
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     for root in roots:
         try:
             count, wrong = check_gold(root)
         except ToolkitError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print_error(error)
             failed = True
             continue
         for line in wrong:
