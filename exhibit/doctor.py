@@ -40,7 +40,7 @@ GIVES = {
     "ocr": "scans read without Tesseract (--ocr)",
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
-    "st": "any embedder of sentence-transformers (--embedder st:MODEL); brings torch",
+    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
     "test": "servers on this machine, for the tests of this project",
 }
 """What each extra of the project is for."""
@@ -86,20 +86,14 @@ def requirements() -> dict[str, list[Requirement]]:
     if source.is_file():  # the project's own folder, which need not be installed
         project = tomllib.loads(source.read_text(encoding="utf-8"))["project"]
         lists = {"": project["dependencies"], **project["optional-dependencies"]}
-        return {extra: [_parsed(line) for line in lines] for extra, lines in lists.items()}
+        return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
     found: dict[str, list[Requirement]] = {"": []}
     names = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
-    for wanted in map(_parsed, metadata.requires(DISTRIBUTION) or []):
-        for extra in ["", *names]:
-            # what is asked for without an extra is asked for with every one, and is listed once
-            alone = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
-            if (extra == "") == alone and (alone or (wanted.marker and wanted.marker.evaluate({"extra": extra}))):
-                found.setdefault(extra, []).append(wanted)
+    for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
+        extras = [name for name in names if f'extra == "{name}"' in str(wanted.marker)]
+        for extra in extras or [""]:
+            found.setdefault(extra, []).append(wanted)
     return found
-
-
-def _parsed(line: str) -> Requirement:
-    return Requirement(line)
 
 
 def _fault(wanted: Requirement) -> str:
@@ -189,9 +183,10 @@ def _model() -> Iterator[Finding]:
 
 def _weights() -> tuple[State, str]:
     weights = import_module("rag.embedders._weights")
-    graphs = sorted(weights.model_folder().glob("*.onnx"))
+    minilm = import_module("rag.embedders.minilm")
+    graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
-        return "ok", f"ready: {graphs[-1]}"
+        return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
         return "ok", "the weights are here; the first run builds the graph"
     return "missing", (

@@ -42,7 +42,7 @@ class Fetched:
 
 
 def is_repository(text: str) -> bool:
-    """Return whether an address names a whole repository; a folder in one is read where it is, not through the cache."""
+    """Return whether an address names a whole repository; a folder in one is read where it is, uncached."""
     return text.startswith(SCHEME) and not _BELOW.match(text)
 
 

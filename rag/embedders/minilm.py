@@ -138,7 +138,7 @@ def _options() -> onnxruntime.SessionOptions:
 
 def ready_graph(variant: str) -> bytes:
     """Return the graph from the cache if it is what was written there, else build it."""
-    path = _graph_path(variant)
+    path = graph_path(variant)
     seal = path.with_suffix(".sha256")
     if path.is_file() and seal.is_file():
         data = path.read_bytes()
@@ -150,7 +150,8 @@ def ready_graph(variant: str) -> bytes:
     return data
 
 
-def _graph_path(variant: str) -> Path:
+def graph_path(variant: str) -> Path:
+    """Return where a variant's graph is kept once it is built."""
     return model_folder() / f"{variant}-{VERSION}.onnx"
 
 
@@ -170,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graph (default: int8)")
     options = parser.parse_args(arguments)
     MiniLM(options.variant).embed(["This Agreement is made between the parties."], role="passage")
-    print(_graph_path(options.variant))
+    print(graph_path(options.variant))
     return 0
 
 
