@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from schemas.plugins import plugin_names
+
 PROGRAM = "exhibit"
 
 
@@ -61,7 +63,8 @@ FLAGS = {
 def spellings() -> dict[str, str]:
     """Return how commands are called here, by how they are called by themselves."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
-    return {**names, "python -m rag": PROGRAM, "python -m converters.": f"{PROGRAM} convert "}
+    names |= {f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("converters")}
+    return {**names, "python -m rag": PROGRAM}
 
 
 def help_text() -> str:

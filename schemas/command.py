@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -52,7 +53,7 @@ def spelled(text: str) -> str:
     """Return a text, such as a command's help, in which commands are named as their user calls them."""
     names = _manner.get().names
     for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
-        text = text.replace(usual, names[usual])
+        text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `python -m rag.inspect`
     return text
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.__main__ import main
-from exhibit.commands import EXIT_CODES, VERBS
+from exhibit.commands import EXIT_CODES, VERBS, spellings
 from schemas.command import Manner, called, print_note, spelled
 from tests.rag.bundles import write_bundle
 
@@ -64,6 +64,10 @@ def test_outside_the_one_command_names_stay_as_they_are():
     assert spelled("python -m rag answer") == "python -m rag answer"
     with called(Manner({"python -m rag": "exhibit", "python -m rag answer": "exhibit ask"})):
         assert spelled("python -m rag answer; python -m rag index") == "exhibit ask; exhibit index"
+        assert spelled("python -m rag.inspect index") == "python -m rag.inspect index"  # which is no verb
+    with called(Manner(spellings())):
+        assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
+        assert spelled("run 'python -m converters._browser'") == "run 'python -m converters._browser'"
 
 
 def test_convert_names_the_converters(capsys):
