@@ -12,7 +12,7 @@ from converters._choice import choose
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, positive, track
 from evidence.scan import add_ocr_arguments
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from schemas.errors import SourceError
 from schemas.models import HOWS, BundleInfo
 from storage.locations import Location, parse_location
@@ -21,14 +21,21 @@ from storage.upload import check_out, opened_out
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
-    options = _parser(converter).parse_args(argv)
+    options = make_parser(converter).parse_args(argv)
     away = "run the same command again: what is there already is not sent again"
     stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
-    return guarded(stopped)(_convert)(converter, options)
+    return guarded(stopped)(_convert_and_tell)(converter, options)
 
 
-def _convert(converter: Converter, options: argparse.Namespace) -> int:
+def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
+    bundle = convert(converter, options)
+    print(table(bundle, options.out, time.monotonic() - started))
+    return 0
+
+
+def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
+    """Write the bundle that the options ask for; it appears whole or not at all."""
     tally = Tally(strict=options.strict)
     check_engine(options.engine)
     check_out(options.out, force=options.force)
@@ -37,19 +44,18 @@ def _convert(converter: Converter, options: argparse.Namespace) -> int:
         if not benchmark.rows and not converter.INFO.corpus_only:
             raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
         with opened_out(options.out, force=options.force, progress=track) as out:
-            bundle = build(converter.INFO, benchmark, tally, options, out)
-    print(table(bundle, options.out, time.monotonic() - started))
-    return 0
+            return build(converter.INFO, benchmark, tally, options, out)
 
 
-def _parser(converter: Converter) -> argparse.ArgumentParser:
+def make_parser(converter: Converter) -> argparse.ArgumentParser:
+    """Return the flags that every converter has, and those of this one."""
     info = converter.INFO
     name = info.name
     parser = argparse.ArgumentParser(
-        prog=f"python -m converters.{name}",
+        prog=spelled(f"python -m converters.{name}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
-        epilog=(
+        epilog=spelled(
             "examples:\n"
             + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
             + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
@@ -90,8 +96,16 @@ def _reasons(tally: Tally) -> str:
     return "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items()) or "is it empty?"
 
 
-def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
+def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
     """Return the summary that ends a conversion."""
+    rows = summary_rows(bundle, seconds)
+    width = max(len(label) for label, _ in rows)
+    lines = [f"{label:<{width}}  {value}" for label, value in rows]
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+
+
+def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
+    """Return what a conversion made and what it left out, as labels and values."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),
@@ -113,7 +127,4 @@ def table(bundle: BundleInfo, out: Location, seconds: float) -> str:
         rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
     rows += [(f"left out: {reason}", f"{len(names):,}") for reason, names in bundle.left_out.items()]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
-    rows.append(("time", f"{seconds:.1f} s"))
-    width = max(len(label) for label, _ in rows)
-    lines = [f"{label:<{width}}  {value}" for label, value in rows]
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+    return [*rows, ("time", f"{seconds:.1f} s")]

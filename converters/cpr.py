@@ -25,7 +25,7 @@ from converters._cpr.documents import Source, load, string
 from converters._cpr.search import candidates
 from converters._source import open_source
 from converters._web.fetch import add_fetch_arguments, policy_from
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from schemas.errors import SourceError
 from schemas.models import Licence
 from storage.whole import write_whole
@@ -258,7 +258,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _check(argv: list[str]) -> int:
     """Print a table of the citations; return 1 if one is unresolved."""
-    parser = ArgumentParser(prog="python -m converters.cpr --check")
+    parser = ArgumentParser(prog=spelled("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_arguments(parser)
     options = parser.parse_args(argv)
@@ -283,7 +283,7 @@ def _check(argv: list[str]) -> int:
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
     """Write a line of ground truth per exported query; refuse to overwrite what a person may have edited."""
-    parser = ArgumentParser(prog="python -m converters.cpr --from-search EXPORT.json …")
+    parser = ArgumentParser(prog=spelled("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args(argv)

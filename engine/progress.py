@@ -9,6 +9,8 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
+from schemas.command import is_quiet
+
 Item = TypeVar("Item")
 
 _EVERY = 5.0
@@ -19,6 +21,9 @@ def track(
     items: Iterable[Item], *, total: int | None, label: str, unit: str = "doc", stream: TextIO | None = None
 ) -> Iterator[Item]:
     """Yield the items and show how far they are; nothing is printed for work that takes under two seconds."""
+    if is_quiet():
+        yield from items
+        return
     out = stream or sys.stderr
     if out.isatty():
         yield from tqdm(items, total=total, desc=label, unit=unit, file=out, delay=2.0, leave=False)

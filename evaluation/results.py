@@ -18,7 +18,7 @@ from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_tables
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from schemas.command import guarded, print_note
+from schemas.command import guarded, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
 
@@ -100,7 +100,9 @@ def _gold(options: Any) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m evaluation.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=spelled("python -m evaluation.results"),
+        description=spelled(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     summary = commands.add_parser("summary", help="means with intervals: one run's datasets, or runs side by side")

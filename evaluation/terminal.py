@@ -19,16 +19,25 @@ def shown_metrics(summary: Mapping[str, Estimate | Difference], asked: Sequence[
 
 def table_of(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> str:
     """Return means with their intervals, a row a metric and a column a dataset or run."""
+    return "\n".join([*_aligned(mean_rows(columns, metrics)), *mean_notes(columns)])
+
+
+def mean_rows(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> list[list[str]]:
+    """Return the cells of such a table, its head first."""
     head = ["", *(_head(name, means) for name, means in columns.items())]
-    rows = [[_title(name), *(cell(name, means.get(name)) for means in columns.values())] for name in metrics]
-    lines = _aligned([head, *rows])
+    return [head, *([_title(name), *(cell(name, means.get(name)) for means in columns.values())] for name in metrics)]
+
+
+def mean_notes(columns: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
+    """Return what a reader of such a table must know: how means of datasets are taken, and what failed."""
+    lines = []
     if any(_datasets(means) > 1 for means in columns.values()):
         lines.append("A mean over several datasets is the mean of their means: each dataset counts alike.")
     failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         told = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
         lines.append(f"failed questions, which are in no mean: {told}")
-    return "\n".join(lines)
+    return lines
 
 
 def cell(name: str, estimate: Estimate | None) -> str:
@@ -77,6 +86,11 @@ def is_regression(name: str, difference: Difference, asked: Sequence[str] = ()) 
 
 
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
+    """Return two runs' table in lines, and what is not compared."""
+    return [*_aligned(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+
+
+def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[list[str]]:
     """Return a row a metric: before, after, the change with its interval, n, and an arrow where it is beyond chance.
 
     The first row is how many questions failed: more than before is worse, whatever the means of the others are.
@@ -92,7 +106,7 @@ def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], ov
         change = f"{told.figure(found.mean, signed=True)}{ends}"
         before, after = told.figure(found.first), told.figure(found.second)
         rows.append([_title(name), before, after, change, str(found.n), _told(name, found)])
-    return [*_aligned(rows), *_left_out(overlap)]
+    return rows
 
 
 def _failures(overlap: Overlap) -> list[str]:
@@ -102,7 +116,7 @@ def _failures(overlap: Overlap) -> list[str]:
     return [*row, str(overlap.asked), told]
 
 
-def _left_out(overlap: Overlap) -> list[str]:
+def not_compared(overlap: Overlap) -> list[str]:
     """Return what is not compared: questions that one run did not ask, or did not get an answer to."""
     lines = []
     if overlap.answered < overlap.asked:

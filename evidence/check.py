@@ -18,7 +18,7 @@ from evidence.fold import fold
 from evidence.guard import read_within
 from evidence.locate import MIN_SIMILARITY
 from schemas.bundle import Question
-from schemas.command import guarded, print_error, print_note
+from schemas.command import guarded, print_error, print_note, spelled
 from schemas.errors import DocumentError, ToolkitError
 from schemas.models import Gold
 from schemas.quotes import quote_parts
@@ -99,7 +99,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
-    parser = argparse.ArgumentParser(prog="python -m evidence.check", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog=spelled("python -m evidence.check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     options = parser.parse_args(argv)
     failed = False

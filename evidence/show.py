@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
 from evidence.document import Box, Document, Span
 from evidence.guard import boxes_within, read_within, render_within
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import Gold
 from storage.bundle import open_bundle
@@ -45,6 +46,25 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
 
 
+class Drawn(NamedTuple):
+    """A page of a document with gold on it."""
+
+    filename: str
+    page: int
+    picture: Image.Image
+
+
+def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Drawn]:
+    """Yield the pages that the gold of a question stands on, drawn, in the order of its passages."""
+    lines, files = _find(root, row)
+    for name in dict.fromkeys(str(line.filename) for line in lines):
+        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
+        with fetched(files[name]):  # once, for all the steps of drawing
+            pages = draw_spans(read_within(files[name]), spans, scale=scale)
+        for page, picture in pages.items():
+            yield Drawn(name, page, picture)
+
+
 def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     bundle = open_bundle(mirrored(root))
     lines = [line for line in bundle.gold if line.id == row]
@@ -59,23 +79,16 @@ def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write the pages of a row's gold as pictures."""
-    parser = argparse.ArgumentParser(prog="python -m evidence.show", description=__doc__)
+    parser = argparse.ArgumentParser(prog=spelled("python -m evidence.show"), description=spelled(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
     options = parser.parse_args(argv)
-    lines, files = _find(options.bundle, options.row)
-    number = 0
-    for name in dict.fromkeys(line.filename for line in lines):
-        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-        with fetched(files[str(name)]):  # once, for all the steps of drawing
-            pages = draw_spans(read_within(files[str(name)]), spans, scale=options.scale)
-        for page, picture in pages.items():
-            number += 1
-            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
-            picture.save(out)
-            print(f"{out}: {name}, page {page}")
+    for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
+        out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
+        drawn.picture.save(out)
+        print(f"{out}: {drawn.filename}, page {drawn.page}")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from schemas.models import BundleInfo
 from storage.bundle import sha256_of
 
 SCHEME = "hf://"
+_BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 _TURNS = 3
 """How often a download begins anew: its single requests are tried again by the Hub's client itself."""
 
@@ -37,6 +39,11 @@ class Fetched:
     def address(self) -> str:
         """The bundle's address for good: with the commit, not with a branch that moves."""
         return f"{SCHEME}{self.repo_id}@{self.commit}"
+
+
+def is_repository(text: str) -> bool:
+    """Return whether an address names a whole repository; a folder in one is read where it is, uncached."""
+    return text.startswith(SCHEME) and not _BELOW.match(text)
 
 
 def parse_address(text: str) -> tuple[str, str | None]:

@@ -13,7 +13,7 @@ from typing import cast
 from hub import exports
 from hub.exports._source import Export, Format
 from schemas import __version__
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from schemas.errors import ToolkitError
 from storage.bundle import open_bundle
 from storage.place import Kind, placed
@@ -62,12 +62,14 @@ def _listing(folder: Path) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
     parser = argparse.ArgumentParser(
-        prog="python -m schemas.export",
+        prog=spelled("python -m schemas.export"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A bundle in other people's formats.",
-        epilog="examples:\n"
-        "  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
-        "  python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr",
+        epilog=spelled(
+            "examples:\n"
+            "  python -m schemas.export datasets_out/cuad --to parquet --out out/cuad-parquet\n"
+            "  python -m schemas.export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr"
+        ),
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")

@@ -27,7 +27,7 @@ from hub._plan import Contents, Plan, compare, contents_of, listing
 from hub._remote import KIND, Hub, State
 from hub._trouble import HubError, is_unreachable
 from schemas.bundle import CARD, CORPUS, INFO, read_info
-from schemas.command import guarded, print_note
+from schemas.command import guarded, print_note, spelled
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 
@@ -236,9 +236,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     what, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m hub.publish",
+        prog=spelled("python -m hub.publish"),
         description=what,
-        epilog=f"examples:\n{examples}",
+        epilog=spelled(f"examples:\n{examples}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="a bundle's folder")

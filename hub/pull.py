@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import track
-from hub._fetch import SCHEME, Fetched, fetch, parse_address, peek
+from hub._fetch import SCHEME, Fetched, fetch, is_repository, parse_address, peek
 from schemas.bundle import CARD, INFO, read_info
-from schemas.command import guarded, print_note
+from schemas.command import guarded, print_note, spelled
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 from schemas.validate import validate
 from storage.place import check_free, placed
 
-__all__ = ["SCHEME", "Fetched", "fetch", "main", "parse_address"]
+__all__ = ["SCHEME", "Fetched", "fetch", "is_repository", "main", "parse_address"]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,9 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     what, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
-        prog="python -m hub.pull",
+        prog=spelled("python -m hub.pull"),
         description=what,
-        epilog=f"examples:\n{examples}",
+        epilog=spelled(f"examples:\n{examples}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// in front is fine")

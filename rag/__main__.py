@@ -18,7 +18,7 @@ from rag.config import DEFAULT, Config, Search, add_setting_flags, given_setting
 from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from storage.locations import parse_location
 
 _WIDTH = 100
@@ -26,7 +26,9 @@ _WIDTH = 100
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m rag", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=spelled("python -m rag"),
+        description=spelled(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", required=True)
     index = actions.add_parser("index", help="build an index of a folder or of one file")
@@ -38,7 +40,8 @@ def _parser() -> argparse.ArgumentParser:
         "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
     )
     add_setting_flags(index.add_argument_group("single settings, which overrule the preset"))
-    for name, text in (("search", "show the best passages"), ("answer", "answer with citations")):
+    searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
+    for name, text in searches.items():
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="an index's folder")
         action.add_argument("questions", nargs="+", metavar="QUESTION")

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import NamedTuple, ParamSpec
 
 from schemas.errors import ToolkitError, disk_trouble
 from schemas.secrets import scrubbed, scrubbed_logs
@@ -20,6 +24,42 @@ FAILED, STOPPED, CLOSED = 1, 130, 141
 """Exit codes: an error; Ctrl-C; a reader that closed the pipe, as shells number it."""
 
 Arguments = ParamSpec("Arguments")
+
+
+class Manner(NamedTuple):
+    """How a command was called: what commands are named there, and how much it should say on stderr."""
+
+    names: Mapping[str, str] = MappingProxyType({})
+    """The name under which a command was called, by the one that it has by itself."""
+    quiet: bool = False
+    verbose: bool = False
+
+
+_ALONE = Manner()
+_manner: ContextVar[Manner] = ContextVar("manner", default=_ALONE)
+
+
+@contextmanager
+def called(manner: Manner) -> Iterator[None]:
+    """Let the commands inside know how they were called."""
+    token = _manner.set(manner)
+    try:
+        yield
+    finally:
+        _manner.reset(token)
+
+
+def spelled(text: str) -> str:
+    """Return a text, such as a command's help, in which commands are named as their user calls them."""
+    names = _manner.get().names
+    for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
+        text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `python -m rag.inspect`
+    return text
+
+
+def is_quiet() -> bool:
+    """Return whether notes and progress are to be left out; errors never are."""
+    return _manner.get().quiet
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
@@ -68,11 +108,15 @@ def _bug() -> int:
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error as every command does, a line for each thing that is wrong."""
-    for line in scrubbed(str(error)).split("\n"):
+    """Print an error as every command does, a line for each thing that is wrong; verbose, with where it was raised."""
+    if _manner.get().verbose:
+        sys.stderr.write(scrubbed("".join(traceback.format_exception(error))))
+    for line in spelled(scrubbed(str(error))).split("\n"):
         sys.stderr.write(f"error: {line}\n")
 
 
 def print_note(text: str) -> None:
-    """Print what a user should know and need not act on; results alone go to stdout."""
-    sys.stderr.write(f"note: {scrubbed(text)}\n")
+    """Print what a user should know and need not act on, unless they asked for quiet; results alone go to stdout."""
+    if is_quiet():
+        return
+    sys.stderr.write(f"note: {spelled(scrubbed(text))}\n")

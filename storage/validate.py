@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
-from schemas.command import guarded, print_error, print_note
+from schemas.command import guarded, print_error, print_note, spelled
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import FileEntry
 from schemas.validate import Problem, validate
@@ -49,15 +49,15 @@ def _halves(line: str) -> tuple[str, str, str]:
 def main(argv: list[str] | None = None) -> int:
     """Validate each folder; exit 1 when any promise is broken."""
     parser = argparse.ArgumentParser(
-        prog="python -m schemas.validate",
+        prog=spelled("python -m schemas.validate"),
         description="Checks bundles against their contract and prints every broken promise.",
-        epilog="example: python -m schemas.validate datasets_out/*",
+        epilog=spelled("example: python -m schemas.validate datasets_out/*"),
     )
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument(
         "--minimal",
         action="store_true",
-        help="only what evaluate_rag.py needs: corpus/ and a train.json in any accepted shape",
+        help="only what an evaluation needs: corpus/ and a train.json in any accepted shape",
     )
     arguments = parser.parse_args(argv)
     broken = 0

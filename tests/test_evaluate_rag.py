@@ -7,6 +7,7 @@ import json
 import pytest
 
 import evaluate_rag
+from evaluation import command as command_module
 from rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
@@ -72,6 +73,6 @@ def test_stopped_by_hand(command, tmp_path, capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate_rag, "evaluate", stop)
+    monkeypatch.setattr(command_module, "evaluate", stop)
     assert command("--dataset-paths", tmp_path) == 130
     assert "--resume" in capsys.readouterr().err

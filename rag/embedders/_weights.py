@@ -43,10 +43,12 @@ def model_folder() -> Path:
 
 def find_file(file: File) -> Path:
     """Return a file with the right hash: from our cache, from the installed package, or downloaded."""
-    for path in _places(file):
-        if path.is_file() and sha256_of(path) == file.sha256:
-            return path
-    return _download(file)
+    return find_here(file) or _download(file)
+
+
+def find_here(file: File) -> Path | None:
+    """Return a file with the right hash that is on this machine, None where there is none."""
+    return next((path for path in _places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
 def _places(file: File) -> Iterator[Path]:

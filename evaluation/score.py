@@ -1,0 +1,172 @@
+"""Scores retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
+
+    python score.py predictions.json gold.json [--k 10] [--output results.json] [--parity seed]
+
+predictions.json: [{"query": "…", "retrieved_passages": ["…", …]}, …]
+gold.json:        {"tests": [{"query": "…", "snippets": [{"file_path": "…", "span": [0, 9], "answer": "…"}]}, …]}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from evaluation.cases import Case, GoldPassage, Passage, Reply
+from evaluation.metrics import K, Options, measure
+from evaluation.statistics import mean
+from schemas.command import guarded, print_note, spelled
+from schemas.errors import ToolkitError
+
+RULE = "=" * 26
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the four metrics; return 1 after one line on what is wrong with a file."""
+    options = _parser().parse_args(argv)
+    results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
+    if options.output:
+        _write(options.output, results)
+    print("Evaluation Results:", RULE, sep="\n")
+    for name, value in results.items():
+        print(f"{name}: {value:.4f}")
+    print(RULE)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    what, _, formats = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog=spelled("python score.py"),
+        description=what,
+        epilog=spelled(formats),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("predictions", type=Path, metavar="predictions.json", help="what was retrieved, best first")
+    parser.add_argument("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
+    parser.add_argument("--k", type=_depth, default=K, metavar="K", help=f"depth of recall and nDCG (default: {K})")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the results there, too, as JSON")
+    parser.add_argument(
+        "--parity",
+        choices=["seed"],
+        help="match as first published: any substring either way, so that one word matches and nDCG can pass 1",
+    )
+    return parser
+
+
+def _depth(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "seed"] = "") -> dict[str, float]:
+    """Return the four means and the number of examples."""
+    cases = _cases(_read_predictions(predictions), _read_gold(gold), predictions, gold)
+    names = ["exact_match", "span_f1", f"recall@{k}", f"ndcg@{k}"]
+    values = measure(cases, Options(k=k, parity=parity), names=names)
+    return {**{name: mean(values[name]) or 0.0 for name in names}, "num_examples": len(cases)}
+
+
+def _cases(
+    predicted: list[tuple[str, list[str]]], tests: list[tuple[str, list[GoldPassage]]], predictions: Path, gold: Path
+) -> list[Case]:
+    """Pair predictions with tests by their queries; a query that is asked twice is paired in order."""
+    waiting: dict[str, list[list[GoldPassage]]] = defaultdict(list)
+    for query, golds in tests:
+        waiting[query].append(golds)
+    asked = Counter(query for query, _ in predicted)
+    unknown = [query for query in asked if query not in waiting]
+    if unknown:
+        raise ToolkitError(
+            f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}, first {_short(unknown[0])}; "
+            "is this the gold file they were made for?"
+        )
+    for query, times in asked.items():
+        if times != len(waiting[query]):
+            raise ToolkitError(
+                f"{predictions}: {_short(query)} is predicted {times} times, "
+                f"but asked {len(waiting[query])} times in {gold}: which is which cannot be told"
+            )
+    if len(tests) > len(predicted):
+        left = len(tests) - len(predicted)
+        print_note(f"{left} of {len(tests)} tests in {gold} have no prediction and are not counted")
+    return [
+        Case(
+            id=number,
+            question=query,
+            truth="",
+            gold=tuple(waiting[query].pop(0)),
+            reply=Reply(passages=tuple(Passage(text) for text in passages)),
+        )
+        for number, (query, passages) in enumerate(predicted)
+    ]
+
+
+# ---------------------------------------------------------------- files
+
+
+def _read_predictions(path: Path) -> list[tuple[str, list[str]]]:
+    rows = _load(path)
+    if not isinstance(rows, list) or not rows:
+        raise ToolkitError(f'{path}: must be a list of {{"query", "retrieved_passages"}} that is not empty')
+    found = []
+    for number, row in enumerate(rows):
+        where = f"{path}: prediction {number}"
+        passages = _field(row, "retrieved_passages", list, where)
+        if not all(isinstance(passage, str) for passage in passages):
+            raise ToolkitError(f"{where}: retrieved_passages must be strings, best first")
+        found.append((_field(row, "query", str, where), passages))
+    return found
+
+
+def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
+    content = _load(path)
+    found = []
+    for number, test in enumerate(_field(content, "tests", list, str(path))):
+        where = f"{path}: test {number}"
+        golds = []
+        for place, snippet in enumerate(_field(test, "snippets", list, where)):
+            file = _field(snippet, "file_path", str, f"{where}, snippet {place}")
+            golds.append(GoldPassage(file, _field(snippet, "answer", str, f"{where}, snippet {place}")))
+        if not any(gold.text and gold.text.strip() for gold in golds):
+            raise ToolkitError(f"{where}: no snippet has an answer to compare with")
+        found.append((_field(test, "query", str, where), golds))
+    return found
+
+
+def _load(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ToolkitError(f"{path}: not JSON: {error}") from error
+
+
+def _field(row: Any, name: str, kind: type, where: str) -> Any:
+    if not isinstance(row, dict) or name not in row:
+        raise ToolkitError(f"{where}: no {name!r}; see python score.py --help for the format")
+    if not isinstance(row[name], kind):
+        raise ToolkitError(f"{where}: {name!r} must be a {'list' if kind is list else 'string'}")
+    return row[name]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:79] + "…")
+
+
+def _write(path: Path, results: dict[str, float]) -> None:
+    try:
+        path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ToolkitError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

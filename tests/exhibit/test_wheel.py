@@ -1,0 +1,99 @@
+"""The wheel works anywhere: built from the sdist, installed into an empty environment, used from an empty folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.hub.conftest import hub, hub_env  # noqa: F401 - fixtures
+from tests.test_project import ROOMS
+
+ROOT = Path(__file__).parent.parent.parent
+MOST = 8 << 20
+"""Bytes that the wheel may have: it is downloaded by everybody, and holds fonts."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.extra]
+
+
+def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, and the wheel that was built from it; needs the extra `test` (build, setuptools)."""
+    tree = tmp_path_factory.mktemp("tree")
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, tree / name)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", tree / "dist", tree, cwd=tree)
+    return tree / "dist"
+
+
+@pytest.fixture
+def programs(dist: Path, tmp_path: Path) -> Path:
+    """The programs of an environment that has the wheel, and sees what is installed here but not this folder."""
+    place = tmp_path / "venv"
+    venv.create(place, with_pip=False, symlinks=os.name != "nt")
+    folder = place / ("Scripts" if os.name == "nt" else "bin")
+    python = folder / "python"
+    packages = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip()
+    shared = [path for path in sys.path if path.endswith("site-packages")]
+    (Path(packages) / "shared.pth").write_text("\n".join(shared) + "\n", encoding="utf-8")
+    [wheel] = dist.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "-q"]
+    run(*pip, "--disable-pip-version-check", wheel, cwd=tmp_path)
+    return folder
+
+
+def test_the_wheel_is_small_and_holds_every_room_and_nothing_else(dist):
+    [wheel] = dist.glob("*.whl")
+    assert wheel.stat().st_size < MOST and len(list(dist.glob("*.tar.gz"))) == 1
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(ROOMS)
+    kinds = (".j2", ".css", ".js", ".toml", ".json")
+    for room in ROOMS:
+        files = [path for path in (ROOT / room).rglob("*") if path.suffix in kinds or "_typefaces" in path.parts]
+        for path in files:
+            assert path.is_dir() or path.relative_to(ROOT).as_posix() in names, path
+    told = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert all(f"`{room}`" in told for room in ROOMS)
+
+
+def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    shutil.copytree(ROOT / "samples" / "cuad", folder / "source")
+    env = {name: value for name, value in hub_env.items() if name != "PYTHONPATH"}
+    env |= {"EXHIBIT_CACHE": str(tmp_path / "cache"), "HF_TOKEN": hub.token("me")}
+
+    def exhibit(*words: object) -> str:
+        return run(programs / "exhibit", *words, cwd=folder, env=env)
+
+    where = run(programs / "python", "-c", "import exhibit, hub; print(hub.__file__)", cwd=folder, env=env)
+    assert Path(where.strip()).is_relative_to(programs.parent)
+    assert exhibit("--version").startswith("exhibit ")
+    exhibit("convert", "cuad", "--source", "source", "--out", "cuad", "--limit", "1", "--jobs", "1")
+    assert "cuad: sound" in exhibit("validate", "cuad")
+    asked = ["--embedder", "hashing", "--limit", "4", "--report-cases", "1", "--run-name", "r", "--jobs", "1"]
+    exhibit("evaluate", "--dataset-paths", "cuad", *asked)
+    assert "<html" in (folder / "results" / "r" / "report.html").read_text(encoding="utf-8")
+    exhibit("publish", "cuad", "--repo-id", "me/cuad-rag")
+    assert hub.files("me/cuad-rag")["train.json"] == (folder / "cuad" / "train.json").read_bytes()
+    assert (
+        '"base"'
+        in subprocess.run(
+            [programs / "exhibit", "doctor", "--json"], cwd=folder, env=env, capture_output=True, encoding="utf-8"
+        ).stdout
+    )  # whatever is missing on this machine, the packages are counted from the wheel's own metadata
