@@ -39,9 +39,18 @@ class Record:
 
 
 def read_records(
-    path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, encoding: str | None = None
+    path: Path,
+    data: bytes,
+    tally: Tally,
+    *,
+    sheet: str | None = None,
+    encoding: str | None = None,
+    accounted: bool = True,
 ) -> list[Record]:
-    """Return the rows of a table; a row that cannot be read is counted, a table that cannot is an error."""
+    """Return the rows of a table; a row that cannot be read is counted, a table that cannot is an error.
+
+    `accounted` rows must each end up kept or left out; those of a release with several tables are counted otherwise.
+    """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         records = list(_numbered(_parquet(path, data)))
@@ -55,7 +64,8 @@ def read_records(
             records = list(_numbered(_json(path, text)))
         else:
             records = list(_rows(path, text, tally))
-    tally.take(record.item for record in records)
+    if accounted:
+        tally.take(record.item for record in records)
     return records
 
 

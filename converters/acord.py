@@ -134,7 +134,7 @@ def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tal
     if data.startswith(b"version https://git-lfs"):
         raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {INFO.url}")
     sha256[path.name] = hashlib.sha256(data).hexdigest()
-    records = read_records(path, data, tally)
+    records = read_records(path, data, tally, accounted=False)
     if not any(all(name in record.cells for name in columns) for record in records):
         raise SourceError(f"{path}: no record has {' and '.join(map(repr, columns))}; is this ACORD's {path.name}?")
     for record in records:

@@ -262,7 +262,7 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
     words: _Words = {}
     for key, path in files.items():
         try:
-            text = read_document(path).text
+            text = _published_text(path)
         except DocumentError as error:
             tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
             continue
@@ -295,6 +295,16 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
         quotes=tuple(quote for _, quote in passages),
         labels={"benchmark": test.benchmark},
     )
+
+
+def _published_text(path: Path) -> str:
+    """Return a text as its offsets count it; published offsets hold for UTF-8 alone."""
+    document = read_document(path)
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path}: not UTF-8 (byte {error.start}); convert it with iconv first") from error
+    return document.text
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schemas.errors import DocumentError
+from schemas.errors import DocumentError, ToolkitError
 
 MAX_BYTES = 512 << 20
 """Unpacked, all parts together: the largest office files that people send are a tenth of it."""
@@ -25,7 +25,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser raises over a broken file into a DocumentError."""
     try:
         yield
-    except DocumentError:
+    except ToolkitError:
         raise
     except OSError as error:
         # Pillow says so of a picture it does not know, without a number of the system

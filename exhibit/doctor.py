@@ -42,6 +42,7 @@ GIVES = {
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
     "test": "servers on this machine, for the tests of this project",
+    "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
 }
 """What each extra of the project is for."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")

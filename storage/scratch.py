@@ -5,13 +5,14 @@ What a killed process leaves is removed by the next one that makes such a folder
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from schemas.errors import ToolkitError
 
@@ -24,7 +25,7 @@ def scratch_folder() -> Iterator[Path]:
     try:
         _sweep(Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        handle = _lock(folder)
+        lock = _hold(folder)
     except OSError as error:
         place = os.environ.get("TMPDIR") or "the folder for temporary files"
         raise ToolkitError(f"{place}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
@@ -32,23 +33,34 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+        _let_go(folder, lock)
 
 
-def _lock(folder: Path) -> int:
-    handle = os.open(folder, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return handle
+def _hold(folder: Path) -> FileLock:
+    # beside the folder: Windows removes no folder in which a file is open
+    lock = FileLock(_lock_of(folder), timeout=0)
+    lock.acquire()
+    return lock
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
+
+
+def _let_go(folder: Path, lock: FileLock) -> None:
+    with suppress(OSError):
+        _lock_of(folder).unlink()
+    lock.release()
 
 
 def _sweep(place: Path) -> None:
     """Remove the folders of this user that no process holds any more."""
     for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # somebody holds it, or removes it now
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        with suppress(OSError, Timeout):  # somebody holds it, or removes it now
+            if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
                 continue
-            handle = _lock(folder)
+            lock = _hold(folder)
             try:
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
-                os.close(handle)
+                _let_go(folder, lock)

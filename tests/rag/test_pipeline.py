@@ -127,7 +127,7 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
     line = Line(50, 50, 500, 80, "The tenant shall keep the premises in repair.", 0.9)
     monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
-    pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ")
+    pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ", engine="serial")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
     assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
     assert pipeline.search(["premises in repair"])[0].ranked[0].chunk.page == 1
@@ -341,7 +341,7 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
     with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
-    with pytest.raises(ToolkitError, match="there are naive, rcts, routed, sac, sac-multilayer"):
+    with pytest.raises(ToolkitError, match="there are careful, naive, rcts, routed, sac, sac-multilayer"):
         Config.preset("none-such")
 
 
