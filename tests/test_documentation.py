@@ -230,6 +230,7 @@ def needing(*, extra: bool) -> list[str]:
     return [page for page in pages if any(re.search(EXTRA, line) for line in runnable(page)) == extra]
 
 
+@pytest.mark.slow
 def test_the_quick_commands_of_all_pages_run(reader):
     every = [line for page in PAGES for line in runnable(page)]
     quick = dict.fromkeys(line for line in every if not re.search(f"{EXTRA}|{LONG}", line))

@@ -145,10 +145,10 @@ with scratch_folder() as folder:
 def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_path, monkeypatch):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", KILLED], env=environment, cwd=Path(__file__).parents[2])
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob("exhibit-*"))) == 1
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with scratch_folder() as mine, scratch_folder() as other:
-        assert sorted(tmp_path.iterdir()) == sorted([mine, other]), "one that is in use stays"
+        assert sorted(tmp_path.glob("exhibit-*")) == sorted([mine, other]), "one that is in use stays"
     assert list(tmp_path.iterdir()) == []
 
 
