@@ -20,6 +20,7 @@ from schemas.command import guarded
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library, library_loss
+from training.loop import Loop
 from training.mining import mine
 from training.network import Encoder, Texts, lowrank
 from training.pack import Ints, Pack
@@ -54,6 +55,8 @@ class Recipe:
     """How much a source's size counts in drawing its questions: CUAD has eight times as many as MAUD."""
     keep: float = 0.0
     """How much it costs to move a passage's vector from where it was."""
+    average: float = 0.0
+    """How much of the averaged weights is kept at each step."""
     seed: int = 1
 
 
@@ -78,10 +81,7 @@ def train_adapter(
     random = np.random.default_rng(recipe.seed)
     encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(device)
     steps = max(1, len(examples.answerable) // recipe.batch)
-    optimiser = torch.optim.AdamW(encoder.parameters(), lr=recipe.rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, recipe.rate, total_steps=recipe.epochs * steps + 1, pct_start=0.1
-    )
+    loop = Loop(encoder, recipe, steps=recipe.epochs * steps)
     original = embed_all(encoder, texts, pack)[0] if recipe.keep else None
     for epoch in range(recipe.epochs):
         begun = time.monotonic()
@@ -93,13 +93,9 @@ def train_adapter(
             loss = contrast(encoder, texts, batch, examples, recipe, merged, original)
             if library is not None:
                 loss = loss + library_loss(encoder, texts, library, recipe.library, random, merged, recipe.temperature)
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
-            optimiser.step()
-            schedule.step()
-            losses.append(float(loss.detach()))
+            losses.append(loop.step(loss))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
+    loop.settle()
     return encoder
 
 

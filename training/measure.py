@@ -118,15 +118,18 @@ def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]
 
 
 def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
-    """Return nDCG with the grade as gain; `near` has a row for each query and the score of each passage."""
-    clauses = sorted({int(document) for document in pack.grades[:, 1]})
-    spans = [pack.passages_of(document) for document in clauses]
+    """Return nDCG with the grade as gain, over the clauses that were graded for each query.
+
+    `near` has a row for each query and the score of each passage. Nobody said what the other clauses are worth.
+    """
     figures = []
     for at, query in enumerate(queries):
         scores = near[at]
-        best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
         grades = {d: g for q, d, g in pack.grades[pack.grades[:, 0] == query].tolist()}
-        gains = np.array([grades.get(clauses[place], 0) for place in np.argsort(-best, kind="stable")[: max(depths)]])
+        clauses = sorted(grades)
+        spans = [pack.passages_of(document) for document in clauses]
+        best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
+        gains = np.array([grades[clauses[place]] for place in np.argsort(-best, kind="stable")[: max(depths)]])
         ideal = np.array(sorted(grades.values(), reverse=True))
         figures.append([_dcg(gains[:depth]) / _dcg(ideal[:depth]) for depth in depths])
     means: list[float] = (100 * np.mean(figures, axis=0)).tolist()

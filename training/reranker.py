@@ -22,6 +22,7 @@ from schemas.command import guarded
 from schemas.errors import ToolkitError
 from training import _cli
 from training.library import Library
+from training.loop import Loop
 from training.mining import mine
 from training.network import Encoder, Judge, Texts, lowrank, merge
 from training.pack import Ints, Pack
@@ -50,9 +51,15 @@ class Recipe:
     """Queries on a library of clauses, a question."""
     sure: float = 0.5
     """What it counts that a score says yes or no, beside the order of passages."""
+    exists: float = 0.0
+    """What it counts that the best score of a question says whether there is an answer at all."""
+    own: float = 0.0
+    """How often a question is asked in the words of its own benchmark, beside all its wordings alike."""
     balance: float = 0.5
     """How much a source's size counts in drawing its questions."""
     rate: float = 5e-4
+    average: float = 0.0
+    """How much of the averaged weights is kept at each step."""
     seed: int = 1
 
 
@@ -86,40 +93,35 @@ def train_reranker(
     groups = _Groups(pack, examples, weights, texts, recipe, random, kept_back)
     judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(device)
     steps = max(1, groups.size // recipe.batch)
-    optimiser = torch.optim.AdamW(judge.parameters(), lr=recipe.rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, recipe.rate, total_steps=recipe.epochs * steps + 1, pct_start=0.1
-    )
+    loop = Loop(judge, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
         for batch in groups.epoch(steps):
-            loss = judged_loss(judge, texts, batch, recipe)
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
-            optimiser.step()
-            schedule.step()
-            losses.append(float(loss.detach()))
+            losses.append(loop.step(judged_loss(judge, texts, batch, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
+    loop.settle()
     return judge
 
 
 def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
-    """Return how wrong the order of passages is where one answers, and each single verdict everywhere."""
+    """Return how wrong the order of passages is where one answers, each single verdict, and the question's own."""
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
     passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
     shares = torch.tensor([share for group in batch for share in group.shares], device=device)
     scores = judge.score(texts, questions, passages)
     sure = torch.nn.functional.binary_cross_entropy_with_logits(scores, (shares > 0).float())
-    orders, at = [], 0
+    orders, best, at = [], [], 0
     for group in batch:
         part = slice(at, at + len(group.passages))
         at = part.stop
+        best.append(torch.logsumexp(scores[part], dim=0))
         if any(group.shares):
             orders.append(-(shares[part] * torch.log_softmax(scores[part], dim=0)).sum())
     order = torch.stack(orders).mean() if orders else scores.sum() * 0
-    return order + recipe.sure * sure
+    answered = torch.tensor([float(any(group.shares)) for group in batch], device=device)
+    exists = torch.nn.functional.binary_cross_entropy_with_logits(torch.stack(best), answered)
+    return order + recipe.sure * sure + recipe.exists * exists
 
 
 class _Groups:
@@ -180,7 +182,7 @@ class _Groups:
         answerable = name == "answerable"
         row = (self.examples.answerable if answerable else self.examples.impossible)[at]
         hard = (self.hard if answerable else self.lacking)[at]
-        query = int(pack.queries[self.examples.draw_wording(row.kind, random), 0])
+        query = int(pack.queries[self.examples.draw_wording(row.kind, random, own=recipe.own), 0])
         count = recipe.others + (0 if answerable else 1)
         wrong = random.choice(hard, size=min(count, len(hard)), replace=False).tolist() if len(hard) else []
         if not answerable:

@@ -53,6 +53,7 @@ class Examples:
                 row = _row(pack, document, kind, gold[number], lengths.get(number, 0))
                 (self.impossible if impossible else self.answerable).append(row)
         self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
+        self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
         self.kinds_of: dict[int, set[int]] = defaultdict(set)
         """Which kinds a passage has gold for: it is no wrong answer to them, whoever asks."""
         for row, passage, _ in pack.positives.tolist():
@@ -67,9 +68,10 @@ class Examples:
         weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
         return np.asarray(weights / weights.sum(), np.float64)
 
-    def draw_wording(self, kind: int, random: Random) -> int:
-        """Return a question of a kind, in any of its words."""
-        return int(random.choice(self.wordings[kind]))
+    def draw_wording(self, kind: int, random: Random, *, own: float = 0.0) -> int:
+        """Return a question of a kind in any of its words, and so often in its benchmark's own."""
+        wordings = self.own if own and random.random() < own else self.wordings
+        return int(random.choice(wordings[kind]))
 
 
 def _row(pack: Pack, document: int, kind: int, gold: list[tuple[int, int]], longest: int) -> Row:
