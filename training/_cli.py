@@ -49,13 +49,15 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
     unknown = [kind for kind in options.leave_out if not any(kind in (k, k.split("/")[-1]) for k in pack.kinds)]
     if unknown:
         raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
-    return pack, read_tensors(options.base or _installed()), torch.device(options.device)
+    return pack, read_tensors(base_of(options)), torch.device(options.device)
 
 
-def _installed() -> Path:
+def base_of(options: argparse.Namespace) -> Path:
+    """Return the file of the network's own weights."""
     from rag.embedders._weights import MODEL, find_file
 
-    return find_file(MODEL)
+    given: Path | None = options.base
+    return given or find_file(MODEL)
 
 
 # ---------------------------------------------------------------- figures
@@ -137,17 +139,21 @@ def _kind(pack: Pack, number: int) -> str:
 # ---------------------------------------------------------------- what is written
 
 
-def about(pack: Pack, recipe: Any, split: tuple[str, ...], leave_out: frozenset[str], **more: Any) -> dict[str, Any]:
+def about(pack: Pack, recipe: Any, split: tuple[str, ...], options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """Return the record that stands beside weights: recipe, versions, and everything that was trained on by hash."""
-    documents = [document for document in pack.documents if document["split"] in split]
+    documents: dict[str, list[str]] = {}
+    for document in pack.documents:
+        if document["split"] in split:
+            documents.setdefault(document["source"], []).append(document["sha256"])
     return {
+        "base": {"model": "all-MiniLM-L6-v2", "sha256": digest(base_of(options))},
         "recipe": dataclasses.asdict(recipe),
         "torch": torch.__version__,
-        "left_out": sorted(leave_out),
+        "left_out": sorted(options.leave_out),
         **more,
         "kinds": pack.kinds,
         "gathered": pack.notes,
-        "documents": [{key: document[key] for key in ("source", "name", "sha256")} for document in documents],
+        "documents": {source: sorted(hashes) for source, hashes in documents.items()},
     }
 
 

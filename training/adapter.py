@@ -231,7 +231,7 @@ def _main(options: argparse.Namespace) -> None:
     split = ("train", "dev") if options.all else ("train",)
     encoder = train_adapter(pack, weights, recipe, device=device, split=split, leave_out=left, say=print)
     _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=left)
-    about = _cli.about(pack, recipe, split, left, strength=options.strength)
+    about = _cli.about(pack, recipe, split, options, strength=options.strength)
     _cli.write(lowrank(encoder, options.strength), Path(options.out), about)
 
 

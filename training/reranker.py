@@ -224,7 +224,9 @@ def _main(options: argparse.Namespace) -> None:
     arrays = lowrank(judge.encoder)
     arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()
     arrays["head.bias"] = judge.head.bias.detach().cpu().numpy()
-    _cli.write(arrays, Path(options.out), _cli.about(pack, recipe, split, left, adapter=_cli.digest(options.adapter)))
+    _cli.write(
+        arrays, Path(options.out), _cli.about(pack, recipe, split, options, adapter=_cli.digest(options.adapter))
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import torch
 
 from schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
-from training import adapter, reranker
+from training import adapter, blend, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
@@ -154,8 +154,8 @@ def test_the_commands_write_weights_and_what_they_were_trained_on(
     assert "dev, words not trained on: MiniLM" in told
     assert "kinds left out: adapter at 1" in told
     record = json.loads((tmp_path / "legal.json").read_text(encoding="utf-8"))
-    trained = [document for document in pack.documents if document["split"] == "train"]
-    assert [document["sha256"] for document in record["documents"]] == [document["sha256"] for document in trained]
+    trained = {document["sha256"] for document in pack.documents if document["split"] == "train"}
+    assert {digest for hashes in record["documents"].values() for digest in hashes} == trained
     assert record["left_out"] == ["Expiration Date"]
     low = read_tensors(tmp_path / "legal.safetensors")
     changed = merge(tiny_weights(), low)
@@ -181,3 +181,41 @@ def test_low_rank_weights_survive_half_precision(tmp_path: Path) -> None:
     name = judge.encoder.names[0]
     whole = judge.encoder.merged(0.5)[name].detach().numpy()
     assert np.allclose(merge(tiny_weights(), back)[f"{name}.weight"], whole, atol=5e-3)
+
+
+def test_adapters_are_blended_in_their_shares(tmp_path: Path, pack: Pack) -> None:
+    save_pack(pack, tmp_path / "pack.npz")
+    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
+    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+    for name, seed in (("one", "1"), ("two", "2")):
+        made = ["--rank", "2", "--epochs", "1", "--batch", "4", "--seed", seed]
+        assert adapter.main([*common, *made, "--out", str(tmp_path / name)]) == 0
+    files = [str(tmp_path / f"{name}.safetensors") for name in ("one", "two")]
+    made = ["--shares", "0.5", "0.25", "--out", str(tmp_path / "both")]
+    assert blend.main([*files, *made, "--rank", "4"]) == 0
+    one, two, both = (read_tensors(tmp_path / f"{name}.safetensors") for name in ("one", "two", "both"))
+    for name in [name.removesuffix(".up") for name in one if name.endswith(".up")]:
+        wanted = sum(share * low[f"{name}.up"] @ low[f"{name}.down"] for share, low in ((0.5, one), (0.25, two)))
+        assert np.allclose(both[f"{name}.up"] @ both[f"{name}.down"], wanted, atol=2e-3)
+    record = json.loads((tmp_path / "both.json").read_text(encoding="utf-8"))
+    assert [(part["share"], part["recipe"]["seed"]) for part in record["blend"]] == [(0.5, 1), (0.25, 2)]
+    assert record["documents"] and record["strength"] == 1.0
+    assert blend.main([*files, "--shares", "1", "--out", str(tmp_path / "none")]) == 1
+
+
+def test_averaged_weights_take_the_place_of_the_last_ones(pack: Pack) -> None:
+    last = train_adapter(pack, tiny_weights(), QUICK, device=CPU)
+    mean = train_adapter(pack, tiny_weights(), replace(QUICK, average=0.9), device=CPU)
+    size = [sum(float(p.detach().norm()) for p in encoder.up.values()) for encoder in (last, mean)]
+    assert 0 < size[1] < size[0]  # all start from zero, so that a mean over the way lags behind
+
+
+def test_a_question_without_an_answer_costs_by_its_best_score(pack: Pack) -> None:
+    texts = Texts(pack.tokens, pack.ends, CPU)
+    judge = Judge(tiny_weights(), rank=2, seed=1)
+    group = reranker.Group(int(pack.queries[0, 0]), [0, 1], [0.0, 0.0])
+    recipe = reranker.Recipe(sure=0.0, exists=1.0)
+    with torch.no_grad():
+        scores = judge.score(texts, torch.tensor([group.query] * 2), torch.tensor(group.passages))
+        loss = reranker.judged_loss(judge, texts, [group], recipe)
+    assert float(loss) == pytest.approx(float(torch.log1p(torch.exp(scores).sum())), rel=1e-5)
