@@ -89,8 +89,14 @@ def _try_room(name: str, shops: Sequence[Workshop], options: argparse.Namespace,
     free: SimpleQueue[Workshop] = SimpleQueue()
     for shop in shops:
         free.put(shop)
-    with ThreadPoolExecutor(len(shops)) as pool:
-        outcomes = list(pool.map(lambda change: _try(change, known, free, deadline), sample))
+    for shop in shops[1:]:
+        shops[0].share(shop)
+    try:
+        with ThreadPoolExecutor(len(shops)) as pool:
+            outcomes = list(pool.map(lambda change: _try(change, known, free, deadline), sample))
+    finally:
+        for shop in shops:
+            shop.close()  # the next room's tests load other modules
     tried = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
     return Trials(name, len(changes), options.seed, tried)
 
