@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from evidence import Document, Span
@@ -105,7 +107,7 @@ def test_a_cut_is_at_a_word_of_the_second_half(text, limit, short):
 
 def halves(*bounds: int) -> Section:
     """A section whose children A, B, C … have these bounds."""
-    spans = [Span(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    spans = [Span(a, b) for a, b in pairwise(bounds)]
     children = tuple(Section(span, name, level=1) for span, name in zip(spans, "ABCD", strict=False))
     return Section(Span(bounds[0], bounds[-1]), children=children)
 
