@@ -65,7 +65,7 @@ def find_citations(text: str) -> list[Citation]:
     return [
         Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
         for match in _CITATION.finditer(text)
-        if not _PINPOINT.search(text, max(0, match.start() - 60), match.start())
+        if not _PINPOINT.search(text, match.start() - 60, match.start())
     ]
 
 

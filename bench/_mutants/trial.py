@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -76,12 +76,36 @@ def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
+class _Nursery:
+    """The process of `bench._mutants.nursery`, asked and answered line by line."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", nursery.__name__, *arguments], cwd=folder, env=variables, text=True,
+            encoding="utf-8", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def send(self, line: str) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def receive(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        if not line:
+            raise ToolkitError("the process that runs the tests ended; is there memory left?")
+        return line
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
 class Workshop:
     """A copy of the tree in which tests are run."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.folder = folder
-        self._nursery: subprocess.Popen[str] | None = None
+        self._nursery: _Nursery | None = None
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True)
 
     def reach(self, files: Sequence[str], tests: Sequence[str]) -> Reach:
@@ -130,25 +154,19 @@ class Workshop:
     def _try(self, arguments: Sequence[str], *, seconds: float) -> int | None:
         """Return pytest's exit code from a process forked for it, None when its time was over."""
         if self._nursery is None:
-            # a file changed twice within a second has the same date: compiled code of the first would be taken for it
-            self._nursery = subprocess.Popen(
-                [sys.executable, "-m", nursery.__name__, _NOTED],
-                cwd=self.folder, env={**self._environment(), "PYTHONDONTWRITEBYTECODE": "1"},
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8",
-            )  # fmt: skip
+            self._nursery = self._started()
         asked = {"arguments": [*_FLAGS, *arguments], "said": "said.txt", "seconds": seconds}
-        assert self._nursery.stdin is not None and self._nursery.stdout is not None
-        self._nursery.stdin.write(json.dumps(asked) + "\n")
-        self._nursery.stdin.flush()
-        answer = self._nursery.stdout.readline()
-        if not answer:
-            raise ToolkitError(f"{self.folder}: the process that runs the tests ended (is there memory left?)")
-        return json.loads(answer)  # type: ignore[no-any-return]
+        self._nursery.send(json.dumps(asked))
+        return json.loads(self._nursery.receive())  # type: ignore[no-any-return]
+
+    def _started(self) -> _Nursery:
+        # a file changed twice within a second has the same date: compiled code of the first would be taken for it
+        return _Nursery([_NOTED], self.folder, {**self._environment(), "PYTHONDONTWRITEBYTECODE": "1"})
 
     def close(self) -> None:
         """End the process that runs tests."""
         if self._nursery is not None:
-            self._nursery.communicate()
+            self._nursery.end()
             self._nursery = None
 
     def _environment(self) -> dict[str, str]:
