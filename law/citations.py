@@ -22,6 +22,8 @@ hypotheses of ContractNLI, which lawyers worded freely: 80% reach it against 500
 of a language model was not measured.
 """
 
+BRACKETED = re.compile(r"\[([^\[\]]+)\]")
+"""Whatever stands in square brackets: a source by name, a number, an editor's word."""
 _CITATION = re.compile(CITATION)
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
