@@ -22,11 +22,12 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from bench._mutants.changes import Change, changes_of
-from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.page import NOTICED, Trials, read_reasons, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
 from engine.choose import positive
-from schemas.command import guarded
+from engine.progress import track
+from schemas.command import guarded, print_note
 from schemas.errors import ToolkitError
 
 PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
@@ -93,12 +94,13 @@ def _try_room(name: str, shops: Sequence[Workshop], options: argparse.Namespace,
         shops[0].share(shop)
     try:
         with ThreadPoolExecutor(len(shops)) as pool:
-            outcomes = list(pool.map(lambda change: _try(change, known, free, deadline), sample))
+            tried = pool.map(lambda change: _try(change, known, free, deadline), sample)
+            outcomes = list(track(tried, total=len(sample), label=name, unit="change"))
     finally:
         for shop in shops:
             shop.close()  # the next room's tests load other modules
-    tried = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
-    return Trials(name, len(changes), options.seed, tried)
+    done = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
+    return Trials(name, len(changes), options.seed, done)
 
 
 def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: float) -> Outcome | None:
@@ -107,7 +109,10 @@ def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: fl
         return None
     shop = free.get()
     try:
-        return shop.attempt(change, known)
+        outcome = shop.attempt(change, known)
+        if outcome not in NOTICED:
+            print_note(f"{change.file}:{change.line}: {change.words}: {outcome}")
+        return outcome
     finally:
         free.put(shop)
 

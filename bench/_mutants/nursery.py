@@ -1,8 +1,8 @@
 """A process that has loaded what the tests import from others, and forks one that runs pytest for each line it reads.
 
 Most of a short test run is loading numpy, pydantic and the like; a forked process has them already. It is started with
-a JSON file whose `modules` are loaded first; each line it reads is JSON with `arguments`, `said` (the file that takes
-what pytest prints) and `seconds`, and each is answered by a line with pytest's exit code, or null when its time was over.
+a JSON file whose `modules` are loaded first. Each line it reads is JSON with `arguments`, `said` (the file that takes
+what pytest prints) and `seconds`; each is answered by a line with pytest's exit code, null when its time was over.
 """
 
 from __future__ import annotations
