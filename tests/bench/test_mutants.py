@@ -64,7 +64,8 @@ def test_every_kind_of_change_is_made_and_each_in_one_place():
 def test_what_no_test_could_notice_is_not_changed():
     quiet = (
         "from typing import Protocol\n@cache(size=3)\nclass A(Protocol):\n    x: int = 1\n"
-        "def f(x: list[int, 2]) -> 'a' | 3:\n    '''1'''\n    zip(x, strict=True)\n    raise E(f'{x[1 + 2]}')\nif __name__ == 'x':\n    f(1)\n"
+        "def f(x: list[int, 2]) -> 'a' | 3:\n    '''1'''\n    zip(x, strict=True)\n    raise E(f'{x[1 + 2]}')\n"
+        "if __name__ == 'x':\n    f(1)\n"
     )
     assert [change.words for change in changes_of("a.py", quiet)] == [
         "without `zip(x, strict=True)`", "without `raise E(f'{x[1 + 2]}')`",

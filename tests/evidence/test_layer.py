@@ -131,7 +131,8 @@ def test_the_font_says_what_every_reader_needs_to_know(tmp_path):
     assert dict(inner["/CIDSystemInfo"]) == {"/Registry": "Adobe", "/Ordering": "Identity", "/Supplement": 0}
     assert inner["/CIDToGIDMap"].get_data() == bytes(131_072), "every character has the one glyph"
     about = inner["/FontDescriptor"]
-    assert {name: about[f"/{name}"] for name in ("Flags", "ItalicAngle", "Ascent", "Descent", "CapHeight", "StemV")} == {
+    numbers = ("Flags", "ItalicAngle", "Ascent", "Descent", "CapHeight", "StemV")
+    assert {name: about[f"/{name}"] for name in numbers} == {
         "Flags": 5, "ItalicAngle": 0, "Ascent": 750, "Descent": -250, "CapHeight": 750, "StemV": 80,
     }  # fmt: skip
     assert list(about["/FontBBox"]) == [0, -250, 500, 750]

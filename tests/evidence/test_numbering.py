@@ -40,7 +40,8 @@ def test_numbers_in_every_form(form, numbers):
 
 
 def level(depth: int, text: str, form: str = "decimal", more: str = "") -> str:
-    return f'<w:lvl w:ilvl="{depth}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>{more}</w:lvl>'
+    told = f'<w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>{more}'
+    return f'<w:lvl w:ilvl="{depth}">{told}</w:lvl>'
 
 
 def numbering(*levels: str, nums: str = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num>') -> Any:
@@ -106,11 +107,11 @@ def test_bullets_blanks_and_levels_that_are_not_there():
 
 
 def test_two_lists_of_one_count_go_on_unless_the_second_says_where_it_begins():
-    two = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="9"/>{}</w:num>'
+    num = '<w:num w:numId="{}"><w:abstractNumId w:val="9"/>{}</w:num>'
     override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
 
     def read(inner: str) -> list[str]:
-        lists = read_numbering(numbering(*THREE, nums=two.format(inner)), None)
+        lists = read_numbering(numbering(*THREE, nums=num.format(1, "") + num.format(2, inner)), None)
         return [lists.label(paragraph(0, num=num)) for num in ("1", "1", "2", "2", "1")]
 
     assert read("") == ["1.", "2.", "3.", "4.", "5."]

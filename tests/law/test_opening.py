@@ -44,7 +44,7 @@ def test_the_name_stands_in_the_first_forty_lines_before_the_text_begins():
     ("text", "parties"),
     [
         ("between Alder Mills, Inc. and Birch Foods LLC, made today.", ["Alder Mills, Inc.", "Birch Foods LLC"]),
-        ("between Alder Mills, Inc., 5 High Road, and Birch Foods LLC, of York.", ["Alder Mills, Inc.", "Birch Foods LLC"]),
+        ("between Alder, Inc., 5 High Road, and Birch Foods LLC, of York.", ["Alder, Inc.", "Birch Foods LLC"]),
         ("between Alder (“A”) and Birch (“B”).", ["Alder", "Birch"]),
         ("between the Company (“A”) and Birch plc, of York.", ["Birch plc"]),
         ("between The Alder Trust (the “Trust”) and Birch plc, of York.", ["Alder Trust", "Birch plc"]),

@@ -146,7 +146,8 @@ from law.references.instruments import Instruments
         (
             "Access to Justice Act 1999 (Destination of Appeals) Order 2016",
             [
-                "Access to Justice Act 1999 (Destination of Appeals) Order 2016 = access to justice act 1999 (destination of appeals) order 2016"
+                "Access to Justice Act 1999 (Destination of Appeals) Order 2016 = "
+                "access to justice act 1999 (destination of appeals) order 2016"
             ],
         ),
         (
@@ -161,7 +162,8 @@ from law.references.instruments import Instruments
         (
             "Legal Aid, Sentencing and Punishment of Offenders Act 2012",
             [
-                "Legal Aid, Sentencing and Punishment of Offenders Act 2012 = legal aid sentencing and punishment of offenders act 2012"
+                "Legal Aid, Sentencing and Punishment of Offenders Act 2012 = "
+                "legal aid sentencing and punishment of offenders act 2012"
             ],
         ),
         (

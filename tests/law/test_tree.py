@@ -78,7 +78,8 @@ def nested(labels: str) -> str:
             "7 1.1.1.1 Hours|8 (a)|9 (1)|9 (A)|9 (i)|8 (b)|9 a.",
         ),
         (
-            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|(a)|CHAPTER II OTHER|PART 2 MORE|SCHEDULE 1",
+            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|(a)|CHAPTER II OTHER|PART 2 MORE|"
+            "SCHEDULE 1",
             "1 PART 1 GENERAL|2 CHAPTER I COURT|3 ARTICLE I SCOPE|4 Section 1 Use|5 (a)|2 CHAPTER II OTHER|"
             "1 PART 2 MORE|1 SCHEDULE 1",
         ),

@@ -9,7 +9,14 @@ import pytest
 from engine.llms import Completion
 from evaluation.cases import Passage
 from evaluation.metrics import (
-    Options, about, answer_correctness, characters, citations_matched, metric_names, ndcg, shortened,
+    Options,
+    about,
+    answer_correctness,
+    characters,
+    citations_matched,
+    metric_names,
+    ndcg,
+    shortened,
 )  # fmt: skip
 from evaluation.metrics._judge import fenced, read_mark
 from evaluation.metrics._passages import found_ranks
