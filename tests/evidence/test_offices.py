@@ -372,7 +372,8 @@ def test_a_command_that_fails_or_does_not_end(program):
 
 
 def test_words_of_a_line_and_their_confidence():
-    rows = "5\t1\t1\t1\t1\t1\t10\t20\t5\t5\t-10\tab\n5\t1\t1\t1\t2\t1\t0\t40\t5\t5\t50\tc\n5\t1\t2\t1\t1\t1\t0\t60\t5\t5\t50\td\n"
+    rows = "5\t1\t1\t1\t1\t1\t10\t20\t5\t5\t-10\tab\n5\t1\t1\t1\t2\t1\t0\t40\t5\t5\t50\tc\n"
+    rows += "5\t1\t2\t1\t1\t1\t0\t60\t5\t5\t50\td\n"
     assert tesseract.parse_table(HEAD + rows) == [
         Line(10, 20, 15, 25, "ab", 0.0), Line(0, 40, 5, 45, "c", 0.5), Line(0, 60, 5, 65, "d", 0.5),
     ]  # fmt: skip
