@@ -52,7 +52,8 @@ ROOMS = {
         ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters"),
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
          "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py",
-         "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/evaluation/test_documents.py"),
+         "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/rag/test_likelihood.py",
+         "tests/evaluation/test_documents.py"),
     ),
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
 }  # fmt: skip

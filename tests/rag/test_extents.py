@@ -13,8 +13,8 @@ from rag.retrieval.extents import Extents
 from rag.retrieval.passages import Passage
 from rag.retrieval.rerank import order_by, rerank
 from rag.retrieval.routed import _hit
-from rag.retrieval.stages import choose_documents, near_the_best, within_budget
-from rag.retrieval.state import State
+from rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
+from rag.retrieval.state import Parts, State
 from rag.seams import Chunk, Hit
 
 LETTERS = "abcdefghijkl"
@@ -33,7 +33,7 @@ def extents(*chunks: tuple[int, int], scores: dict[int, float] | None = None, **
 def formed(made: Extents, *ranked: tuple[int, float], depth: int = 9, likes: str = "") -> list[str]:
     """Each passage as the letters it holds, after the row it was grown from."""
     found = made.form(ranked, depth=depth, weigh=lambda text: sum(letter in text for letter in likes))
-    return [f"{row}:{''.join(l for l in LETTERS if l in TEXT[slice(*span)])}" for row, span, _ in found]
+    return [f"{row}:{''.join(letter for letter in LETTERS if letter in TEXT[slice(*span)])}" for row, span, _ in found]
 
 
 def test_the_first_is_the_sentence_and_the_rest_of_its_chunk_comes_after_it_on_either_side():
@@ -166,3 +166,30 @@ def test_a_second_look_at_the_first_passages():
     assert order_by([1.0, 1.0, 2.0], [0.0, 1.0, 0.0], weight=1.0) == [1, 2, 0]
     assert order_by([], [], weight=1.0) == []
     assert order_by([0.0, 1.0], [1.0, 0.0], weight=0.0) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reranker", "sure", "ranked", "selected"),
+    [
+        ({"depth": 3, "k": 2}, None, None, 3, 2),
+        ({"depth": 9, "k": 9}, None, None, 6, 6),
+        ({"depth": 9, "k": 2, "candidates": 1, "threshold": 0.25}, None, None, 6, 2),
+        ({"depth": 9, "k": 4, "threshold": 0.25}, None, None, 6, 3),
+        ({"depth": 9, "k": 4, "budget": 2}, None, None, 6, 2),
+        ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, 0.4, 6, 0),
+        ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, 0.5, 6, 4),
+        ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, None, 6, 4),
+    ],
+)
+def test_the_end_of_the_line(settings, reranker, sure, ranked, selected):
+    hits = [hit(1.0 - at / 8, "x") for at in range(6)]
+    parts = Parts(None, None, Config.preset("naive", **settings), len, reranker)  # type: ignore[arg-type]
+    found = finish("q", hits, parts, {}, confidence=sure)
+    assert (len(found.ranked), len(found.selected), found.confidence) == (ranked, selected, sure)
+    assert found.trace["selected"]["k"] == selected
+
+
+def test_a_passage_has_five_hundred_characters_at_most_unless_told_otherwise():
+    assert Extents(np.zeros((0, 6), np.int64), lambda _: "", {}).limit == 500
+    made = Extents(np.array([(0, 0, 0, 600, 1, 0)], np.int64), lambda _: "x" * 600, {}, tight=False)
+    assert [span for _, span, _ in made.form([(0, 1.0)], depth=9, weigh=lambda _: 0.0)] == [(0, 500), (500, 600)]
