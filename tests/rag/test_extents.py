@@ -96,7 +96,7 @@ def hit(score: float, text: str = "x", document: str = "a.txt") -> Hit:
 
 def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
     table = np.array(
-        [(0, 0, 0, 100, 1, 0), (1, 1, 0, 100, 1, 0), (2, 1, 100, 200, 2, 1), (3, 1, 200, 300, 3, -1)], np.int64
+        [(0, 0, 0, 100, 9, 1), (1, 1, 0, 100, 1, 0), (2, 1, 100, 200, 2, 1), (3, 1, 200, 300, 3, -1)], np.int64
     )
     entries = [SimpleNamespace(filename=f"{name}.txt", sections=[("One", 0), ("Two", 1)]) for name in "ab"]
     index = SimpleNamespace(table=table, entries=entries, text=lambda chunk: "words")

@@ -87,6 +87,8 @@ def test_a_camels_parts_and_a_word_that_a_page_writes_as_two():
     made = documents(("a.txt", "", (), "", f"{WORDS}to AG Projects."), ("b.txt", "", (), "", f"{WORDS}to Alder."))
     assert given(made, "Agprojects", "names") == near(rarity(1))
     assert given(made, "AlderZzz", "names") == near(0.0, rarity(1) / 2)
+    rent = documents(("a.txt", "", (), "", f"{WORDS}to Rent."))
+    assert given(rent, "RentZzz", "names") == near(rarity(1) / 2), "as a name, though every text has the word"
 
 
 def test_a_title_that_is_said_in_full_is_meant_and_half_of_it_is_chance():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evidence import Span
 from rag.lexicon.naming import acronyms, file_words, pairs, proper_counts, terms, words
 from rag.questions.question import understand
 from rag.questions.references import find_references
@@ -210,3 +211,12 @@ def test_two_references_do_not_overlap_and_a_figure_makes_a_kind_a_name():
     assert spans("the Oak Lease and the Elm Lease") == [("the Oak Lease", True), ("the Elm Lease", True)]
     assert spans("the Act 1996") == [("the Act 1996", True)]
     assert spans("an act of kindness") == []
+    assert spans("is it due? Oak Lease") == [("Oak Lease", True)]
+    assert spans("is it due! Oak Lease") == spans("is it due; Oak Lease") == [("Oak Lease", True)]
+    quoted = "“Oak, Hill” Lease"
+    assert find_references(quoted, [Span(0, 11)]) == [((0, len(quoted)), True)]
+
+
+def test_of_very_many_commas_the_first_fifty_are_looked_at():
+    for commas, lead in ((49, "Under"), (50, "")):
+        assert understand(f"Under the Oak Lease{', x' * commas}, who pays?").lead == lead
