@@ -296,6 +296,15 @@ def told(text: str) -> list[str]:
     return list(map(str, references(text)))
 
 
+@pytest.mark.parametrize("text", ["Chapter Xyz of it", "Section A party may", "Annex XYZ", "para B-side"])
+def test_a_word_after_a_unit_is_no_number(text: str) -> None:
+    assert told(text) == []
+
+
+def test_numbers_with_letters_make_no_range() -> None:
+    assert told("rules 3.4A to 3.6") == ["CPR 3.4A", "CPR 3.6"] and told("rules 3.4 to 3.6A") == ["CPR 3.4", "CPR 3.6A"]
+
+
 def test_a_range_of_sixty_between_its_ends_is_only_its_ends() -> None:
     assert len(told("Parts 1 to 61")) == 61 and told("Parts 1 to 62") == ["CPR Part 1", "CPR Part 62"]
 
