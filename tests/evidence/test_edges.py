@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import unicodedata
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from evidence import Document, Page, Span, locate, read_document
 from evidence.align import align
@@ -14,7 +15,7 @@ from evidence.check import _faults, similarity
 from evidence.encodings import decode_bytes
 from evidence.fold import Fold
 from evidence.ocr import Line
-from evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan
+from evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
 from schemas.bundle import Passage, Question
 from schemas.models import Gold
 
@@ -120,6 +121,12 @@ def test_a_chain_twice_as_long_as_the_shortest_is_kept_and_a_longer_one_is_not()
     assert found(16) == 2 and found(17) == 1, "fifteen characters against thirty, and thirty-one"
 
 
+def test_pieces_out_of_order_are_taken_where_each_first_stands():
+    text = "Bbb bbb. x Bbb bbb. y Aaa aaa."
+    [match] = locate("Aaa aaa.<omitted>Bbb bbb.", document(text))
+    assert match.spans == (Span(0, 8), Span(22, 30))
+
+
 def test_words_half_in_a_ligature_are_marked_with_the_whole_of_it():
     text = "x" * 40 + " the oﬃce"
     [match] = locate("x" * 40 + " the of", document(text))
@@ -138,6 +145,13 @@ def test_folds_there_and_back_where_marks_were_sorted():
     folded = Fold.of("xa\u0301\u0323b")
     assert folded.folded_range(0, 1) == (0, 1) and folded.folded_range(2, 4) == (2, 4)
     assert folded.folded_range(5, 9) == (0, 0) and folded.span(2, 4) == (2, 4)
+    edges = "\u0301\u0323a\u0301"
+    assert Fold.of(edges).text == unicodedata.normalize("NFKD", edges) and Fold.of(edges).offsets.tolist() == [
+        1,
+        0,
+        2,
+        3,
+    ]
     assert Fold.of("a-b").less("-").text == "ab" and Fold.of("a-b").less("-").offsets.tolist() == [0, 2]
 
 
@@ -207,6 +221,21 @@ def test_what_stands_side_by_side_reaches_the_middle_of_the_first():
     assert lines((50, 10, 60, 20, "b"), (0, 0, 9, 20, "a")) == ["a", "b"]
     assert lines((50, 0, 60, 20, "b"), (0, 10, 9, 30, "a")) == ["a", "b"], "its middle is the other's foot"
     assert lines((50, 0, 60, 20, "b"), (0, 11, 9, 31, "a")) == ["b", "a"]
+
+
+def test_a_row_is_as_high_as_its_first_line():
+    assert lines((50, 0, 60, 20, "b"), (0, 8, 9, 28, "a"), (20, 12, 30, 32, "c")) == ["a", "b", "c"]
+
+
+def test_the_angle_is_found_to_a_tenth():
+    image = Image.new("L", (900, 900), 255)
+    pen = ImageDraw.Draw(image)
+    for row in range(100, 800, 40):
+        pen.rectangle((60, row, 840, row + 12), fill=0)
+    for angle in (0.3, 0.7, -0.5):
+        turned = image.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
+        assert skew(turned) == pytest.approx(-angle, abs=0.051), angle
+    assert skew(image.rotate(9, fillcolor=255)) == -5.0, "no more than five degrees"
 
 
 def test_the_flags_of_scans():

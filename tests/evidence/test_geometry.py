@@ -79,6 +79,8 @@ def test_a_line_has_one_box_and_words_far_apart_have_two(page):
     [word] = marked(page, "line")
     assert first[1] < word[1] < word[3] < first[3] and abs(word[4] - first[4]) <= 3
     assert [box[0] for box in marked(page, "Second one apart\nNext page")] == [1, 1, 2]
+    [whole], [begin], [end] = (marked(page, quote) for quote in ("Second one", "Second", "one"))
+    assert (begin[1], end[3]) == (whole[1], whole[3]) and begin[3] < end[1] and 49 <= whole[1] <= 52
     second, apart = marked(page, "Second one apart")
     assert second[3] < 130 and 299 <= apart[1] <= 302
 
@@ -127,6 +129,8 @@ def test_rectangles_side_by_side_are_one_line(other, joined):
 def test_a_line_is_joined_from_all_its_rectangles():
     letters = [_Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
     assert _lines([*letters, _Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
+    second = [_Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
+    assert _lines([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
     assert _lines([]) == []
 
 

@@ -61,7 +61,16 @@ def test_each_word_stands_where_the_widths_of_the_letters_before_it_end(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("top", "bottom", "spaced"), [(20, 40, True), (0, 40, True), (40, 60, False), (0.02, 39.98, True), (0, 38, False)]
+    ("top", "bottom", "spaced"),
+    [
+        (20, 40, True),
+        (0, 40, True),
+        (40, 60, False),
+        (0.02, 39.98, True),
+        (0, 38, False),
+        (30, 50, True),
+        (31, 51, False),
+    ],
 )
 def test_a_line_is_beside_another_whose_middle_it_reaches(tmp_path, top, bottom, spaced):
     lines = (Text(0, 20, 9, 40, "one"), Text(20, top, 29, bottom, "two"))

@@ -65,6 +65,8 @@ def test_a_list_begins_anew_unless_it_goes_on_and_may_begin_elsewhere(tmp_path):
     assert odt(tmp_path, twice.format(goes_on), automatic=LEVELS).endswith("<p>3. x</p>")
     fourth = LEVELS.replace('style:num-suffix="."', 'style:num-suffix="." text:start-value="4"')
     assert odt(tmp_path, listed(item(ONE), item(ONE)), automatic=fourth) == "<p>4. x</p><p>5. x</p>"
+    far = fourth.replace('"4"', '"999999"')
+    assert odt(tmp_path, listed(item(ONE), item(ONE)), automatic=far) == "<p>999999. x</p><p>1000000. x</p>"
     deep = listed(item(listed(item(ONE), style="")))
     assert odt(tmp_path, deep, automatic=fourth) == "<p>(a) x</p>"
     third = listed(item(listed(item(listed(item(ONE), style="")), style="")))
@@ -136,6 +138,21 @@ def test_an_archive_at_its_limits(parts, message):
     else:
         with pytest.raises(DocumentError, match=message):
             archives._check(Path("a.docx"), parts)
+
+
+def test_a_damaged_archive_says_so(tmp_path):
+    whole = files.docx(files.paragraph("words"))
+    for data, message in (
+        (whole[:-30], "damaged or cut short"),
+        (b"", "empty file"),
+        (b"no zip", "it starts with b'no zip'"),
+    ):
+        (tmp_path / "a.docx").write_bytes(data)
+        with pytest.raises(DocumentError, match=message), archives.opened(tmp_path / "a.docx", "Word document"):
+            pass
+    (tmp_path / "a.docx").write_bytes(whole)
+    with archives.opened(tmp_path / "a.docx", "Word document") as archive:
+        assert archives.part(archive, "no/such") is None and archives.part(archive, "word/document.xml")
 
 
 @pytest.mark.parametrize(
