@@ -22,11 +22,12 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from bench._mutants.changes import Change, changes_of
-from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.page import NOTICED, Trials, read_reasons, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
 from engine.choose import positive
-from schemas.command import guarded
+from engine.progress import track
+from schemas.command import guarded, print_note
 from schemas.errors import ToolkitError
 
 PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
@@ -50,7 +51,9 @@ ROOMS = {
     "retrieval": Room(
         ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters"),
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
-         "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py"),
+         "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py",
+         "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/rag/test_likelihood.py",
+         "tests/evaluation/test_documents.py"),
     ),
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
 }  # fmt: skip
@@ -89,10 +92,17 @@ def _try_room(name: str, shops: Sequence[Workshop], options: argparse.Namespace,
     free: SimpleQueue[Workshop] = SimpleQueue()
     for shop in shops:
         free.put(shop)
-    with ThreadPoolExecutor(len(shops)) as pool:
-        outcomes = list(pool.map(lambda change: _try(change, known, free, deadline), sample))
-    tried = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
-    return Trials(name, len(changes), options.seed, tried)
+    for shop in shops[1:]:
+        shops[0].share(shop)
+    try:
+        with ThreadPoolExecutor(len(shops)) as pool:
+            tried = pool.map(lambda change: _try(change, known, free, deadline), sample)
+            outcomes = list(track(tried, total=len(sample), label=name, unit="change"))
+    finally:
+        for shop in shops:
+            shop.close()  # the next room's tests load other modules
+    done = {change: outcome for change, outcome in zip(sample, outcomes, strict=True) if outcome is not None}
+    return Trials(name, len(changes), options.seed, done)
 
 
 def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: float) -> Outcome | None:
@@ -101,7 +111,10 @@ def _try(change: Change, known: Reach, free: SimpleQueue[Workshop], deadline: fl
         return None
     shop = free.get()
     try:
-        return shop.attempt(change, known)
+        outcome = shop.attempt(change, known)
+        if outcome not in NOTICED:
+            print_note(f"{change.file}:{change.line}: {change.words}: {outcome}")
+        return outcome
     finally:
         free.put(shop)
 

@@ -22,6 +22,8 @@ hypotheses of ContractNLI, which lawyers worded freely: 80% reach it against 500
 of a language model was not measured.
 """
 
+BRACKETED = re.compile(r"\[([^\[\]]+)\]")
+"""Whatever stands in square brackets: a source by name, a number, an editor's word."""
 _CITATION = re.compile(CITATION)
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
@@ -65,7 +67,7 @@ def find_citations(text: str) -> list[Citation]:
     return [
         Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
         for match in _CITATION.finditer(text)
-        if not _PINPOINT.search(text, max(0, match.start() - 60), match.start())
+        if not _PINPOINT.search(text, match.start() - 60, match.start())
     ]
 
 

@@ -27,6 +27,11 @@ FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS for form in (word, wor
 _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 _ENDING = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ENDINGS))})\.?,?$", re.IGNORECASE)
 
+_FOLLOWING = re.compile(
+    rf"\W*(?:{'|'.join(map(re.escape, (*ABBREVIATED, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)))})\b", re.IGNORECASE
+)
+"""No form that is spelt out: a company may follow the comma of any sentence."""
+
 DESCRIBED = re.compile(
     r",?\s*\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
     r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
@@ -38,3 +43,8 @@ DESCRIBED = re.compile(
 def ends_in_form(line: str) -> bool:
     """Return whether a line ends as a company's name does, in capitals or not."""
     return _ENDING.search(line) is not None
+
+
+def form_follows(text: str, at: int) -> bool:
+    """Return whether a legal form stands after a place, whatever its case: after the comma of `Alder, Inc.` it does."""
+    return _FOLLOWING.match(text, at) is not None

@@ -43,7 +43,7 @@ def kind_of(text: str) -> str:
         if _PROSE.match(line):
             continue
         heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
-        if " " not in heading:
+        if heading and " " not in heading:
             heading = f"{_LABEL.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
         if _KIND.search(heading) and " " in heading and ":" not in heading:
             return _calm(heading)

@@ -71,7 +71,7 @@ def _edits(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, Edit]]:
 
 
 def _seen(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below one that run: no annotations, decorators, protocols, docstrings or `__main__` blocks."""
+    """Yield the nodes below one that run: no annotations, decorators, protocols, docstrings, `__main__`, `strict`."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases"):
             continue
@@ -86,6 +86,8 @@ def _silent(node: ast.AST) -> bool:
         return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
     if isinstance(node, ast.If):
         return "__name__" in ast.unparse(node.test) or "TYPE_CHECKING" in ast.unparse(node.test)
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"  # of zip: it guards against our own mistakes and decides nothing
     # the text of an error may be worded in any way
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 

@@ -1,8 +1,8 @@
 """Which tests call which functions: a pytest plug-in that notes it while the unchanged tests run.
 
 It is loaded by `pytest -p bench._mutants.reach` in a copy of the tree, and writes JSON to the file that the variable
-MUTANTS_REACH names: the seconds of each test, and for each file of MUTANTS_FILES the tests that call the function that
-begins at a line.
+MUTANTS_REACH names: the seconds of each test, for each file of MUTANTS_FILES the tests that call the function that
+begins at a line, and the modules of others that the tests' files import.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Recorder:
         self._now: set[tuple[str, int]] = set()
         self.calls: dict[str, dict[int, list[str]]] = {file: {} for file in files}
         self.seconds: dict[str, float] = {}
+        self.modules: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
@@ -52,9 +53,16 @@ class Recorder:
             for path, line in self._now:
                 self.calls[self._files[path]].setdefault(line, []).append(item.nodeid)
 
+    def pytest_collection_finish(self) -> None:
+        """Note what is loaded before the first test runs, but for this tree's own files, which may be changed."""
+        here = f"{Path.cwd()}{os.sep}"
+        own = {name for name, module in sys.modules.items() if str(getattr(module, "__file__", here)).startswith(here)}
+        self.modules = [name for name in sys.modules if name.partition(".")[0] not in own and name not in own]
+
     def pytest_sessionfinish(self) -> None:
         """Write what was seen."""
-        Path(os.environ[REACH]).write_text(json.dumps({"seconds": self.seconds, "calls": self.calls}), encoding="utf-8")
+        seen = {"seconds": self.seconds, "calls": self.calls, "modules": self.modules}
+        Path(os.environ[REACH]).write_text(json.dumps(seen), encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,16 +6,15 @@ import ast
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench._mutants import reach
+from bench._mutants import nursery, reach
 from bench._mutants.changes import Change, changed
 from schemas.errors import ToolkitError
 
@@ -26,8 +25,11 @@ _MOST_SECONDS = 20.0
 _SLACK, _TIMES = 60.0, 10.0
 """A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends."""
 _NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
-_FAILED = (1, 2, 3, 4)
-"""Exit codes of pytest: a test failed, or the changed file could not even be imported."""
+_NOTED = "reach.json"
+_FLAGS = (
+    "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line",
+    "-m", "not slow and not extra and not server and not llm and not data",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,23 +76,61 @@ def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
+class _Nursery:
+    """The process of `bench._mutants.nursery`, asked and answered line by line."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", nursery.__name__, *arguments], cwd=folder, env=variables, text=True,
+            encoding="utf-8", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def send(self, line: str) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def receive(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        if not line:
+            raise ToolkitError("the process that runs the tests ended; is there memory left?")
+        return line
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
 class Workshop:
     """A copy of the tree in which tests are run."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.folder = folder
+        self._nursery: _Nursery | None = None
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True)
 
     def reach(self, files: Sequence[str], tests: Sequence[str]) -> Reach:
         """Run tests unchanged and return what they reach; a failure among them is an error."""
-        noted = self.folder / "reach.json"
-        told = {reach.REACH: str(noted), reach.FILES: os.pathsep.join(files)}
-        code, said = self._pytest(["-p", reach.__name__, *tests], seconds=None, variables=told)
-        if code != 0:
-            raise ToolkitError(f"the tests fail before anything is changed:\n{said[-2000:]}")
-        seen = json.loads(noted.read_text(encoding="utf-8"))
+        told = {reach.REACH: str(self.folder / _NOTED), reach.FILES: os.pathsep.join(files)}
+        command = [sys.executable, "-m", "pytest", *_FLAGS, "-p", reach.__name__, *tests]
+        # compiled code of the unchanged files is kept, for the trials to read
+        ran = subprocess.run(
+            command, cwd=self.folder, env={**self._environment(), **told}, capture_output=True, text=True, check=False
+        )
+        if ran.returncode != 0:
+            raise ToolkitError(f"the tests fail before anything is changed:\n{(ran.stdout + ran.stderr)[-2000:]}")
+        return self._noted()
+
+    def _noted(self) -> Reach:
+        seen = json.loads((self.folder / _NOTED).read_text(encoding="utf-8"))
         calls = {file: {int(line): t for line, t in lines.items()} for file, lines in seen["calls"].items()}
         return Reach(seen["seconds"], calls)
+
+    def share(self, other: Workshop) -> None:
+        """Let another workshop know what this one noted."""
+        for path in [self.folder / _NOTED, *self.folder.rglob("__pycache__/*.pyc")]:
+            copy = other.folder / path.relative_to(self.folder)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy2(path, copy)
 
     def attempt(self, change: Change, known: Reach) -> Outcome:
         """Make a change, run its tests until one fails, and take it back."""
@@ -104,40 +144,33 @@ class Workshop:
         usual = sum(known.seconds.get(test, 0.0) for test in tests)
         path.write_text(changed(source, change), encoding="utf-8")
         try:
-            code, _ = self._pytest(["-x", f"@{listed}"], seconds=_SLACK + _TIMES * usual)
+            code = self._try(["-x", f"@{listed}"], seconds=_SLACK + _TIMES * usual)
         finally:
             path.write_text(source, encoding="utf-8")
         if code is None:
             return "too slow"
-        return "noticed" if code in _FAILED else "survived"
+        return "survived" if code == 0 else "noticed"
 
-    def _pytest(
-        self, arguments: Sequence[str], *, seconds: float | None, variables: dict[str, str] | None = None
-    ) -> tuple[int | None, str]:
-        """Return pytest's exit code, None when its time was over, and what it said."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line"]
-        command += ["-m", "not slow and not extra and not server and not llm and not data", *arguments]
+    def _try(self, arguments: Sequence[str], *, seconds: float) -> int | None:
+        """Return pytest's exit code from a process forked for it, None when its time was over."""
+        if self._nursery is None:
+            self._nursery = self._started()
+        asked = {"arguments": [*_FLAGS, *arguments], "said": "said.txt", "seconds": seconds}
+        self._nursery.send(json.dumps(asked))
+        return json.loads(self._nursery.receive())  # type: ignore[no-any-return]
+
+    def _started(self) -> _Nursery:
         # a file changed twice within a second has the same date: compiled code of the first would be taken for it
-        environment = {
-            **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": str(self.folder),
-            **(variables or {}),
-        }
-        with (self.folder / "said.txt").open("wb+") as said:
-            process = subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdout=said, stderr=said, start_new_session=True
-            )
-            try:
-                code: int | None = process.wait(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # the tests' own processes, too
-                    process.wait()
-            said.seek(0)
-            return code, said.read().decode("utf-8", "replace")
+        return _Nursery([_NOTED], self.folder, {**self._environment(), "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def close(self) -> None:
+        """End the process that runs tests."""
+        if self._nursery is not None:
+            self._nursery.end()
+            self._nursery = None
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.folder)}
 
 
 def clock() -> float:

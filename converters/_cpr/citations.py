@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from converters._cpr.names import read_name
+from law.citations import BRACKETED
 from law.names import plain
 
-_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
 _PAGES = re.compile(r"(?<!\s)\s*[,;]?\s*\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*)\)?\s*$", re.IGNORECASE)
@@ -48,7 +48,7 @@ class Citation:
 def citations(truth: str) -> list[Citation]:
     """Return what an answer cites, each citation once; an editor's brackets are none."""
     found: dict[str, Citation] = {}
-    for match in _BRACKETS.finditer(truth):
+    for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
         if (
             text

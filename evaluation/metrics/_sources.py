@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from evaluation.cases import Case
-from law.citations import find_citations
+from law.citations import BRACKETED, find_citations
 from law.names import plain
 
-_BRACKET = re.compile(r"\[([^\[\]]+)\]")
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
 """`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""
 _PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
@@ -23,7 +22,7 @@ _SHARED = 0.9
 
 def cited_names(text: str) -> list[str]:
     """Return what a text cites by name, each once, as written: `Part 36#page=Offers to Settle`."""
-    names = (" ".join(match.split()) for match in _BRACKET.findall(text))
+    names = (" ".join(match.split()) for match in BRACKETED.findall(text))
     return list(dict.fromkeys(name for name in names if name and not _NO_NAME.fullmatch(name)))
 
 
@@ -37,7 +36,7 @@ def cited_files(case: Case) -> list[str]:
 
 def without_named(text: str) -> str:
     """Return a text without the sources that it cites by name."""
-    return _BRACKET.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
+    return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
 def plain_source(name: str) -> str:

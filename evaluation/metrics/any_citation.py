@@ -15,7 +15,7 @@ from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
-from law.citations import find_citations
+from law.citations import BRACKETED, find_citations
 from law.refusal import is_refusal
 
 NAMES = ("any_citation",)
@@ -25,7 +25,6 @@ ABOUT = {
     )
 }
 
-_BRACKET = re.compile(r"\[([^\[\]\n]+)\]")
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
 
@@ -37,7 +36,7 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         if answer is None or is_refusal(answer):
             return None
         names = _names(case)
-        brackets = (match.strip() for match in _BRACKET.findall(answer))
+        brackets = (match.strip() for match in BRACKETED.findall(answer))
         documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
         return float(documents or bool(find_citations(answer)))
 

@@ -99,13 +99,14 @@ class _Writer:
             self.counts.pop(style, None)
         for item in element:
             number = "" if item.tag != f"{_TEXT}list-item" else None
-            for block in self.blocks(item, style, depth):
-                # a number belongs to the item's own first paragraph, not to a list inside it
-                if number is None and block.startswith(("<p>", "<h")):
-                    number = html.escape(self._number(style, depth))
-                    end = block.index(">") + 1
-                    block = block[:end] + number + block[end:]
-                yield block
+            for child in item:
+                for block in self.blocks([child], style, depth):
+                    # a number belongs to the item's own first paragraph, not to a list inside it
+                    if number is None and child.tag in (f"{_TEXT}p", f"{_TEXT}h"):
+                        number = html.escape(self._number(style, depth))
+                        end = block.index(">") + 1
+                        block = block[:end] + number + block[end:]
+                    yield block
 
     def _number(self, style: str, depth: int) -> str:
         levels = self.lists.get(style, {})

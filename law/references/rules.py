@@ -37,7 +37,7 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, whole: bool) -> 
     first = numbers.paths[0]
     if match["cpr"]:
         return True
-    if int(re.sub(r"\D", "", first[0])) > _HIGHEST or _SCHEDULE.search(text, max(0, match.start() - 40), match.start()):
+    if int(re.sub(r"\D", "", first[0])) > _HIGHEST or _SCHEDULE.search(text, match.start() - 40, match.start()):
         return False
     if whole:
         return bool(_ITS_PARTS.match(text, numbers.end)) or not _OTHER_PARTS.match(text, numbers.end)

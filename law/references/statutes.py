@@ -107,7 +107,7 @@ def _owner(
     owners: dict[int, tuple[Instrument, int] | None],
 ) -> tuple[Instrument, int] | None:
     """Return the instrument that a provision is of, and where the whole reference ends."""
-    others = _OTHER_RULES.search(text, max(0, head.start - 30), head.start)
+    others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
         return Instrument(others.start(), head.end, name), head.end

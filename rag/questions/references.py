@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from evidence import Span
+from law.companies import form_follows
 from rag.questions.wording import GLUE, JOIN, KIND, NAMED, OPENER, PREPOSITION, STOP, SURE
 
 _REACH = 400
@@ -19,7 +20,6 @@ _DESCRIBING = 2
 _TOKEN = re.compile(r"\S+")
 _FIGURE = re.compile(r"\d")
 """`Amendment No. 3`, `Practice Direction 7A`, `the Act 1996`: a kind with a number is a name."""
-_FORM = re.compile(r"\W*(?:inc|ltd|llc|l\.l\.c|llp|lp|l\.p|co|corp|plc|gmbh|ag|sa|s\.a|fsb|na|n\.a)\b", re.IGNORECASE)
 
 
 class Reference(NamedTuple):
@@ -85,7 +85,7 @@ def _stops(text: str, token: Span) -> bool:
     word = text[slice(*token)]
     if word[0] in "([" and not NAMED.match(word):
         return True
-    if word[-1] in ";?!" or (word[-1] == "," and not _FORM.match(text, token.end)):
+    if word[-1] in ";?!" or (word[-1] == "," and not form_follows(text, token.end)):
         return True
     bare = _bare(word)
     return bare in STOP and (token.start == 0 or not GLUE.fullmatch(bare))

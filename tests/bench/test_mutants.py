@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,13 +64,16 @@ def test_every_kind_of_change_is_made_and_each_in_one_place():
 def test_what_no_test_could_notice_is_not_changed():
     quiet = (
         "from typing import Protocol\n@cache(size=3)\nclass A(Protocol):\n    x: int = 1\n"
-        "def f(x: list[int, 2]) -> 'a' | 3:\n    '''1'''\n    raise E(f'{x[1 + 2]}')\nif __name__ == 'x':\n    f(1)\n"
+        "def f(x: list[int, 2]) -> 'a' | 3:\n    '''1'''\n    zip(x, strict=True)\n    raise E(f'{x[1 + 2]}')\n"
+        "if __name__ == 'x':\n    f(1)\n"
     )
-    assert [change.words for change in changes_of("a.py", quiet)] == ["without `raise E(f'{x[1 + 2]}')`"]
+    assert [change.words for change in changes_of("a.py", quiet)] == [
+        "without `zip(x, strict=True)`", "without `raise E(f'{x[1 + 2]}')`",
+    ]  # fmt: skip
 
 
 @pytest.fixture
-def shop(tmp_path) -> Workshop:
+def shop(tmp_path) -> Iterator[Workshop]:
     root = tmp_path / "root"
     (root / "tests").mkdir(parents=True)
     (root / "rules.py").write_text(SOURCE, encoding="utf-8")
@@ -81,12 +85,14 @@ def shop(tmp_path) -> Workshop:
     )
     package = Path(__file__).parents[2] / "bench"
     (root / "bench" / "_mutants").mkdir(parents=True)
-    for name in ("__init__.py", "_mutants/__init__.py", "_mutants/reach.py"):
+    for name in ("__init__.py", "_mutants/__init__.py", "_mutants/reach.py", "_mutants/nursery.py"):
         (root / "bench" / name).write_text((package / name).read_text(encoding="utf-8"), encoding="utf-8")
     (root / "pytest.ini").write_text(
         "[pytest]\npythonpath = .\nmarkers =\n  slow\n  extra\n  server\n  llm\n  data\n", encoding="utf-8"
     )
-    return Workshop(root, tmp_path / "copy")
+    shop = Workshop(root, tmp_path / "copy")
+    yield shop
+    shop.close()
 
 
 def test_changes_are_tried_against_the_tests_that_call_them(shop):

@@ -18,6 +18,7 @@ from evaluation.statistics import (
     document_of,
     macro,
     mean,
+    overlap,
     pooled,
     summarise,
     summarise_by,
@@ -227,3 +228,48 @@ def test_the_difference_of_a_run_is_that_of_its_means():
     second = [table([0.5, 0.5]), table([0.5, 0.5, 1.0, 1.0], name="maud")]
     found = compare(first, second)["recall@10"]
     assert (found.first, found.second, found.mean) == (0.375, 0.625, 0.25)
+
+
+# ---------------------------------------------------------------- edges
+
+
+def test_an_interval_is_the_same_on_every_machine():
+    """The resamples are drawn from a fixed seed, a thousand of them: these are their 2.5% and 97.5% places."""
+    found = estimate(table([0.0, 1.0, 0.25, 0.5], ["a", "b", "c", "d"]))
+    assert found.ci95 == (0.125, 0.8125)
+    wide = estimate(table([value / 40 for value in range(41)]))
+    assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
+
+
+def test_repeats_are_averaged_question_by_question_and_their_means_spread():
+    first, second, third = (table(values) for values in ([1.0, None], [0.0, 1.0], [0.5, None]))
+    assert Table.of_repeats([first]) is first
+    joined = Table.of_repeats([first, second, third])
+    assert joined.values == {"recall@10": [0.5, 1.0]} and len(joined.repeats) == 3
+    found = estimate(joined)
+    assert (found.mean, found.repeats, found.n) == (0.75, 3, 2)
+    assert found.spread == pytest.approx(0.28867513459481287), "of 1, 0.5 and 0.5"
+    assert found.as_json()["repeats"] == 3 and "repeats" not in estimate(first).as_json()
+    assert estimate(Table.of_repeats([first, table([None, None])])).spread is None, "one mean has no spread"
+    assert joined.only([1]).repeats[1] == {"recall@10": [1.0]}
+
+
+def test_a_run_counts_its_datasets_and_no_table_is_no_repeat():
+    one, other = table([1.0], name="a"), table([None], name="b", failed=[True])
+    found = estimate(one, other)
+    assert (found.mean, found.datasets, found.repeats, found.errors) == (1.0, 1, 1, 1)
+    assert estimate(one, table([0.0], name="c")).as_json()["datasets"] == 2
+
+
+def test_an_interval_that_leaves_out_zero_is_beyond_chance():
+    for ends, beyond in (((0.1, 0.2), True), ((-0.2, -0.1), True), ((0.0, 0.2), False), ((-0.2, 0.0), False)):
+        assert Difference(0.0, 0.1, 9, ends).beyond_chance is beyond
+    assert not Difference(0.0, 0.1, 9, None).beyond_chance
+
+
+def test_two_runs_share_what_both_were_asked():
+    before = [table([1.0, None, 0.0], ids=[1, 2, 3], failed=[0, 1, 0]), table([1.0], name="only")]
+    after = [table([1.0, 0.5, None], ids=[2, 3, 4])]
+    found = overlap(before, after)
+    assert (found.asked, found.failed_before, found.failed_after, found.answered) == (2, 1, 0, 1)
+    assert (found.only_before, found.only_after) == (2, 1)

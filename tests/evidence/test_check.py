@@ -25,6 +25,14 @@ def test_a_converted_sample_is_right_everywhere(convert, samples, capsys):
     out = capsys.readouterr().out
     assert "holds other words" in out and "not [99]" in out
 
+    (bundle / "corpus" / paged["filename"]).write_bytes(b"no PDF")
+    wrong = check_gold(bundle)[1]
+    assert sum("not a PDF" in line for line in wrong) == 1 and not any(
+        "row" in line for line in wrong if paged["filename"] in line
+    )
+    (bundle / "corpus" / paged["filename"]).unlink()
+    assert f"{paged['filename']}: not in corpus/" in check_gold(bundle)[1]
+
 
 def test_similarity_takes_pieces_in_any_order():
     assert similarity(["abc", "def"], "abcdef") == 1

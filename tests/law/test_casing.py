@@ -16,6 +16,8 @@ from law.casing import tidy, title_case
         ("ALDER S.P.A.", "Alder S.P.A."),
         ("MR. JONES OF U.S. CORP.", "Mr. Jones of U.S. Corp."),
         ("OF COUNSEL", "Of Counsel"),
+        ("E.U. LAW OF S.P.A. AND A.", "E.U. Law of S.P.A. and A."),
+        ("II AND USA LTD", "II and USA Ltd"),
     ],
 )
 def test_words_get_a_capital_and_initials_keep_theirs(shouted, name):

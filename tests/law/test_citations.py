@@ -274,3 +274,45 @@ def test_small_words_and_numbers_carry_no_content():
 )
 def test_refusals_are_recognised(text, refused):
     assert is_refusal(text) is refused
+
+
+# ---------------------------------------------------------------- edges
+
+
+def test_a_range_of_thirty_sources_is_its_ends():
+    assert len(find_citations("[1-30]")[0].numbers) == 30
+    assert find_citations("[1-31]")[0].numbers == (1, 31)
+
+
+@pytest.mark.parametrize(("length", "count"), [(40, 0), (41, 1)])
+def test_a_paragraph_of_a_judgment_is_no_citation_near_its_year(length, count):
+    assert len(find_citations(f"[2024]{'x' * length} at [45]")) == count
+    assert len(find_citations(f"{'y' * 60}[2024] EWCA Civ 1 at [45]")) == 0
+
+
+def test_citations_alone_go_to_the_last_claim():
+    first, second = claims_of("Rent is due [1]. Fees are due [2, 3].\n\n[4, 5]\n\n[5][2].")
+    assert (first.citations, first.malformed) == ((1,), ())
+    assert (second.citations, second.malformed) == ((2, 3, 4, 5), ("[2, 3]", "[4, 5]"))
+    assert claims_of("[1]") == [] and claims_of("5 [1].")[0].text == "5."
+    assert claims_of("Terms [1]:")[0].text == "Terms:" and claims_of("Terms due:") == [] and claims_of("# Terms") == []
+
+
+def test_words_that_the_question_gives_do_not_count_unless_hardly_any_is_left():
+    words = (source(1, "Alder mills flour."),)
+    assert verify([Claim("Alder mills flour, oats, barley.", (1,))], words, given="flour alder mills?").unsupported
+    assert not verify([Claim("Alder mills flour, oats.", (1,))], words, given="flour alder mills?").unsupported
+
+
+def test_two_fifths_of_the_words_are_enough():
+    words = (source(1, "alder birch"),)
+    assert not verify([Claim("alder birch cedar dogwood elm.", (1,))], words).unsupported
+    assert verify([Claim("alder birch cedar dogwood elm fir.", (1,))], words).unsupported
+
+
+def test_what_an_evidence_says_includes_its_section_and_the_name_of_its_file_is_neutral():
+    given = (source(1, "Rent is due.", document="harrow lease.pdf", section="9 Harbour"), source(2, "x", page=3))
+    assert verify([Claim("Rent Harbour.", (1,))], given).citations == (1,)
+    assert verify([Claim("Harrow lease: rent is due.", (1,))], given).citations == (1,)
+    assert verify([Claim("Harrow lease kiln.", (1,))], given).citations == ()
+    assert verify([Claim("See page 3.", (2,))], given).unsupported, "its words are not there, though its page is"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,61 @@ def test_samples_have_profiles(samples: Path):
     for path in paths:
         found = read_profile(read_document(path))
         assert found.title and "\n" not in found.title and len(found.title) <= 200
+
+
+def ends_at(words: str, place: int) -> str:
+    """Return a text of long lines in which these words end at a place."""
+    room = place - len(words)
+    return ("x" * 99 + "\n") * (room // 100) + "y" * (room % 100 - 1) + "\n" * bool(room % 100) + words
+
+
+def edge(words: str, place: int, read: Callable[[Profile], str], *, head: str = "") -> list[bool]:
+    """Return whether words are read that end at a place, and one that ends a character later."""
+    return [bool(read(profile(head + ends_at(words, at - len(head))))) for at in (place, place + 1)]
+
+
+def test_how_far_each_thing_is_looked_for():
+    assert edge("agreement and plan of merger", 1500, lambda found: found.kind == "merger agreement" or "") == [
+        True,
+        False,
+    ]
+    assert edge("privacy policy", 500, lambda found: found.kind) == [True, False]
+    assert edge("terms of service", 500, lambda found: found.kind) == [True, False]
+    guide = "Orchard Court Guide is here\n"
+    assert [profile(f"{guide}{'x' * (at - len(guide) - 14)}\nFebruary 2025").date for at in (800, 801)] == [
+        "February 2025", "",
+    ]  # fmt: skip
+    for words, place in (("3rd day of May, 2021", 3000), ("dated as of May 3,2021", 4000)):
+        assert edge(words, place, lambda found: found.date) == [True, False], words
+    assert profile("Orchard Act 1998\nBE IT ENACTED").title == "Orchard Act 1998"
+
+
+def test_a_contracts_title_has_two_to_sixteen_words_or_is_the_files_name():
+    for count, sound in ((1, False), (15, True), (16, False)):
+        words = " ".join(["Word"] * count)
+        assert (profile(f"{words} Agreement\n", "f.txt").title != "f") is (sound or count == 1)
+    long = "Word" * 27 + " Of Agreement"
+    assert len(long) == 121 and profile(f"{long}\n", "f.txt").title == "f"
+    assert profile(f"{long[1:]}\n", "f.txt").title == long[1:]
+
+
+def test_long_titles_are_cut_at_a_word():
+    name = "Practice Direction 7A " + "word " * 25
+    assert profile(f"{name}\n").title == ("Practice Direction 7A " + "word " * 19).strip()
+    assert len(profile(f"{name}\n").title) <= 120
+
+
+@pytest.mark.parametrize(("times", "kind"), [(6, "privacy policy"), (5, "")])
+def test_six_words_on_personal_data_are_a_policy(times, kind):
+    assert profile("We keep your data. " * times).kind == kind
+
+
+def test_lines_shorter_than_a_margin_stand_by_themselves():
+    assert profile(f"{'x' * 59}\nand y\n").title == "a"
+    policy = "Larkspur Garden Privacy Policy"
+    assert profile(f"{policy}\nWe collect it.").title == policy
+    assert profile("Our Privacy Policy\nWe collect it.", "Larkspur 2.txt").title == "Larkspur Privacy Policy"
+    assert profile("Privacy Policy\nWe collect it.", "Oak Privacy Notice.txt").title == "Oak Privacy Notice"
 
 
 @pytest.mark.data

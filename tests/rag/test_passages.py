@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from evidence import Span
 from law.sentences import tile_clauses
-from rag.config import Weights
+from rag.config import Config, Weights
 from rag.embedders.hashing import Hashing
 from rag.lexicon.words import Words
 from rag.retrieval.extents import LEAST, Extents
-from rag.retrieval.passages import Library, SecondLook, rank_passages, standard, with_context
+from rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
 from rag.seams import section_key
 from rag.splitters import rcts
 from rag.stores.faiss import Store
@@ -287,3 +288,21 @@ def test_fewer_than_sixteen_characters_that_are_left_over_are_no_passage(left, w
     rest = f"{left}{' ' * (40 - len(left))}"
     passages = formed(first, rest, weights={"Tenant": 1.0, "ARTICLE": 0.1})
     assert passages == [first, left] if worth else passages == [first]
+
+
+def test_words_count_the_more_the_fewer_chunks_of_the_document_have_them():
+    shelf = library(LEASE, size=120)
+    asked, rows, vector = ["rent", "tenant"], np.arange(len(shelf.table)), np.ones(EMBEDDER.dimensions, np.float32)
+    found = score_rows(asked, vector, rows, np.zeros(1, np.int64), shelf, Weights())
+    chunks = [LEASE[start:end].lower() for _, _, start, end, _, _ in shelf.table.tolist()]
+    spread = [sum(word in chunk for chunk in chunks) for word in asked]
+    rare = [math.log(1 + (len(chunks) - n + 0.5) / (n + 0.5)) for n in spread]
+    assert 0 < spread[0] < spread[1] < len(chunks) and found["rarity"][0].tolist() == pytest.approx(rare)
+    assert found["lexical"].tolist() == pytest.approx((shelf.words.evidence(asked, rows) @ np.array(rare)).tolist())
+
+
+def test_what_is_not_told_is_as_the_default_recipe_has_it():
+    told, config = rank_passages.__kwdefaults__, Config()
+    assert {name: told[name] for name in ("depth", "limit", "pool", "tight")} == {
+        "depth": config.depth, "limit": config.limit, "pool": config.pool, "tight": config.tight,
+    }  # fmt: skip

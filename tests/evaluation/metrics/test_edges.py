@@ -1,0 +1,321 @@
+"""Every number that decides in a metric, at its edge; and what each metric says of itself, in one table."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from engine.llms import Completion
+from evaluation.cases import Passage
+from evaluation.metrics import (
+    Options,
+    about,
+    answer_correctness,
+    characters,
+    citations_matched,
+    metric_names,
+    ndcg,
+    shortened,
+)  # fmt: skip
+from evaluation.metrics._judge import fenced, read_mark
+from evaluation.metrics._passages import found_ranks
+from evaluation.metrics._ranking import Ranking, ranking_of
+from evaluation.metrics._sources import likeness
+from evaluation.metrics._squad import squad_exact, squad_f1
+from evaluation.metrics.legal_terminology_accuracy import us_terms
+from evaluation.metrics.page_accuracy import cited_passages
+from schemas.errors import ToolkitError
+from tests.evaluation.metrics.build import at, case, gold, quote
+
+TOLD = {
+    "abstention_accuracy": "Answers share more 10",
+    "false_refusal_rate": "Answers share less 10",
+    "answer_correctness": "Answers mark more 10",
+    "answer_correctness_agreement": "Answers share more 10 long ungated",
+    "answer_correctness_variance": "Answers number less 10 long ungated",
+    "answer_correctness_unjudged": "Answers share less 10 long",
+    "answer_f1": "Answers share more 10",
+    "answer_length": "Cost characters neither 10 long",
+    "any_citation": "Citations share more 10 long",
+    "map": "Retrieval share more 10",
+    "case_law_citation_accuracy": "Citations share more 10 long",
+    "char_precision": "Retrieval share more 1,8",
+    "char_recall": "Retrieval share more 8,64",
+    "chunk_essential": "Retrieval share more 10 long",
+    "chunk_complementary": "Retrieval share neither 10 long",
+    "chunk_neither": "Retrieval share less 10 long",
+    "citation_format_compliance": "Citations share more 10 long",
+    "citations_matched": "Citations share more 10 long",
+    "claim_citation_precision": "Citations share more 10",
+    "claim_citation_recall": "Citations share more 10",
+    "cost": "Cost currency less 10 ungated",
+    "document_hit": "Retrieval share more 1",
+    "drm": "Retrieval share less 1,8",
+    "exact_match": "Retrieval share more 10 long",
+    "answer_exact_match": "Answers share more 10 long",
+    "first_token": "Cost seconds less 10 ungated",
+    "groundedness": "Answers mark more 10",
+    "groundedness_unjudged": "Answers share less 10 long",
+    "latency": "Cost seconds less 10 ungated",
+    "legal_terminology_accuracy": "Citations share more 10 long",
+    "mrr": "Retrieval share more 10",
+    "ndcg": "Retrieval share more 10",
+    "page_accuracy": "Citations share more 10",
+    "gold_page_accuracy": "Citations share more 10 long",
+    "box_accuracy": "Citations share more 10 long",
+    "precedent_matching": "Citations share more 10",
+    "precedent_matching_strict": "Citations share more 10 long",
+    "recall": "Retrieval share more 10",
+    "references_exist": "Citations share more 10 long",
+    "relevance": "Answers mark more 10",
+    "relevance_unjudged": "Answers share less 10 long",
+    "span_f1": "Retrieval share more 10 long",
+    "precision_3star": "Retrieval share more 10",
+    "precision_4star": "Retrieval share more 10",
+    "precision_5star": "Retrieval share more 10",
+    "statute_citation_accuracy": "Citations share more 10",
+    "tokens_in": "Cost tokens less 10 ungated",
+    "tokens_out": "Cost tokens less 10 ungated",
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_a_metric_says_of_itself_decides_tables_and_gates(name):
+    told = about(name)
+    words = f"{told.group} {told.unit} {told.better} {','.join(map(str, told.depths))}"
+    assert words + ("" if told.short else " long") + ("" if told.gate else " ungated") == TOLD[name]
+
+
+def test_the_depths_that_are_measured():
+    depths = {family: [] for family in TOLD}
+    for name in metric_names():
+        depths[name.partition("@")[0]].append(name.partition("@")[2])
+    assert {family: "".join(found) for family, found in depths.items() if any(found)} == {
+        **dict.fromkeys(("char_precision", "char_recall", "document_hit", "drm"), "1248163264"),
+        **dict.fromkeys(("chunk_essential", "chunk_complementary", "chunk_neither", "mrr", "recall"), "10"),
+        "ndcg": "510",
+        **dict.fromkeys(("precision_3star", "precision_4star", "precision_5star"), "5"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("recall", 9.9994, "9.999"), ("recall", 10, "10"), ("recall", -10, "-10"), ("cost", 0.0099, "0.009900"),
+        ("cost", 0.01, "0.0100"), ("cost", -0.02, "-0.0200"), ("tokens_in", 1234.5, "1,234"), ("latency", 2, "2.00"),
+    ],
+)  # fmt: skip
+def test_figures_change_their_places_at(name, value, shown):
+    assert about(name).figure(value) == shown
+
+
+def test_the_nearest_depth_is_shown_the_smaller_of_two_that_are_as_near():
+    assert shortened(["drm@4", "drm@12"]) == ["drm@4"]
+    assert shortened(["drm@6", "drm@10", "drm@2"]) == ["drm@2", "drm@6"]
+
+
+def test_options_are_sound():
+    for wrong in ({"ks": ()}, {"ks": (0, 1)}, {"ks": (2, 2)}, {"ks": (4, 2)}, {"k": 0}):
+        with pytest.raises(ToolkitError, match="must be"):
+            Options(**wrong)
+    assert Options(ks=(1,), k=1)
+
+
+# ---------------------------------------------------------------- passages
+
+GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are looked for
+
+
+@pytest.mark.parametrize(
+    ("passage", "rank"),
+    [
+        (f"++{GOLD[:18]}", 1),
+        (f"++{GOLD[:17]}", None),
+        (f"{GOLD[18:]}++", 1),
+        (f"{GOLD[19:]}++", None),
+        (f"++{GOLD[:16]}+{GOLD[:18]}", 1),  # its beginning stands twice, and the later one goes further
+        (f"{GOLD[18:]}+{GOLD[20:]}++", 1),
+        (GOLD[5:24], 1),
+        (f"++{GOLD[5:24]}++", None),  # the middle of it between other words
+        (f"{GOLD[:2]}++{GOLD[2:18]}", None),
+    ],
+)
+def test_a_chunk_that_ends_or_begins_within_the_gold_holds_that_piece(passage, rank):
+    assert found_ranks(case([quote(GOLD)], [passage])) == [rank]
+
+
+def test_short_golds_are_looked_for_by_half_of_them():
+    assert found_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
+    assert found_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
+
+
+def test_parts_of_a_gold_lie_one_after_another():
+    text = f"{GOLD}<omitted>{'z' * 10}{GOLD[::-1]}"
+    assert found_ranks(case([quote(text)], [GOLD])) == [None]
+    assert found_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
+    assert found_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
+
+
+def test_no_half_of_an_empty_place():
+    assert found_ranks(case([gold((5, 5), (0, 10))], [at(0, 5)])) == [1]
+    assert found_ranks(case([gold((5, 5))], [at(0, 9)])) == [None]
+
+
+@pytest.mark.parametrize(
+    ("golds", "passages", "order"),
+    [
+        ([(0, 10), (50, 60)], [at(0, 60)], ["gold-0", "gold-1"]),
+        ([(0, 10)], [at(90, 99), at(0, 10), at(80, 89)], ["passage-1", "gold-0", "passage-3"]),
+        ([(50, 60), (0, 10)], [at(0, 10), at(50, 60)], ["gold-1", "gold-0"]),
+        ([(0, 10), (20, 30), (50, 60)], [at(0, 30), at(50, 60)], ["gold-0", "gold-1", "gold-2"]),
+        ([(0, 10)], [at(90, 99)], ["passage-1"]),
+    ],
+)
+def test_golds_take_the_ranks_at_which_they_are_found_or_the_next_free_ones(golds, passages, order):
+    found = ranking_of(case([gold(place) for place in golds], passages))
+    assert found is not None and list(found.order) == order
+
+
+def test_a_ranking_by_hand():
+    ranking = Ranking(["a", "b", "c"], {"a": 1, "c": 4, "d": 3}, 3)
+    assert ranking.gold_ranks() == [3] and ranking.golds() == 2
+    assert ranking.ndcg(3) == pytest.approx((1 + 4 / log2(4)) / (4 + 3 / log2(3) + 1 / log2(4)))
+    assert ranking.ndcg(1) == pytest.approx(1 / 4) and Ranking(["a"], {"a": 0}, 1).ndcg(5) is None
+
+
+def test_parity_with_the_seed_stops_at_k():
+    rows = [case([quote("rent"), quote("term")], ["x", "rent", "term", "rent"])]
+    found = ndcg.measure(rows, Options(k=2, parity="seed"))["ndcg@2"]
+    assert found == [pytest.approx((1 / log2(3)) / (1 + 1 / log2(3)))]
+    many = [case([quote("rent"), quote("term"), quote("fee")], ["rent"])]
+    assert ndcg.measure(many, Options(k=2, parity="seed"))["ndcg@2"] == [pytest.approx(1 / (1 + 1 / log2(3)))]
+
+
+def test_characters_of_the_first_place_or_of_any():
+    rows = [case([gold((0, 10), (50, 60))], [at(50, 60)])]
+    assert characters.measure(rows, Options(ks=(1,)))["char_recall@1"] == [1.0]
+    assert characters.measure(rows, Options(ks=(1,), parity="legalbenchrag"))["char_recall@1"] == [0.0]
+
+
+# ---------------------------------------------------------------- sources, words and marks
+
+
+@pytest.mark.parametrize(
+    ("expected", "given", "near"),
+    [
+        ("Part 36", "part 36.pdf", 1.0),
+        ("Part 36 Offers", "Part 36", 0.95),
+        ("Costs", "Part 44 Costs", 0.95),
+        ("Part 44 Costs", "44 Costs", 0.95),
+        ("Rules of Costs", "Costs Rules", 0.9),
+        ("Costs Budgets Now", "Budgets Then Costs", 0.9 * 2 / 4),
+        ("Costs", "Offers", 0.0),
+        ("of the", "the of", 0.9),
+        ("", "Offers", 0.0),
+        ("Offers", "…", 0.0),
+    ],
+)
+def test_how_near_two_names_are(expected, given, near):
+    assert likeness(expected, given) == pytest.approx(near)
+
+
+def test_a_file_and_the_name_that_the_truth_gives_it_are_one_source():
+    row = case([quote("x", "part36.pdf")], [], answer="See [Part 36].", truth="As in [Part 36#page=Offers].")
+    assert citations_matched.measure([row], Options()) == {"citations_matched": [1.0]}
+    by_file = case([quote("x", "part36.pdf")], [], answer="See [part36.pdf].", truth="As in [Part 36#page=Offers].")
+    assert citations_matched.measure([by_file], Options()) == {"citations_matched": [1.0]}
+    two = case([quote("x", "a.pdf"), quote("y", "b.pdf")], [], answer="See [a].", truth="As in [Part 36].")
+    assert citations_matched.measure([two], Options()) == {"citations_matched": [0.5]}
+
+
+def test_cited_passages_are_those_that_there_are_each_once():
+    passages = [Passage("one"), Passage("two")]
+    assert [p.text for p in cited_passages(case([], passages, answer="[2][2][0][3]"))] == ["two"]
+    assert [p.text for p in cited_passages(case([], passages, answer="none"))] == ["one", "two"]
+
+
+def test_squad_by_hand():
+    assert squad_f1("The rent is 900.", ["a rent of 900", "due monthly"]) == pytest.approx(2 * 2 / (3 + 3))
+    assert squad_f1("", ["rent"]) == 0.0 and squad_f1("", []) == 1.0 and squad_f1("rent", []) == 0.0
+    assert squad_exact("The Rent!", ["rent"]) == 1.0 and squad_exact("rents", ["rent"]) == 0.0
+    assert squad_f1("the", ["an"]) == 1.0, "articles are no words"
+
+
+@pytest.mark.parametrize(
+    ("reply", "mark"),
+    [
+        ('{"score": 4}', 4.0), ('{"score": "4"}', 4.0), ('{"score": " 4 "}', 4.0), ('{"score": 6}', None),
+        ('{"score": 0}', None), ('{"score": true}', None), ('{"score": 4.5}', None), ('{"reason": "x"}', None),
+        ('{"score": "' + " " * 18 + '4"}', 4.0), ('{"score": "' + " " * 19 + '4"}', None), ("5", 5.0), ("5/5", 5.0),
+        ("Score: 3", 3.0), ("score of 3, mark 4", None), ("mark is 3; score 3", 3.0), ("score 45", None), ("", None),
+        ('{broken} {"score": 2}', 2.0),
+    ],
+)  # fmt: skip
+def test_marks_are_read(reply, mark):
+    assert read_mark(reply) == mark
+
+
+def test_a_fence_is_longer_than_any_in_the_text():
+    assert fenced("T", "x") == "T\n~~~\nx\n~~~"
+    assert fenced("T", " ~~ ") == "T\n~~~\n~~\n~~~" and fenced("T", "~~~") == "T\n~~~~\n~~~\n~~~~"
+
+
+class Judge:
+    """A judge that gives the marks it was told to, and keeps what it was asked."""
+
+    name = "told"
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.asked = list(replies), []
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        self.asked.append((list(prompts), max_tokens, temperature))
+        return [Completion(self.replies.pop(0)) for _ in prompts]
+
+
+def test_votes_agree_vary_and_are_counted():
+    judge = Judge("3", "3", "5", "no", "4", "4")
+    rows = [case(answer="A.", truth="B."), case(answer="C.", truth="D."), case(answer=None, truth="x")]
+    found = answer_correctness.measure(rows, Options(judge=judge, votes=3))
+    assert list(found.values()) == [
+        [pytest.approx(11 / 3), 4.0, None],
+        [pytest.approx(1 / 3), 1.0, None],
+        [pytest.approx(8 / 9), 0.0, None],
+        [0.0, pytest.approx(1 / 3), None],
+    ]
+    [(prompts, tokens, temperature)] = judge.asked
+    assert (tokens, temperature, len(prompts)) == (300, 0.7, 6)
+    assert [prompt.user.rpartition("\n\n")[2] for prompt in prompts[:3]] == [
+        f"You are reader {number} of 3." for number in (1, 2, 3)
+    ]
+    expert = [prompt.user.index("EXPERT'S") < prompt.user.index("TO JUDGE") for prompt in prompts[:3]]
+    assert expert == [True, False, True]
+
+
+def test_one_vote_is_asked_at_zero_and_has_no_agreement():
+    judge = Judge("3")
+    found = answer_correctness.measure([case(answer="A.", truth="B.")], Options(judge=judge))
+    assert list(found.values()) == [[3.0], [None], [None], [0.0]]
+    assert judge.asked[0][2] == 0.0 and "reader" not in judge.asked[0][0][0].user
+    assert answer_correctness.measure([case(answer="A.", truth="B.")], Options()) == {
+        name: [None] for name in answer_correctness.NAMES
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The plaintiff sued.", {"plaintiffs?"}),
+        ("Plaintiff Smith sued.", {"plaintiffs?"}),
+        ("The Discovery Channel sued.", set()),
+        ("Any Discovery must be made.", {"discovery"}),
+        ("the Royal Discovery sued", set()),
+        (f"the Royal{' ' * 30}Discovery sued", set()),
+        (f"the Royal{' ' * 40}Discovery sued", {"discovery"}),
+        ("“plaintiff” is a word", set()),
+        ("a power of attorney", set()),
+    ],
+)
+def test_terms_of_american_law_but_for_names_and_quotations(text, terms):
+    assert us_terms(text) == terms

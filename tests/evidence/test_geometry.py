@@ -1,0 +1,184 @@
+"""Boxes on the page: which rectangles make a line, where it stands, and how large a picture may be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from evidence import Span, read_document
+from evidence.readers import pdf
+from evidence.readers.pdf import _lines, _Rectangle, boxes, page_count, render, to_user_space
+from evidence.show import GOLD, draw_boxes
+from schemas.errors import DocumentError
+
+
+def made(*contents: str, box: str = "0 0 400 200") -> bytes:
+    """A PDF written by hand: Helvetica of twelve points on pages of 400 by 200."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(contents)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(contents)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, content in enumerate(contents):
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents {5 + 2 * number} 0 R "
+            "/Resources << /Font << /F 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
+    out, places = io.BytesIO(), []
+    out.write(b"%PDF-1.4\n")
+    for number, body in enumerate(objects, 1):
+        places.append(out.tell())
+        out.write(f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1"))
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    head = (
+        f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer << /Root 1 0 R /Size {len(objects) + 1} >>\n"
+    )
+    out.write(f"{head}startxref\n{out.tell()}\n%%EOF\n".encode("latin-1"))
+    return out.getvalue()
+
+
+def words(x: float, y: float, text: str) -> str:
+    return f"BT /F 12 Tf {x} {y} Td ({text}) Tj ET"
+
+
+@pytest.fixture
+def page(tmp_path) -> Path:
+    (tmp_path / "a.pdf").write_bytes(
+        made(
+            "\n".join([words(50, 150, "First line here"), words(50, 120, "Second one"), words(300, 120, "apart")]),
+            words(50, 150, "Next page"),
+        )
+    )
+    return tmp_path / "a.pdf"
+
+
+def test_text_and_pages(page):
+    document = read_document(page)
+    assert document.text == "First line here\nSecond one apart\nNext page"
+    assert [(p.number, p.span, p.width, p.height) for p in document.pages] == [
+        (1, (0, 32), 400, 200),
+        (2, (33, 42), 400, 200),
+    ]
+    assert page_count(page) == 2 and document.notes == ()
+
+
+def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float]]:
+    document = read_document(page)
+    start = document.text.index(quote)
+    return [tuple(round(value) for value in box) for box in boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
+
+
+def test_a_line_has_one_box_and_words_far_apart_have_two(page):
+    [first] = marked(page, "First line here")
+    assert first[0] == 1 and 49 <= first[1] <= 52 and 110 <= first[3] <= 140 and 38 <= first[2] < first[4] <= 54
+    [word] = marked(page, "line")
+    assert first[1] < word[1] < word[3] < first[3] and abs(word[4] - first[4]) <= 3
+    assert [box[0] for box in marked(page, "Second one apart\nNext page")] == [1, 1, 2]
+    [whole], [begin], [end] = (marked(page, quote) for quote in ("Second one", "Second", "one"))
+    assert (begin[1], end[3]) == (whole[1], whole[3]) and begin[3] < end[1] and 49 <= whole[1] <= 52
+    second, apart = marked(page, "Second one apart")
+    assert second[3] < 130 and 299 <= apart[1] <= 302
+
+
+def test_white_space_at_the_end_has_no_box(page):
+    assert marked(page, "here\n") == marked(page, "here")
+    document = read_document(page)
+    assert boxes(document, Span(15, 16)) == [] and boxes(document, Span(3, 3)) == []
+    assert boxes(document, Span(30, 33)) == boxes(document, Span(30, 32))
+
+
+def test_no_box_without_a_file_or_past_the_text(page):
+    document = read_document(page)
+    longer = type(document)(document.filename, document.text + "x" * 9, document.pages, document.path)
+    assert boxes(type(document)("a.txt", "words", ()), Span(0, 3)) == []
+    assert boxes(longer, Span(33, 42)) == boxes(document, Span(33, 42))
+
+
+# top and bottom are in PDF's own coordinates: up is more
+
+
+@pytest.mark.parametrize(
+    ("other", "joined"),
+    [
+        ((11, 20, 20, 10), True),
+        ((24.9, 20, 30, 10), True),
+        ((25, 20, 30, 10), False),
+        ((0.1, 20, 30, 10), True),
+        ((0, 20, 30, 10), False),
+        ((11, 14.9, 20, 4.9), False),
+        ((11, 15.1, 20, 5.1), True),
+        ((11, 18, 20, 14), True),
+        ((15.9, 18, 20, 14), True),
+        ((19.1, 18, 20, 14), False),
+        ((11, 40, 20, 30), False),
+    ],
+)
+def test_rectangles_side_by_side_are_one_line(other, joined):
+    one = _Rectangle(0, 20, 10, 10)
+    found = _lines([one, _Rectangle(*other)])
+    assert (len(found) == 1) is joined
+    if joined:
+        assert found == [(min(0, other[0]), max(20, other[1]), max(10, other[2]), min(10, other[3]))]
+
+
+def test_a_line_is_joined_from_all_its_rectangles():
+    letters = [_Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
+    assert _lines([*letters, _Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
+    second = [_Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
+    assert _lines([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
+    assert _lines([]) == []
+
+
+@pytest.mark.parametrize(
+    ("turned", "expected"),
+    [
+        (0, [(0, 200), (400, 200), (0, 0), (10, 180)]),
+        (90, [(0, 0), (0, 200), (400, 0), (20, 10)]),
+        (180, [(400, 0), (0, 0), (400, 200), (390, 20)]),
+    ],
+)
+def test_points_from_the_top_left_in_the_pdfs_own_coordinates(page, tmp_path, turned, expected):
+    writer = PdfWriter()
+    writer.add_page(PdfReader(page).pages[0]).rotate(turned)
+    writer.write(tmp_path / "turned.pdf")
+    wide, high = (200, 400) if turned == 90 else (400, 200)
+    points = to_user_space(tmp_path / "turned.pdf", 1, [(0, 0), (wide, 0), (0, high), (10, 20)])
+    assert [(round(x, 1), round(y, 1)) for x, y in points] == expected
+
+
+def test_a_picture_has_no_more_than_fifty_million_pixels(page, monkeypatch):
+    assert render(page, 1, scale=0.5).size == (200, 100)
+    monkeypatch.setattr(pdf, "_MOST_PIXELS", 400 * 200)
+    assert render(page, 2, scale=1.0).size == (400, 200)
+    with pytest.raises(DocumentError, match="page 2 is 400 by 200 points; too large to draw"):
+        render(page, 2, scale=1.01)
+    monkeypatch.undo()
+    assert pdf._MOST_PIXELS == 50_000_000, "A0 at the report's scale, twice and a half"
+
+
+def test_a_pdf_has_no_more_than_fifty_thousand_pages(page, monkeypatch):
+    assert pdf._MOST_PAGES == 50_000
+    monkeypatch.setattr(pdf, "_MOST_PAGES", 2)
+    assert page_count(page) == 2
+    monkeypatch.setattr(pdf, "_MOST_PAGES", 1)
+    with pytest.raises(DocumentError, match="says that it has 2 pages, more than 1"):
+        page_count(page)
+
+
+def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
+    picture = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80), pdf.Box(2, 10, 10, 20, 20)], scale=1.0)
+    assert picture.size == (400, 200)
+    inside = tuple(round(255 - 90 / 255 * (255 - value)) for value in GOLD)
+    edge = tuple(round(255 - 230 / 255 * (255 - value)) for value in GOLD)
+    assert picture.getpixel((150, 70)) == pytest.approx(inside, abs=1)
+    for place in ((99, 70), (201, 70), (150, 59), (150, 81)):
+        assert picture.getpixel(place) == pytest.approx(edge, abs=1), place
+    for place in ((98, 70), (202, 70), (150, 58), (150, 82), (15, 15)):
+        assert picture.getpixel(place) == (255, 255, 255), place
+    blue = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80)], colour=(0, 0, 255), scale=2.0)
+    assert blue.size == (800, 400) and blue.getpixel((300, 140)) == pytest.approx((165, 165, 255), abs=1)

@@ -1,0 +1,156 @@
+"""The numbers that Word counts: every form, what starts a count anew, and whose number a paragraph has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from evidence.readers._numbering import W, numeral, read_numbering
+
+NAMESPACE = W.strip("{}")
+
+
+@pytest.mark.parametrize(
+    ("form", "numbers"),
+    [
+        ("decimal", {0: "0", 1: "1", 12: "12", 1_000_000: "1000000", 1_000_001: "1000000", -3: "0"}),
+        ("decimalZero", {1: "01", 9: "09", 10: "10"}),
+        ("lowerLetter", {0: "", 1: "a", 26: "z", 27: "aa", 52: "zz", 53: "aaa", 2600: "z" * 100, 2601: "a" * 100}),
+        ("upperLetter", {1: "A", 28: "BB"}),
+        (
+            "lowerRoman",
+            {0: "", 1: "i", 3: "iii", 4: "iv", 5: "v", 9: "ix", 10: "x", 14: "xiv", 40: "xl", 49: "xlix", 50: "l"}
+            | {90: "xc", 99: "xcix", 100: "c", 400: "cd", 500: "d", 900: "cm", 1000: "m", 1999: "mcmxcix"}
+            | {9999: "m" * 9 + "cmxcix", 10_000: "m" * 9 + "cmxcix"},
+        ),
+        ("upperRoman", {4: "IV"}),
+        (
+            "ordinal",
+            {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 9: "9th", 10: "10th", 11: "11th", 12: "12th", 13: "13th"}
+            | {20: "20th", 21: "21st", 22: "22nd", 101: "101st", 111: "111th", 113: "113th", 121: "121st"},
+        ),
+        ("none", {5: ""}),
+        ("chicago", {5: "5"}),
+    ],
+)
+def test_numbers_in_every_form(form, numbers):
+    assert {number: numeral(number, form) for number in numbers} == numbers
+
+
+def level(depth: int, text: str, form: str = "decimal", more: str = "") -> str:
+    told = f'<w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>{more}'
+    return f'<w:lvl w:ilvl="{depth}">{told}</w:lvl>'
+
+
+def numbering(*levels: str, nums: str = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num>') -> Any:
+    inner = f'<w:abstractNum w:abstractNumId="9">{"".join(levels)}</w:abstractNum>{nums}'
+    return etree.fromstring(f'<w:numbering xmlns:w="{NAMESPACE}">{inner}</w:numbering>')
+
+
+def paragraph(depth: int | None = None, *, num: str | None = "1", style: str = "") -> Any:
+    place = (f'<w:ilvl w:val="{depth}"/>' if depth is not None else "") + (f'<w:numId w:val="{num}"/>' if num else "")
+    own = f"<w:numPr>{place}</w:numPr>" if place else ""
+    worn = f'<w:pStyle w:val="{style}"/>' if style else ""
+    return etree.fromstring(f'<w:p xmlns:w="{NAMESPACE}"><w:pPr>{worn}{own}</w:pPr></w:p>')
+
+
+def labels(root: Any, *depths: int, styles: Any = None) -> list[str]:
+    lists = read_numbering(root, styles)
+    return [lists.label(paragraph(depth)) for depth in depths]
+
+
+THREE = (level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"))
+
+
+def test_a_deeper_level_begins_anew_below_the_next_of_a_higher_one():
+    assert labels(numbering(*THREE), 0, 1, 1, 2, 2, 1, 2, 0, 1, 2) == [
+        "1.", "1.1", "1.2", "(a)", "(b)", "1.3", "(a)", "2.", "2.1", "(a)",
+    ]  # fmt: skip
+
+
+def test_a_list_that_begins_deep_counts_the_levels_above_as_begun():
+    assert labels(numbering(*THREE), 1, 1, 0, 1) == ["1.1", "1.2", "2.", "2.1"]
+    fourth = level(0, "%1.").replace('start w:val="1"', 'start w:val="4"')
+    assert labels(numbering(fourth, level(1, "%1.%2")), 1, 0, 1) == ["4.1", "5.", "5.1"]
+
+
+@pytest.mark.parametrize(
+    ("restart", "expected"),
+    [
+        ("", ["1.", "1.1", "(a)", "1.2", "(a)", "2.", "2.1", "(a)"]),
+        ('<w:lvlRestart w:val="0"/>', ["1.", "1.1", "(a)", "1.2", "(b)", "2.", "2.1", "(c)"]),
+        ('<w:lvlRestart w:val="1"/>', ["1.", "1.1", "(a)", "1.2", "(b)", "2.", "2.1", "(a)"]),
+        ('<w:lvlRestart w:val="2"/>', ["1.", "1.1", "(a)", "1.2", "(a)", "2.", "2.1", "(a)"]),
+    ],
+)
+def test_what_starts_a_level_anew_can_be_said(restart, expected):
+    levels = (level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter", restart))
+    assert labels(numbering(*levels), 0, 1, 2, 1, 2, 0, 1, 2) == expected
+
+
+def test_legal_numbers_are_all_digits_and_others_keep_their_forms():
+    roman = level(0, "%1", "upperRoman")
+    assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter")), 0, 0, 1) == ["I", "II", "II.a"]
+    assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter", "<w:isLgl/>")), 0, 0, 1) == ["I", "II", "2.1"]
+
+
+def test_bullets_blanks_and_levels_that_are_not_there():
+    assert labels(numbering(level(0, "x", "bullet"), level(1, "", "none")), 0, 1, 2) == ["•", "", ""]
+    assert labels(numbering(level(0, "§", "none")), 0) == ["§"]
+    assert labels(numbering(level(0, "%1 %3")), 0) == ["1 0"], "a level that was never counted is 0"
+    lists = read_numbering(numbering(*THREE), None)
+    assert lists.label(paragraph(num="77")) == "" and lists.label(paragraph(None, num=None)) == ""
+    assert read_numbering(None, None).label(paragraph(0)) == ""
+    assert labels(numbering(level(0, "%1."), level(99, "deep %9")), 8) == ["deep 1"], "there are nine levels"
+
+
+def test_two_lists_of_one_count_go_on_unless_the_second_says_where_it_begins():
+    num = '<w:num w:numId="{}"><w:abstractNumId w:val="9"/>{}</w:num>'
+    override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
+
+    def read(inner: str) -> list[str]:
+        lists = read_numbering(numbering(*THREE, nums=num.format(1, "") + num.format(2, inner)), None)
+        return [lists.label(paragraph(0, num=num)) for num in ("1", "1", "2", "2", "1")]
+
+    assert read("") == ["1.", "2.", "3.", "4.", "5."]
+    assert read(override.format(7)) == ["1.", "2.", "7.", "8.", "9."]
+    assert read(override.format("x")) == ["1.", "2.", "1.", "2.", "3."]
+    other = f'<w:lvlOverride w:ilvl="0">{level(0, "Rule %1")}</w:lvlOverride>'
+    assert read(other) == ["1.", "2.", "Rule 3", "Rule 4", "5."]
+
+
+def styles(*rows: tuple[str, str, str]) -> Any:
+    inner = "".join(
+        f'<w:style w:styleId="{name}"><w:basedOn w:val="{based}"/>'
+        + (f"<w:pPr><w:numPr>{place}</w:numPr></w:pPr>" if place else "")
+        + "</w:style>"
+        for name, based, place in rows
+    )
+    return etree.fromstring(f'<w:styles xmlns:w="{NAMESPACE}">{inner}</w:styles>')
+
+
+def test_a_paragraph_has_the_number_of_its_style_or_of_the_style_below_that():
+    told = styles(
+        ("Clause", "Base", ""),
+        ("Base", "", '<w:numId w:val="1"/>'),
+        ("Sub", "Base", '<w:ilvl w:val="1"/>'),
+        ("Loop", "Pool", ""),
+        ("Pool", "Loop", ""),
+        ("Plain", "", ""),
+    )
+    lists = read_numbering(numbering(*THREE), told)
+
+    def label(style: str, depth: int | None = None, num: str | None = None) -> str:
+        return lists.label(paragraph(depth, num=num, style=style))
+
+    assert [label("Clause"), label("Sub"), label("Sub"), label("Base"), label("Sub")] == [
+        "1.", "1.1", "1.2", "2.", "2.1",
+    ]  # fmt: skip
+    assert [label("Loop"), label("Plain"), label("Unknown")] == ["", "", ""]
+    assert label("Sub", 2) == "(a)", "a level of its own, in the list of its style"
+    assert label("Sub", None, "1") == "3.", "a list of its own begins at its first level"
+    assert label("Clause", 0, "0") == "", "list 0 is no list"
+    bare = etree.fromstring(f'<w:p xmlns:w="{NAMESPACE}"/>')
+    assert lists.label(bare) == ""

@@ -1,0 +1,396 @@
+"""Office files and mails in detail: the HTML of each element, and the limits that keep a broken file harmless."""
+
+from __future__ import annotations
+
+import email.message
+import struct
+import subprocess
+from datetime import date, datetime, time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from evidence import archives, folder
+from evidence.folder import list_folder
+from evidence.ocr import Line, tesseract
+from evidence.printable import fragment, grid, paragraph, section
+from evidence.readers import eml, excel, msg, opendocument
+from evidence.readers.html import html_text
+from schemas.errors import DocumentError, ToolkitError
+from tests.evidence import files
+
+# ---------------------------------------------------------------- OpenDocument
+
+
+def odt(tmp_path: Path, body: str, **parts: str) -> str:
+    (tmp_path / "a.odt").write_bytes(files.odt(body, **parts))
+    return opendocument.page(tmp_path / "a.odt").html
+
+
+def item(*inner: str) -> str:
+    return f"<text:list-item>{''.join(inner)}</text:list-item>"
+
+
+def listed(*items: str, style: str = "L", more: str = "") -> str:
+    name = f' text:style-name="{style}"' if style else ""
+    return f"<text:list{name}{more}>{''.join(items)}</text:list>"
+
+
+def level(number: int, form: str, more: str = "") -> str:
+    return f'<text:list-level-style-number text:level="{number}" style:num-format="{form}" {more}/>'
+
+
+LEVELS = (
+    '<text:list-style style:name="L">'
+    + level(1, "1", 'style:num-suffix="."')
+    + level(2, "a", 'style:num-prefix="(" style:num-suffix=")"')
+    + level(3, "i", 'text:display-levels="3"')
+    + "</text:list-style>"
+)
+ONE = "<text:p>x</text:p>"
+
+
+def test_lists_are_numbered_level_by_level(tmp_path):
+    inner = listed(item(ONE, listed(item(ONE), item(ONE), style="")), item(ONE), style="")
+    assert odt(tmp_path, listed(item(ONE, inner), item(ONE)), automatic=LEVELS) == (
+        "<p>1. x</p><p>(a) x</p><p>1.a.i x</p><p>1.a.ii x</p><p>(b) x</p><p>2. x</p>"
+    )
+
+
+def test_a_list_begins_anew_unless_it_goes_on_and_may_begin_elsewhere(tmp_path):
+    twice = listed(item(ONE), item(ONE)) + "{}"
+    assert odt(tmp_path, twice.format(listed(item(ONE))), automatic=LEVELS).endswith("<p>1. x</p>")
+    goes_on = listed(item(ONE), more=' text:continue-numbering="true"')
+    assert odt(tmp_path, twice.format(goes_on), automatic=LEVELS).endswith("<p>3. x</p>")
+    fourth = LEVELS.replace('style:num-suffix="."', 'style:num-suffix="." text:start-value="4"')
+    assert odt(tmp_path, listed(item(ONE), item(ONE)), automatic=fourth) == "<p>4. x</p><p>5. x</p>"
+    far = fourth.replace('"4"', '"999999"')
+    assert odt(tmp_path, listed(item(ONE), item(ONE)), automatic=far) == "<p>999999. x</p><p>1000000. x</p>"
+    deep = listed(item(listed(item(ONE), style="")))
+    assert odt(tmp_path, deep, automatic=fourth) == "<p>(a) x</p>"
+    third = listed(item(listed(item(listed(item(ONE), style="")), style="")))
+    assert odt(tmp_path, third, automatic=fourth) == "<p>4.a.i x</p>", "levels that were not shown count as begun"
+
+
+def test_only_the_first_paragraph_of_an_item_has_its_number_and_headers_of_lists_have_none(tmp_path):
+    body = listed("<text:list-header><text:p>head</text:p></text:list-header>", item(ONE, "<text:p>more</text:p>"))
+    assert odt(tmp_path, body, automatic=LEVELS) == "<p>head</p><p>1. x</p><p>more</p>"
+    bullets = '<text:list-style style:name="L"><text:list-level-style-bullet text:level="1"/></text:list-style>'
+    assert odt(tmp_path, listed(item(ONE)), automatic=bullets) == "<p>• x</p>"
+    assert odt(tmp_path, listed(item(ONE), style="unknown"), automatic=LEVELS) == "<p>x</p>"
+
+
+def test_headings_have_the_numbers_of_their_outline(tmp_path):
+    outline = "<text:outline-style>" + level(1, "I", 'style:num-suffix="."') + level(2, "1") + "</text:outline-style>"
+    heads = "".join(f'<text:h text:outline-level="{depth}">h</text:h>' for depth in (1, 2, 1, 7, 11))
+    assert odt(tmp_path, heads, styles=outline) == ("<h1>I. h</h1><h2>1 h</h2><h1>II. h</h1><h6>h</h6><h6>h</h6>")
+    assert odt(tmp_path, "<text:h>h</text:h>") == "<h1>h</h1>"
+
+
+def test_spaces_tabs_breaks_and_tables(tmp_path):
+    body = (
+        "<text:p>a<text:s/>b<text:s text:c='3'/>c<text:tab/>d<text:line-break/>e &lt;<text:span>f</text:span>g</text:p>"
+    )
+    assert odt(tmp_path, body) == "<p>a b   c d<br>e &lt;fg</p>"
+    assert odt(tmp_path, "<text:p><text:s text:c='5000'/></text:p>") == f"<p>{' ' * 1000}</p>"
+    cells = "<table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>"
+    assert odt(tmp_path, f"{cells}</table:table>") == "<table><tr><td><p>a</p></td></tr></table>"
+
+
+def test_headers_and_footers_stand_once(tmp_path):
+    styles = "".join(
+        f"<style:{edge}><text:p>{edge}</text:p><text:p> </text:p></style:{edge}>" for edge in ("header", "footer") * 2
+    )
+    assert odt(tmp_path, ONE, styles=styles) == "<header><p>header</p></header><p>x</p><footer><p>footer</p></footer>"
+
+
+# ---------------------------------------------------------------- archives
+
+
+def test_the_limits_of_an_archive():
+    assert (archives.MAX_BYTES, archives.MAX_PARTS, archives.MAX_RATIO) == (512 << 20, 20_000, 200)
+
+
+def part(size: int, packed: int, name: str = "a"):
+    info = archives.zipfile.ZipInfo(name)
+    info.file_size, info.compress_size = size, packed
+    return info
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([part(512 << 20, 4 << 20)], ""),
+        ([part((512 << 20) + 1, 4 << 20)], "unpacks to 512 MiB in 1 parts; the limits are 512 MiB and 20000 parts"),
+        ([part(1, 1)] * 20_000, ""),
+        ([part(1, 1)] * 20_001, "in 20001 parts"),
+        ([part(4 << 20, 1)], ""),
+        ([part((4 << 20) + 1, 1)], "unpacks to 4194305 times its size"),
+        ([part((4 << 20) + 1, 0)], "unpacks to 4194305 times its size"),
+        ([part(200 << 16, 1 << 16)], ""),
+        ([part((200 << 16) + 1, 1 << 16)], "unpacks to 200 times its size"),
+    ],
+)
+def test_an_archive_at_its_limits(parts, message):
+    if not message:
+        archives._check(Path("a.docx"), parts)
+    else:
+        with pytest.raises(DocumentError, match=message):
+            archives._check(Path("a.docx"), parts)
+
+
+def test_a_damaged_archive_says_so(tmp_path):
+    whole = files.docx(files.paragraph("words"))
+    for data, message in (
+        (whole[:-30], "damaged or cut short"),
+        (b"", "empty file"),
+        (b"no zip", "it starts with b'no zip'"),
+    ):
+        (tmp_path / "a.docx").write_bytes(data)
+        with pytest.raises(DocumentError, match=message), archives.opened(tmp_path / "a.docx", "Word document"):
+            pass
+    (tmp_path / "a.docx").write_bytes(whole)
+    with archives.opened(tmp_path / "a.docx", "Word document") as archive:
+        assert archives.part(archive, "no/such") is None and archives.part(archive, "word/document.xml")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("x" * 200 + "\nmore"), r"\(x{120}\)"),
+        (KeyError(), r"\(KeyError\)"),
+        (PermissionError(13, "Permission denied"), "cannot be read: Permission denied"),
+        (OSError("what"), "cannot be read: damaged, or no thing"),
+        (ToolkitError("as it is"), "^as it is$"),
+    ],
+)
+def test_whatever_a_parser_raises_is_a_clear_error(error, message):
+    with pytest.raises(ToolkitError, match=message), archives.reading(Path("a.x"), "thing"):
+        raise error
+
+
+# ---------------------------------------------------------------- sheets and pages
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""), (True, "TRUE"), (400.0, "400"), (1e15, "1000000000000000.0"), (-1e14, "-100000000000000"),
+        (0.5, "0.5"), (datetime(2021, 5, 3), "2021-05-03"), (datetime(2021, 5, 3, 9, 30), "2021-05-03 09:30"),
+        (date(2021, 5, 3), "2021-05-03"), (time(9, 30), "09:30:00"), ("x", "x"), (7, "7"),
+    ],
+)  # fmt: skip
+def test_cells_as_a_sheet_shows_them(value, shown):
+    assert excel.cell_text(value) == shown
+
+
+def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
+    assert excel._MOST_CELLS == 2_000_000
+    monkeypatch.setattr(excel, "_MOST_CELLS", 4)
+    (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", None], [None], ["c"]))
+    assert excel.page(tmp_path / "a.xlsx").html.count("<td>") == 4 - 1
+    (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", "x"], [None], ["c"]))
+    with pytest.raises(DocumentError, match="has over 4 cells"):
+        excel.page(tmp_path / "a.xlsx")
+
+
+def test_pieces_of_a_page():
+    assert paragraph("a<b\nc") == "<p>a&lt;b<br>c</p>" and paragraph('"x"', "td") == '<td>"x"</td>'
+    assert grid([["a", ""], [" ", ""]]) == "<table><tr><td>a</td><td></td></tr></table>" and grid([]) == ""
+    assert section("T", ["a", " "]) == "<section><h2>T</h2><p>a</p></section>" and section("T", [" "]) == ""
+
+
+def test_a_foreign_page_is_set_into_another():
+    assert fragment(" \n") == "" and fragment("a & b") == "a &amp; b"
+    assert fragment("\ufeff<?xml version='1.0' encoding='x'?><p>a</p>") == "<p>a</p>"
+    assert fragment("<body>a<script>x</script>b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>a</p><p>b</p>", "a\nb"),
+        ("a<br>b <b>c</b>  d", "a\nb c d"),
+        ("<table><tr><td>a<td>b<tr><td>c", "a\tb\nc"),
+        ("<tr><td></td><td>b</td></tr>", "b"),
+        ("<pre> a\n  b </pre> c", "a\nb\nc"),
+        ("<pre>a</pre><p>  b\nc</p>", "a\nb c"),
+        ("</pre><p>a  b</p>", "a b"),
+        ("<pre>a<pre>b</pre> c  d</pre> e  f", "a\nb\nc  d\ne f"),
+        ("<head><title>x</title></head><body>a", "a"),
+        ("<svg><style>x</style>y<svg>z</svg>w</svg>a", "wa"),
+        ("<noscript>x<template>y</noscript>a</template>b", "ab"),
+        ("a<div><div><div>b</div></div></div><br><br><br><br>c", "a\nb\n\nc"),
+        (" <p> a </p> ", "a"),
+    ],
+)
+def test_html_as_a_browser_breaks_it(html, text):
+    assert html_text(html) == text
+
+
+# ---------------------------------------------------------------- mails
+
+
+def mail(tree: dict[str, object], tmp_path: Path) -> Path:
+    (tmp_path / "a.msg").write_bytes(files.ole(tree))
+    return tmp_path / "a.msg"
+
+
+def wide(text: str) -> bytes:
+    return text.encode("utf-16-le")
+
+
+def fixed(tag: int, minutes: int, *, head: int = 32) -> bytes:
+    ticks = 600_000_000 * minutes
+    return bytes(head) + struct.pack("<HHIQ", 0x0040, tag, 6, ticks)
+
+
+def test_an_outlook_mail_field_by_field(tmp_path):
+    tree: dict[str, object] = {
+        "__properties_version1.0": fixed(0x0E06, 61),
+        "__substg1.0_0C1A001F": wide("Ines"),
+        "__substg1.0_0C1F001F": wide("ines@x.org"),
+        "__substg1.0_0E03001E": "Tomáš".encode("cp1250"),
+        "__substg1.0_10130102": b"<p>Seen</p>",
+        "__substg1.0_1000001F": wide("not seen"),
+    }
+    html = msg.page(mail(tree, tmp_path)).html
+    assert "<td>Ines &lt;ines@x.org&gt;</td>" in html and "<td>1601-01-01 01:01 UTC</td>" in html
+    assert "<td>Cc</td>" in html and "<p>Seen</p>" in html and "not seen" not in html and "<td>To</td>" not in html
+    alone = {**tree, "__substg1.0_0C1F001F": wide("/o=EX"), "__properties_version1.0": bytes(32)}
+    html = msg.page(mail(alone, tmp_path)).html
+    assert "<td>Ines</td>" in html and "Date" not in html
+    nobody = {name: data for name, data in alone.items() if "0C1A" not in name}
+    assert "<td>/o=EX</td>" in msg.page(mail(nobody, tmp_path)).html
+
+
+def test_a_mail_in_rtf_alone_says_that_it_was_not_read(tmp_path):
+    tree: dict[str, object] = {"__properties_version1.0": bytes(32), "__substg1.0_10090102": b"{rtf"}
+    assert msg.page(mail(tree, tmp_path)).notes == (
+        "its body is in RTF alone and was not read; save the mail again from Outlook as .eml or .html",
+    )
+    assert msg.page(mail({**tree, "__substg1.0_1000001F": wide("x")}, tmp_path)).notes == ()
+
+
+def test_attachments_without_a_name_and_mails_inside(tmp_path):
+    inner = {"__properties_version1.0": fixed(0x0039, 5, head=24), "__substg1.0_0037001F": wide("Inner")}
+    tree: dict[str, object] = {
+        "__properties_version1.0": bytes(32),
+        "__attach_version1.0_#00000000": {"__substg1.0_37010102": b"data"},
+        "__attach_version1.0_#00000001": {"__substg1.0_3701000D": inner, "__substg1.0_3001001F": wide("fwd")},
+    }
+    one, two = msg.attachments(mail(tree, tmp_path))
+    assert (one.name, one.data.rstrip(b"\0")) == ("attachment 1", b"data")
+    assert two.name == "fwd.html" and b"Inner" in two.data and b"1601-01-01 00:05 UTC" in two.data
+
+
+def test_a_mail_as_a_file(tmp_path):
+    message = email.message.EmailMessage()
+    message["Subject"] = "Notice"
+    message.set_content("plain")
+    message.add_attachment(b"x", maintype="application", subtype="octet-stream")
+    inner = email.message.EmailMessage()
+    inner["Subject"] = "Inner"
+    message.add_attachment(inner)
+    path = tmp_path / "a.eml"
+    path.write_bytes(message.as_bytes())
+    html = eml.page(path).html
+    assert "<td>Subject</td><td>Notice</td>" in html and "<td>From</td>" not in html and "plain" in html
+    assert [one.name for one in eml.attachments(path)] == ["attachment 1", "mail 2.eml"]
+    assert b"Inner" in eml.attachments(path)[1].data
+    odd = b"Subject: x\nContent-Type: text/plain; charset=klingon\n\ncaf\xe9"
+    path.write_bytes(odd)
+    assert "café" in eml.page(path).html
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("a/b:c.txt", "a_b_c.txt"), (" . ", "attachment"), ("", "attachment"), ("x" * 300 + ".pdf", "x" * 192 + ".pdf"),
+        ("é" * 150, "é" * 100), ("a." + "e" * 30, "a." + "e" * 19), ("x" * 200, "x" * 200),
+    ],
+)  # fmt: skip
+def test_the_name_of_an_attachment_fits_any_file_system(name, plain):
+    assert folder._plain(name) == plain
+
+
+def nested(depth: int) -> bytes:
+    inner = files.eml("deepest")
+    for _ in range(depth):
+        inner = files.eml("x", attachments={"inner.eml": inner})
+    return inner
+
+
+def test_mails_in_mails_are_opened_five_deep_and_names_told_apart(tmp_path):
+    (tmp_path / "a.eml").write_bytes(nested(7))
+    assert len(list_folder(tmp_path)) == 1 + 5
+    assert folder._MOST == 1000
+    message = email.message.EmailMessage()
+    message["Subject"] = "x"
+    message.set_content("y")
+    for _ in range(3):
+        message.add_attachment(b"z", maintype="application", subtype="octet-stream", filename="same.txt")
+    (tmp_path / "a.eml").write_bytes(message.as_bytes())
+    assert [file.name for file in list_folder(tmp_path)][1:] == [
+        "a.eml/same.txt", "a.eml/2 same.txt", "a.eml/3 same.txt",
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- Tesseract
+
+
+@pytest.fixture
+def program(monkeypatch):
+    """A command that stands in for Tesseract: what it was asked, and what it answers."""
+    asked: list[tuple[list[str], dict[str, object]]] = []
+    answer: dict[str, object] = {"out": b"", "raises": None}
+
+    def run(command, **options):
+        asked.append((command, options))
+        if answer["raises"]:
+            raise answer["raises"]  # type: ignore[misc]
+        out = b"List of languages (2):\neng\nces\n" if "--list-langs" in command else answer["out"]
+        return subprocess.CompletedProcess(command, 0, out, b"")
+
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("subprocess.run", run)
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+    yield asked, answer
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+
+
+HEAD = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext\n"
+
+
+def test_the_command_is_asked_once_for_a_picture(program):
+    asked, answer = program
+    assert tesseract.missing("cs") == "" and tesseract.missing("zh").endswith("tesseract-ocr-chi-sim")
+    answer["out"] = (HEAD + "5\t1\t1\t1\t1\t1\t1\t2\t3\t4\t101\tRent\n").encode()
+    assert tesseract.open("cs")(Image.new("RGB", (9, 9))) == [Line(1, 2, 4, 6, "Rent", 1.0)]
+    command, options = asked[-1]
+    assert command[1:] == ["stdin", "stdout", "-l", "ces", "--dpi", "200", "--psm", "3", "tsv"]
+    assert options["timeout"] == 300 and asked[0][1]["timeout"] == 60
+    with pytest.raises(ToolkitError, match="tesseract-ocr-deu"):
+        tesseract.open("de")
+
+
+def test_a_command_that_fails_or_does_not_end(program):
+    _, answer = program
+    read = tesseract.open("en")
+    answer["raises"] = subprocess.TimeoutExpired("tesseract", 300)
+    with pytest.raises(DocumentError, match="within 300 s"):
+        read(Image.new("L", (9, 9)))
+    answer["raises"] = subprocess.CalledProcessError(1, "tesseract", stderr=b"x" * 300)
+    with pytest.raises(ToolkitError, match="failed: x{200}$"):
+        read(Image.new("L", (9, 9)))
+
+
+def test_words_of_a_line_and_their_confidence():
+    rows = "5\t1\t1\t1\t1\t1\t10\t20\t5\t5\t-10\tab\n5\t1\t1\t1\t2\t1\t0\t40\t5\t5\t50\tc\n"
+    rows += "5\t1\t2\t1\t1\t1\t0\t60\t5\t5\t50\td\n"
+    assert tesseract.parse_table(HEAD + rows) == [
+        Line(10, 20, 15, 25, "ab", 0.0), Line(0, 40, 5, 45, "c", 0.5), Line(0, 60, 5, 65, "d", 0.5),
+    ]  # fmt: skip

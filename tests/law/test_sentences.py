@@ -1,0 +1,86 @@
+"""Where sentences and clauses end: each abbreviation and each number that decides, at its edge."""
+
+from __future__ import annotations
+
+import pytest
+
+from law.dates import SHORT_MONTHS
+from law.sentences import sentences, tile_clauses
+
+
+def parts(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See para. 5 of it.", "See paras. B and C.", "Given by Acme Bros. Kiln.", "Sold by J. K. Stone.",
+        "Made in the U.S. Goods pass.", "It is 3.5 per cent.", "Use approx. five.", "Rent etc. Fees too.",
+        "(a) 5 Goods.", "12. Goods.", "iv. Goods.", "(2.1) Goods.", "Due on Sept. 5.", "He said “stop.” and left.",
+        "Acme v. Bolt.", "’s. 5 of it.",
+    ],
+)  # fmt: skip
+def test_a_sentence_goes_on_after_these(text):
+    assert parts(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("See the para.", "Goods pass."),
+        ("It was made by Acme Inc.", "It binds."),
+        ("No.", "Goods pass."),
+        ("It is due.", "5 days pass."),
+        ("Is it due?", "Yes."),
+        ("It is due…", "Rent too."),
+        ("They are 12.", "Goods pass."),
+        ("The term (a year.)", "Goods pass."),
+        ("It is due in may.", "Goods pass."),
+        ("x " * 30 + "3.", "Goods pass."),
+    ],
+)
+def test_a_sentence_ends_between_these(first, second):
+    assert parts(f"{first} {second}") == [first, second]
+
+
+def test_a_citation_belongs_to_the_sentence_before_it_unless_the_next_one_begins_with_it():
+    assert parts("It ends. [1] The rest.") == ["It ends. [1]", "The rest."]
+    assert parts("It ends. [1] says so.") == ["It ends.", "[1] says so."]
+    assert parts("It ends.[1] says so.") == ["It ends.[1] says so."]
+    assert parts("It ends. a) one b) two") == ["It ends.", "a) one b) two"]
+    assert parts("It ends. i. one") == ["It ends.", "i. one"]
+
+
+def test_months_are_cut_to_three_letters_but_may_is_whole():
+    assert SHORT_MONTHS == (
+        "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "sept",
+    )  # fmt: skip
+
+
+def tiles(text: str, *, least: int, limit: int = 99) -> list[str]:
+    return [text[start:end] for start, end in tile_clauses(text, 0, len(text), least=least, limit=limit)]
+
+
+def test_clauses_tile_a_text_and_short_ones_stay_with_their_neighbour():
+    text = "Rent is due; fees too. No: x"
+    assert tiles(text, least=1) == ["Rent is due; ", "fees too. ", "No: ", "x"]
+    assert tiles(text, least=2) == ["Rent is due; ", "fees too. ", "No: x"]
+    assert tiles(text, least=5) == ["Rent is due; ", "fees too. ", "No: x"]
+    assert tiles(text, least=6) == ["Rent is due; ", "fees too. No: x"]
+    assert tiles(text, least=10) == ["Rent is due; ", "fees too. No: x"]
+    assert tiles(text, least=13) == ["Rent is due; ", "fees too. No: x"]
+    assert tiles(text, least=14) == [text]
+    assert tiles("One\n\ntwo", least=1) == ["One\n\n", "two"]
+
+
+def test_clauses_longer_than_the_limit_are_cut():
+    assert tiles("abcdef", least=1, limit=6) == ["abcdef"]
+    assert tiles("abcdefg", least=1, limit=6) == ["abcdef", "g"]
+    assert tiles("ab. abcdefghijklm", least=1, limit=6) == ["ab. ", "abcdef", "ghijkl", "m"]
+
+
+def test_only_the_stretch_that_is_asked_for_is_tiled():
+    text = "One. Two. Three. Four."
+    assert tile_clauses(text, 5, 17, least=1, limit=99) == [(5, 10), (10, 17)]
+    assert tile_clauses(text, 5, 5, least=1, limit=99) == []

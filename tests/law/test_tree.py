@@ -1,0 +1,155 @@
+"""The tree of sections: which heading stands below which, what continues a count, and what is too far from it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from evidence import Document, Span
+from law.structure import cut, read_structure, section_path
+from law.structure.section import Section
+
+
+def nested(labels: str) -> str:
+    """Return each heading after its level, of paragraphs that begin with these labels."""
+    shouted = {label: sum(map(str.isupper, label)) > 3 for label in labels.split("|")}
+    paragraphs = [label if shouted[label] else f"{label} Goods are sold here." for label in labels.split("|")]
+    root = read_structure(Document("a.txt", "".join(f"{paragraph}\n\n" for paragraph in paragraphs)))
+    return "|".join(f"{part.level} {part.heading}" for part in root.walk() if part.heading)
+
+
+@pytest.mark.parametrize(
+    ("labels", "levels"),
+    [
+        # a count may miss three numbers; what is not sure, inside another list, none
+        ("(a)|(b)|(e)", "1 (a)|1 (b)|1 (e)"),
+        ("(a)|(b)|(f)", "1 (a)|1 (b)"),
+        ("(a)|(1)|(b)|(2)", "1 (a)|2 (1)|1 (b)"),
+        ("(a)|(1)|(2)|(3)|(c)", "1 (a)|2 (1)|2 (2)|2 (3)"),
+        ("(a)|(1)|(2)|(3)|(b)", "1 (a)|2 (1)|2 (2)|2 (3)|1 (b)"),
+        ("1. Term.|(a)|4. Price.", "1 1. Term|2 (a)|1 4. Price"),
+        ("1. Term.|(b)", "1 1. Term"),
+        ("(c)", ""),
+        ("3. Term.|4. Price.", "1 3. Term|1 4. Price"),
+        ("1. Term.|2. Price.|6. Law.", "1 1. Term|1 2. Price|1 6. Law"),
+        # numbers with a point go up, one at a time, by three where they are sure, or begin anew
+        ("1.1|1.2|2.1|3.1", "1 1.1|1 1.2|1 2.1|1 3.1"),
+        ("1.1|2.1|5.1", "1 1.1|1 2.1|1 5.1"),
+        ("1.1|2.1|6.1", "1 1.1|1 2.1"),
+        ("4.1|1.1|1.2", "1 4.1|1 1.1|1 1.2"),
+        ("4.1|1.2", "1 4.1"),
+        ("4.1|4.1", "1 4.1"),
+        ("4.2|4.1|4.3", "1 4.2|1 4.3"),
+        ("4.1 Term.|7.1 Law.", "1 4.1 Term|1 7.1 Law"),
+        ("4.1 Term.|8.1 Law.", "1 4.1 Term"),
+        ("1. Term.|4.2 Price.", "1 1. Term|2 4.2 Price"),
+        ("ARTICLE I|2.1|1.1", "1 ARTICLE I|2 2.1|2 1.1"),
+        # letters that are Roman numbers too
+        ("(a)|(i)|(ii)|(b)", "1 (a)|2 (i)|2 (ii)|1 (b)"),
+        ("1. Term.|(i)|(ii)|(iii)|(iv)|(v)|(vi)", "1 1. Term|2 (i)|2 (ii)|2 (iii)|2 (iv)|2 (v)|2 (vi)"),
+        ("(h)|(i)|(j)", "1 (i)"),
+        ("(f)|(g)", ""),
+        ("(a)|(d)|(g)|(h)|(i)|(j)", "1 (a)|1 (d)|1 (g)|1 (h)|1 (i)|1 (j)"),
+        ("(a)|(d)|(g)|(h)|(i)|(ii)|(iii)", "1 (a)|1 (d)|1 (g)|1 (h)|2 (i)|2 (ii)|2 (iii)"),
+        ("(a)|(iii)", "1 (a)"),
+        ("a.|b.|i.|ii.|c.", "1 a.|1 b.|2 i.|2 ii.|1 c."),
+        ("A.|B.|I.|II.|C.", "1 A.|1 B.|2 I.|2 II.|1 C."),
+        ("(A)|(B)|(I)|(II)|(C)", "1 (A)|1 (B)|2 (I)|2 (II)|1 (C)"),
+        ("I.|II.|III.|IV.", "1 I.|1 II.|1 III.|1 IV."),
+        # parts that hold no numbered section, and those that do
+        ("RECITALS|A.|B.", "1 RECITALS|2 A.|2 B."),
+        ("RECITALS|WHEREAS, x|NOW, THEREFORE, y|1. Term.", "1 RECITALS|1 NOW, THEREFORE|1 1. Term"),
+        ("RECITALS|1. Term.", "1 RECITALS|1 1. Term"),
+        ("NOW, THEREFORE, y|1. Term.", "1 1. Term"),
+        (
+            "1. Term.|IN WITNESS WHEREOF, z|(a)|SCHEDULE 1|1. Price.|(a)",
+            "1 1. Term|1 IN WITNESS WHEREOF|1 (a)|1 SCHEDULE 1|2 1. Price|3 (a)",
+        ),
+        ("SUPPLY AGREEMENT|(a)|(b)", "1 SUPPLY AGREEMENT|1 (a)|1 (b)"),
+        ("TERM|1. One.|PRICE|2. Two.", "1 TERM|1 1. One|1 PRICE|2 2. Two"),
+        ("1.1 One.|TERM|1.2 Two.", "1 1.1 One|1 TERM|2 1.2 Two"),
+        ("1.1 One.|TERM|(a)|(b)", "1 1.1 One|1 TERM|2 (a)|2 (b)"),
+        # nine levels are enough: what is deeper stands beside
+        (
+            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|1.1 Term.|1.1.1 Time.|1.1.1.1 Hours.|"
+            "(a)|(1)|(A)|(i)|(b)|a.",
+            "1 PART 1 GENERAL|2 CHAPTER I COURT|3 ARTICLE I SCOPE|4 Section 1 Use|5 1.1 Term|6 1.1.1 Time|"
+            "7 1.1.1.1 Hours|8 (a)|9 (1)|9 (A)|9 (i)|8 (b)|9 a.",
+        ),
+        (
+            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|(a)|CHAPTER II OTHER|PART 2 MORE|"
+            "SCHEDULE 1",
+            "1 PART 1 GENERAL|2 CHAPTER I COURT|3 ARTICLE I SCOPE|4 Section 1 Use|5 (a)|2 CHAPTER II OTHER|"
+            "1 PART 2 MORE|1 SCHEDULE 1",
+        ),
+    ],
+)
+def test_which_heading_stands_below_which(labels, levels):
+    assert nested(labels) == levels
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "short"),
+    [
+        ("word word word", 14, "word word word"),
+        ("word word word", 13, "word word…"),
+        ("word word word", 10, "word word…"),
+        ("word word word", 9, "word wor…"),
+        ("abcdefghij", 5, "abcd…"),
+        ("ab cdefghij", 5, "ab c…"),
+        ("abc defghij", 5, "abc…"),
+        ("abc, defghij", 6, "abc…"),
+    ],
+)
+def test_a_cut_is_at_a_word_of_the_second_half(text, limit, short):
+    assert cut(text, limit) == short
+
+
+def halves(*bounds: int) -> Section:
+    """A section whose children A, B, C … have these bounds."""
+    spans = [Span(a, b) for a, b in pairwise(bounds)]
+    children = tuple(Section(span, name, level=1) for span, name in zip(spans, "ABCD", strict=False))
+    return Section(Span(bounds[0], bounds[-1]), children=children)
+
+
+@pytest.mark.parametrize(
+    ("span", "path"),
+    [
+        ((0, 10), "A"), ((0, 20), ""), ((1, 20), "B"), ((0, 19), "A"), ((9, 11), ""), ((9, 12), "B"), ((8, 11), "A"),
+        ((10, 10), "B"), ((9, 9), "A"), ((5, 25), ""), ((19, 22), "C"), ((12, 13), "B"),
+    ],
+)  # fmt: skip
+def test_a_span_is_in_the_section_that_holds_more_than_half_of_it(span, path):
+    assert section_path(halves(0, 10, 20, 30), Span(*span)) == path
+
+
+def test_a_span_before_the_first_section_is_in_none():
+    assert section_path(halves(10, 20), Span(0, 5)) == ""
+
+
+def test_a_path_gives_up_its_middle_before_it_is_cut():
+    names = ["a" * 59, "b" * 59, "c" * 59]
+    section = Section(Span(0, 9), names[2])
+    for name in (names[1], names[0], ""):
+        section = Section(Span(0, 9), name, children=(section,))
+    whole = " > ".join(names)
+    assert section_path(section, Span(0, 9), limit=len(whole)) == whole
+    assert section_path(section, Span(0, 9), limit=len(whole) - 1) == f"{names[0]} > … > {names[2]}"
+    two = Section(Span(0, 9), children=(Section(Span(0, 9), names[0], children=(Section(Span(0, 9), names[1]),)),))
+    assert section_path(two, Span(0, 9), limit=100) == f"{names[0]}…"
+    longest = Section(Span(0, 9), children=(Section(Span(0, 9), "a" * 61),))
+    assert section_path(longest, Span(0, 9)) == "a" * 59 + "…", "sixty characters of each heading"
+
+
+def test_a_heading_alone_is_no_leaf_and_words_before_the_first_heading_are_one():
+    text = "Opening words.\n\nARTICLE I\nTERM\n\n1. One. It is so.\n\n2. Two. It is so.\n"
+    root = read_structure(Document("a.txt", text))
+    told = [(part.level, part.kind, text[part.span.start : part.span.end]) for part in root.walk()]
+    assert told == [
+        (0, "document", text),
+        (1, "opening", "Opening words.\n\n"),
+        (1, "article", text[16:]),
+        (2, "section", "ARTICLE I\nTERM\n\n1. One. It is so.\n\n"),
+        (2, "section", "2. Two. It is so.\n"),
+    ]
