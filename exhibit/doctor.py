@@ -36,12 +36,12 @@ GIVES = {
     "gs": "bundles and documents at gs://",
     "interop": "other people's measures, to compare ours with",
     "milvus": "an index in Milvus, for millions of passages (--store milvus:URI)",
-    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit)",
+    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit), and a kernel for Jupyter",
     "ocr": "scans read without Tesseract (--ocr)",
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-    "test": "servers on this machine, for the tests of this project",
+    "test": "servers on this machine, for the tests of this project; what builds its wheel and runs its notebook",
     "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
 }
 """What each extra of the project is for."""
