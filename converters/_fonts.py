@@ -152,7 +152,8 @@ def font_path(face: Face) -> Path:
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     if digest != face.sha256:
         problem = "is not the font that documents are printed with" if digest else "is missing"
-        raise ServiceError(f"{path}: {problem}; install the project again (make, or pip install --force-reinstall)")
+        again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
+        raise ServiceError(f"{path}: {problem}; {again}")
     return path
 
 

@@ -9,18 +9,20 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
-from playwright.sync_api import Error as PlaywrightError
 from pypdf import PdfWriter
 from pypdf.generic import StreamObject
 
 from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
+from converters._playwright import PlaywrightError, sync_playwright
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
 from storage.whole import write_whole
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Playwright
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
@@ -40,8 +42,8 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
         self._playwright: Playwright = sync_playwright().start()
+        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
         self._browser = self._launch()
         self._page: Page = self._browser.new_page(**PAGE)
         return self

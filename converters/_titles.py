@@ -22,13 +22,22 @@ from storage.whole import write_whole
 
 _SPACES = re.compile(r"\s+")
 
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
 
 File name: {filename}
 
 {text}"""
+_SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"title": {"type": "string"}},
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+)
+"""Held to this a model cannot wrap the title in talk; a server that knows no schemas replies with the title alone."""
 _PROMPT_CHARACTERS = 4000
 _LONGEST = 200
 
@@ -73,8 +82,8 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
     module, _ = load_plugin("engine.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1})
     for name in track(missing, total=len(missing), label="titles"):
-        prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]))
-        [reply] = llm.complete([prompt], max_tokens=60, temperature=0.0)
+        prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)
+        [reply] = llm.complete([prompt], max_tokens=100, temperature=0.0)
         kept[name] = _title(reply, model)
         _save(store, model, kept)
     tqdm.write(f"titles stored in {store}", file=sys.stderr)
@@ -84,10 +93,20 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
 def _title(reply: Completion, model: str) -> str:
     if reply.error:
         raise ServiceError(f"no title: {reply.error}; titles so far are kept, run it again")
-    title = _SPACES.sub(" ", reply.text).strip(" \"'“”.")[:_LONGEST]
+    title = _SPACES.sub(" ", _said(reply.text)).strip(" \"'“”.")[:_LONGEST]
     if not title:
         raise ServiceError(f"model {model} gave an empty title; titles so far are kept, run it again")
     return title
+
+
+def _said(text: str) -> str:
+    """Return the title in a reply that follows the schema, else the reply."""
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    title = held.get("title") if isinstance(held, dict) else None
+    return title if isinstance(title, str) else text
 
 
 def _load(store: Path, model: str) -> dict[str, str]:

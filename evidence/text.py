@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from evidence.guard import read_within
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 from storage.bundle import corpus_files
 from storage.locations import Location, parse_location
 from storage.mirror import mirrored
@@ -37,9 +37,9 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Write the texts of a bundle's documents."""
     parser = argparse.ArgumentParser(
-        prog="python -m evidence.text",
+        prog=spelled("python -m evidence.text"),
         description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
-        epilog="example: python -m evidence.text datasets_out/cuad --out texts/cuad",
+        epilog=spelled("example: python -m evidence.text datasets_out/cuad --out texts/cuad"),
     )
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")

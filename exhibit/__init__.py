@@ -14,7 +14,9 @@ Nothing is loaded before it is asked for, so that the import takes no time.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _PLACES = {
     "load": "exhibit.bundles",
 }
 
+_ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation")
+"""The packages that this one stands on, from the ground up."""
+
 __all__ = [
     "Comparison",
     "Conversion",
@@ -48,6 +53,30 @@ __all__ = [
     "evaluate",
     "load",
 ]
+
+
+def _open_rooms() -> None:
+    """Make the project's other packages importable, and say so where another package has the name of one.
+
+    A wheel has them in a folder of its own, as their names are plain words which others use, too; docs/install.md.
+    """
+    here = Path(__file__).resolve().parent
+    installed = here / "_rooms"
+    folder = installed if installed.is_dir() else here.parent
+    # first: a folder called schemas/ where a notebook is started would be imported instead
+    sys.path[:] = [str(folder), *(place for place in sys.path if place != str(folder))]
+    for room in _ROOMS:
+        loaded = getattr(sys.modules.get(room), "__file__", None)
+        if loaded is not None and not Path(loaded).resolve().is_relative_to(folder):
+            raise ImportError(
+                f"exhibit has a package called {room!r}, and another one is imported already: {loaded}; "
+                "use exhibit in a process of its own",
+                name=room,
+                path=loaded,
+            )
+
+
+_open_rooms()
 
 
 def __getattr__(name: str) -> object:

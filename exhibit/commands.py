@@ -39,6 +39,9 @@ VERBS = {
     "index": Verb("rag.__main__", "main", "build an index of documents", "python -m rag index", ("index",)),
     "search": Verb("rag.__main__", "main", "show the best passages of an index", "python -m rag search", ("search",)),
     "ask": Verb("rag.__main__", "main", "answer from an index, with citations", "python -m rag answer", ("ask",)),
+    "inspect": Verb("rag.inspect", "main", "look into an index", "python -m rag.inspect"),
+    "text": Verb("evidence.text", "main", "write the texts that gold counts in", "python -m evidence.text"),
+    "prepare": Verb("exhibit.prepare", "main", "get the browser and the embedder's model"),
     "doctor": Verb("exhibit.doctor", "main", "say what is installed, what is missing and how to get it"),
     "completion": Verb("exhibit.completion", "main", "print the completion script of bash, zsh or fish"),
 }
@@ -60,10 +63,19 @@ FLAGS = {
 }
 
 
+_PREPARED = {
+    "python -m converters._browser": "browser",
+    "python -m rag.embedders.minilm --prepare": "model",
+    "python -m rag.embedders.legal --prepare": "model",
+}
+"""What prepares a part by itself, which messages name."""
+
+
 def spellings() -> dict[str, str]:
     """Return how commands are called here, by how they are called by themselves."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("converters")}
+    names |= {command: f"{PROGRAM} prepare {part}" for command, part in _PREPARED.items()}
     return {**names, "python -m rag": PROGRAM}
 
 

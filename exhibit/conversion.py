@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import contextvars
 import io
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -81,7 +84,20 @@ def convert(
         reason = complaint.getvalue().strip().rpartition("error: ")[2]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    return Conversion(_cli.convert(converter, parsed), out, time.monotonic() - started)
+    return Conversion(_apart(lambda: _cli.convert(converter, parsed)), out, time.monotonic() - started)
+
+
+def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
+    """Do some work in a thread of its own where this one runs an event loop, as that of a notebook does.
+
+    Playwright, which prints documents, and what fetches pages each run a loop, and a thread has room for one.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(contextvars.copy_context().run, work).result()
 
 
 def _flags(options: dict[str, object]) -> Iterator[str]:

@@ -36,12 +36,13 @@ GIVES = {
     "gs": "bundles and documents at gs://",
     "interop": "other people's measures, to compare ours with",
     "milvus": "an index in Milvus, for millions of passages (--store milvus:URI)",
-    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit)",
+    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit), and a kernel for Jupyter",
     "ocr": "scans read without Tesseract (--ocr)",
+    "print": "documents that are not PDFs printed as PDFs: tables with Word files, MAUD, PrivacyQA, web pages …",
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-    "test": "servers on this machine, for the tests of this project",
+    "test": "servers on this machine, for the tests of this project; what builds its wheel and runs its notebook",
     "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
 }
 """What each extra of the project is for."""
@@ -150,6 +151,9 @@ def _programs() -> Iterator[Finding]:
 
 
 def _browser() -> tuple[State, str]:
+    playwright = import_module("converters._playwright")
+    if not playwright.HERE:
+        return "absent", playwright.NEEDED
     found: Path | None = import_module("converters._browser").find_browser()
     if found is None:
         return (
@@ -162,6 +166,8 @@ def _browser() -> tuple[State, str]:
 
 
 def _fonts() -> tuple[State, str]:
+    if not import_module("converters._playwright").HERE:
+        return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
     return "ok", f"{len(import_module('converters._fonts').font_hashes())}, with the project"
 
 

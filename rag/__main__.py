@@ -46,6 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument("index", type=Path, help="an index's folder")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         action.add_argument("--json", action="store_true", help="JSON instead of text")
+        if name != "search":
+            action.add_argument(
+                "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
+            )
         add_setting_flags(
             action.add_argument_group("settings, which overrule those that the index was built with"), Search
         )
@@ -74,12 +78,19 @@ def main(argv: list[str] | None = None) -> int:
             print(f"note: {note}")
         return 0
     built_with = open_index(options.index).config
-    pipeline = Pipeline(built_with.with_search(**given_settings(vars(options)))).open(options.index)
+    config = built_with.with_search(**given_settings(vars(options)))
+    pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None).open(options.index)
     if options.action == "search":
         _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
     else:
         _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
+
+
+def _say(words: str) -> None:
+    """Show words of a language model as they come; stdout carries the answer, with its citations checked."""
+    sys.stderr.write(words)
+    sys.stderr.flush()
 
 
 def _passages(found: Retrieved) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from rag.index import Entry, open_index
 from rag.pipeline import Pipeline
 from rag.seams import Hit
-from schemas.command import guarded
+from schemas.command import guarded, spelled
 
 TEST_QUESTIONS = (
     "Which law governs?",
@@ -103,10 +103,10 @@ def _cell(value: object, most: int = 60) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m rag.inspect",
-        description=__doc__,
+        prog=spelled("python -m rag.inspect"),
+        description=spelled(__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=(
+        epilog=spelled(
             "examples:\n"
             "  python -m rag.inspect index list --category contract\n"
             '  python -m rag.inspect index search --query "Part 36 offers" --top 5\n'

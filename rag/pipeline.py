@@ -59,10 +59,12 @@ class Pipeline:
         limits: Limits | None = None,
         embedder: Embedder | None = None,
         llm: LLM | None = None,
+        heard: Callable[[str], object] | None = None,
     ) -> None:
         """Make a pipeline; parts given here are used instead of those that the config names.
 
-        `limits` is what one document may take: two minutes and 2 GiB unless told.
+        `limits` is what one document may take: two minutes and 2 GiB unless told. `heard` is given the words of the
+        language model as they come.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
@@ -70,6 +72,7 @@ class Pipeline:
         self._index: Index | None = None
         self._given_embedder = embedder
         self._given_llm = llm
+        self._heard = heard
 
     # ---------------------------------------------------------------- the index
 
@@ -180,7 +183,8 @@ class Pipeline:
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
         module, argument = load_plugin("engine.llms", self.config.llm)
-        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **self._caps(argument)})
+        heard = {"heard": self._heard} if self._heard else {}
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **heard, **self._caps(argument)})
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:

@@ -9,6 +9,7 @@ from schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
 from schemas.command import guarded, print_error, print_note, spelled
 from schemas.errors import BundleError, ToolkitError
 from schemas.models import FileEntry
+from schemas.published import published_problems
 from schemas.validate import Problem, validate
 from storage.bundle import open_bundle, sha256_of
 from storage.locations import Location, Remote, folders_among, list_files, parse_location
@@ -17,9 +18,10 @@ from storage.mirror import mirrored
 
 def validate_at(root: Location) -> list[Problem]:
     """Return every broken promise of a bundle in a folder or at a URL, empty when sound."""
-    if isinstance(root, Remote):
-        return validate(mirrored(root), elsewhere=_elsewhere(root))
-    return validate(root)
+    folder = mirrored(root) if isinstance(root, Remote) else root
+    problems = validate(folder, elsewhere=_elsewhere(root) if isinstance(root, Remote) else None)
+    # the models' own words are plainer; a bundle that they pass must pass the published schemas, too
+    return problems or list(published_problems(folder))
 
 
 def _elsewhere(root: Remote) -> dict[str, FileEntry]:

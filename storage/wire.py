@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from schemas.errors import ServiceError
@@ -97,14 +97,17 @@ class _Layer:
 
 def read_body(response: httpx.Response, *, most: int, deadline: float | None = None) -> bytes:
     """Return a streamed reply's body; raise TimeoutError when it is not there by `deadline` (time.monotonic)."""
+    return b"".join(body_parts(response, most=most, deadline=deadline))
+
+
+def body_parts(response: httpx.Response, *, most: int, deadline: float | None = None) -> Iterator[bytes]:
+    """Yield a streamed reply's body, decoded, as it comes; raise TimeoutError when it has not ended by `deadline`."""
     body = Body(response.headers, most=most)
-    data = bytearray()
     for block in response.iter_raw():
-        data += body.feed(block)
+        yield body.feed(block)
         if deadline is not None and time.monotonic() > deadline:
             raise TimeoutError("the reply does not end")
     body.close()
-    return bytes(data)
 
 
 async def body_blocks(response: httpx.Response, *, most: int) -> AsyncIterator[bytes]:

@@ -7,19 +7,21 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from playwright.async_api import Browser, Page, Playwright, Response, Route, async_playwright
-from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeout
 from tqdm import tqdm
 
 from converters._browser import is_root, launch_options
+from converters._playwright import PlaywrightError, PlaywrightTimeout, async_playwright
 from converters._print import fix_dates, in_order, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
 from converters._web.download import USER_AGENT, Reply
 from converters._web.gate import MARK, Gate
 from schemas.errors import ServiceError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page, Playwright, Response, Route
 
 UNFINISHED = "printed before everything on the page had loaded"
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")

@@ -13,6 +13,8 @@ class Prompt:
 
     user: str
     system: str = ""
+    schema: str = ""
+    """The JSON Schema, as JSON, that the reply must follow where the model can be held to one; none leaves it free."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -22,8 +23,8 @@ from storage.waiting import LONGEST_WAIT
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""
-_RENAMED = {"max_tokens": "max_completion_tokens", "temperature": ""}
-"""Parameters that some models do not take, and what they take instead."""
+_RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": "", "stream_options": ""}
+"""Parameters that some models or servers do not take, and what they take instead."""
 
 
 @dataclass(frozen=True)
@@ -43,30 +44,39 @@ class Options:
     max_cost: float | None = None
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Model to the price of a million tokens in and out."""
+    heard: Callable[[str], object] | None = None
+    """Is given the words of a reply as they come; replies are then read as streams."""
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
     """Return the model of that name, or the one that OPENAI_MODEL names."""
-    known = {item.name for item in fields(Options)}
-    if unknown := sorted(set(options) - known):
-        raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     model = argument or os.environ.get("OPENAI_MODEL")
     if not model:
         raise ToolkitError("openai: which model? Give openai:MODEL, or set OPENAI_MODEL")
+    return OpenAI(model, options_of(options))
+
+
+def options_of(options: Mapping[str, object]) -> Options:
+    """Return options that were given by name; None is the usual."""
+    known = {item.name for item in fields(Options)}
+    if unknown := sorted(set(options) - known):
+        raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return OpenAI(model, Options(**given))
+    return Options(**given)
 
 
 class OpenAI:
     """A model behind a server; threads ask, one budget and one cache serve them all."""
 
-    def __init__(self, model: str, options: Options, *, wait: Callable[[float], object] | None = None) -> None:
+    def __init__(
+        self, model: str, options: Options, *, azure: bool = False, wait: Callable[[float], object] | None = None
+    ) -> None:
         _check(model, options)
-        self.name = f"openai:{model}"
+        self.name = f"{'azure' if azure else 'openai'}:{model}"
         self._model = model
         self._options = options
         self._wait = wait
-        self._endpoint = Endpoint(timeout=options.timeout, connections=options.concurrency)
+        self._endpoint = Endpoint(timeout=options.timeout, connections=options.concurrency, azure=azure)
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
         self._cache = ReplyCache(Path(options.cache)) if options.cache else None
@@ -104,6 +114,7 @@ class OpenAI:
                 "user": prompt.user,
                 "max_tokens": max_tokens,
                 "temperature": temperature,
+                **({"schema": prompt.schema} if prompt.schema else {}),
             }
         )
 
@@ -111,6 +122,8 @@ class OpenAI:
         """Return the kept reply, or ask for one and keep it."""
         kept = self._cache.get(call.key) if self._cache else None
         if kept is not None:
+            if self._options.heard:
+                self._options.heard(kept.text)
             return kept
         started = time.monotonic()
         reply = replace(self._insist(call), seconds=time.monotonic() - started)
@@ -144,7 +157,7 @@ class OpenAI:
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
-                data = self._endpoint.post("chat/completions", self._body(call))
+                data = self._ask(self._body(call))
             except NoReplyError as fault:
                 if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
                     receipt.cost = 0.0
@@ -157,14 +170,25 @@ class OpenAI:
             return Completion(error=f"{self.name}: {self._endpoint.scrub(_why_empty(data))}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
+    def _ask(self, body: dict[str, object]) -> dict[str, Any]:
+        heard = self._options.heard
+        return self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
+
     def _body(self, call: _Call) -> dict[str, object]:
-        messages = [{"role": "system", "content": call.prompt.system}] if call.prompt.system else []
-        messages.append({"role": "user", "content": call.prompt.user})
+        prompt = call.prompt
+        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        messages.append({"role": "user", "content": prompt.user})
+        wanted: dict[str, object] = {"max_tokens": call.max_tokens, "temperature": call.temperature}
+        if prompt.schema:
+            shape = {"name": "reply", "schema": json.loads(prompt.schema), "strict": True}
+            wanted["response_format"] = {"type": "json_schema", "json_schema": shape}
+        if self._options.heard:
+            wanted["stream_options"] = {"include_usage": True}
         body: dict[str, object] = {"model": self._model, "messages": messages}
-        for name, value in (("max_tokens", call.max_tokens), ("temperature", call.temperature)):
-            wanted = _RENAMED[name] if name in self._not_taken else name
-            if wanted:
-                body[wanted] = value
+        for name, value in wanted.items():
+            known = _RENAMED[name] if name in self._not_taken else name
+            if known:
+                body[known] = value
         return body
 
     def _later(self, fault: NoReplyError, tries: int, key: str) -> float:

@@ -35,10 +35,14 @@ def open(argument: str | None) -> OpenAIEmbedder:
     """Return the model of that name."""
     if not argument:
         raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
-    model, dimensions = argument, None
-    if match := re.fullmatch(r"(.+)@(\d+)", argument):
-        model, dimensions = match[1], int(match[2])
+    model, dimensions = named(argument)
     return OpenAIEmbedder(model, dimensions=dimensions)
+
+
+def named(argument: str) -> tuple[str, int | None]:
+    """Return the model's name and the length of vectors that `MODEL@256` asks for."""
+    match = re.fullmatch(r"(.+)@(\d+)", argument)
+    return (match[1], int(match[2])) if match else (argument, None)
 
 
 class OpenAIEmbedder:
@@ -53,13 +57,14 @@ class OpenAIEmbedder:
         retries: int = 5,
         backoff: float = 1.0,
         concurrency: int = 8,
+        azure: bool = False,
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
         self._model, self._asked = model, dimensions
         self._retries, self._backoff, self._concurrency, self._wait = retries, backoff, concurrency, wait
         self._resume = 0.0
-        self._endpoint = Endpoint(timeout=timeout, connections=concurrency)
-        self.name = f"openai:{model}" + (f"@{dimensions}" if dimensions else "")
+        self._endpoint = Endpoint(timeout=timeout, connections=concurrency, azure=azure)
+        self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or _DIMENSIONS.get(model) or len(self._ask(["dimensions"])[0])
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles

@@ -127,6 +127,15 @@ def test_llm_titles_that_clash_are_told_apart(llm, source, convert):
     assert len(set(titles)) == 2 and all(title.startswith("Supply Agreement (") for title in titles)
 
 
+def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
+    llm.reply = '{"title": "Hosting Agreement between A and B"}'
+    bundle = convert("cuad", "--source", source, "--titles", "llm", "--limit", "1")
+    [document] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
+    assert document["title"] == "Hosting Agreement between A and B"
+    wanted = llm.asked[0][2]["response_format"]["json_schema"]
+    assert wanted["strict"] and wanted["schema"]["required"] == ["title"]
+
+
 def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys):
     llm.status = 500
     convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", expect=1)

@@ -620,6 +620,13 @@ def test_without_a_group_of_our_own_the_one_for_everybody_counts():
     assert rules.allow("/a")
 
 
+@pytest.mark.parametrize("pattern", ["*a" * 500 + "z", "*" * 5000 + "x", "*ab" * 200 + "$", "[", "%", "\\"])
+def test_a_hostile_pattern_ends(pattern):
+    """Each of these would keep a careless regular expression busy for years, or break it."""
+    rules = rules_for("exhibit-rag", f"User-agent: *\nCrawl-delay: inf\nDisallow: /{pattern}\n")
+    assert rules.allow("/" + "ab" * 2000 + "c") and rules.delay == 0
+
+
 def test_no_rules_allow_everything():
     assert rules_for("exhibit-rag", "User-agent: *\nDisallow:\n").allow("/anything")
     assert rules_for("exhibit-rag", "").allow("/anything")

@@ -14,7 +14,7 @@ KEY = "sk-planted-4f9a1c77b2e64d50"
 """A key that must be in no output."""
 
 Fault = int | str | dict[str, Any]
-"""A status, `nonsense`, `blank`, `nothing`, `hang`, `drip`, `array`, or the JSON to reply with."""
+"""A status, `nonsense`, `blank`, `nothing`, `hang`, `drip`, `array`, `cut` (a stream), or the JSON to reply with."""
 
 
 @dataclass
@@ -61,15 +61,37 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:
             server.asked.append(body)
-            server.headers.append({**dict(self.headers), "path": self.path})
+            named = {name.title(): value for name, value in self.headers.items()}  # the case of a name says nothing
+            server.headers.append({**named, "path": self.path})
         prompt = body["messages"][-1]["content"]
         fault = server.fault_for(prompt)
         with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked has given up
-            self._fail(fault) if fault is not None else self._give(self._usual(prompt))
+            if fault is not None and fault != "cut":
+                self._fail(fault)
+            elif body.get("stream"):
+                self._stream(self._usual(prompt), whole=fault is None)
+            else:
+                self._give(self._usual(prompt))
 
     def _usual(self, prompt: str) -> dict[str, Any]:
         usage = {"usage": self.server_.usage} if self.server_.usage else {}
         return {**chat(self.server_.reply(prompt)), **usage}
+
+    def _stream(self, reply: dict[str, Any], *, whole: bool) -> None:
+        """Send a reply word by word, as server-sent events; one that is not whole ends after its first word."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        words = reply["choices"][0]["message"]["content"].split(" ")
+        pieces = [words[0], *(f" {word}" for word in words[1:])]
+        events: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        events.append({"choices": [], "usage": reply.get("usage")})
+        for event in events if whole else events[:1]:
+            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+            self.wfile.flush()
+        if whole:
+            self.wfile.write(b"data: [DONE]\n\n")
 
     def _give(self, reply: object, status: int = 200) -> None:
         self._send(json.dumps(reply).encode(), status)

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from engine.llms import Completion, Prompt, openai
+from engine.llms import Completion, Prompt, azure, openai
 from engine.llms._budget import Budget, CapError, Prices
 from engine.llms.openai import OpenAI, Options
 from schemas.errors import ServiceError, ToolkitError
@@ -87,7 +87,7 @@ def test_no_prompts_ask_nothing(llm, server):
 
 def test_a_lone_surrogate_and_other_odd_characters_pass(llm, server):
     (reply,) = ask(llm(), "broken \ud800 pdf — ‘quoted’ \0")
-    assert not reply.error and server.prompts == ["broken \ud800 pdf — ‘quoted’ \0"]
+    assert not reply.error and server.prompts == ["broken \ufffd pdf — ‘quoted’ \0"]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,97 @@ def test_models_that_refuse_a_parameter_are_asked_in_their_own_way(llm, server):
         assert body["max_completion_tokens"] == 50 and not {"max_tokens", "temperature"} & set(body)
     server.faults = {"q": [rejected("messages")]}
     assert "no messages" in ask(model, "q")[0].error
+
+
+SCHEMA = '{"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}'
+
+
+def test_a_reply_is_held_to_a_schema_where_the_server_can(llm, server):
+    server.reply = lambda prompt: '{"title": "Lease"}'
+    (reply,) = llm().complete([Prompt("Name it.", schema=SCHEMA)], max_tokens=50, temperature=0.0)
+    assert reply.text == '{"title": "Lease"}'
+    shape = {"name": "reply", "schema": json.loads(SCHEMA), "strict": True}
+    assert server.asked[0]["response_format"] == {"type": "json_schema", "json_schema": shape}
+    server.faults = {"Name": [{"status": 400, "body": {"error": {"message": "what?", "param": "response_format"}}}]}
+    (reply,) = llm().complete([Prompt("Name it.", schema=SCHEMA)], max_tokens=50, temperature=0.0)
+    assert reply.text and "response_format" not in server.asked[-1], "a server that knows no schemas is asked without"
+
+
+def test_a_schema_is_part_of_what_was_asked(llm, server, tmp_path):
+    model = llm(cache=tmp_path)
+    for schema in ("", SCHEMA, SCHEMA):
+        model.complete([Prompt("a", schema=schema)], max_tokens=50, temperature=0.0)
+    assert len(server.asked) == 2
+
+
+def test_words_are_heard_as_they_come(llm, server, tmp_path):
+    heard: list[str] = []
+    model = llm(heard=heard.append, cache=tmp_path)
+    (reply,) = ask(model, "Who pays the rent?")
+    assert heard == ["echo:", " Who", " pays", " the", " rent?"]
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("echo: Who pays the rent?", 100, 10)
+    assert server.asked[0]["stream"] is True and server.asked[0]["stream_options"] == {"include_usage": True}
+    (again,) = ask(model, "Who pays the rent?")
+    assert again.cached and heard[5:] == ["echo: Who pays the rent?"] and len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("cut", "broke off after 5 characters"), (500, "HTTP 500"), ("hang", "no reply within")]
+)
+def test_a_stream_that_fails_is_an_error(llm, server, fault, message):
+    server.faults = {"q": [fault]}
+    (reply,) = ask(llm(heard=str, retries=0, timeout=30 if fault != "hang" else 0.15), "q")
+    assert message in reply.error and reply.text == ""
+
+
+def test_a_stream_that_drips_for_ever_is_given_up(llm, server):
+    server.faults = {"q": ["drip"]}
+    assert "no reply within 0.15 s" in ask(llm(heard=str, retries=0, timeout=0.15), "q")[0].error
+
+
+def test_the_server_learns_nothing_of_this_machine(llm, server):
+    ask(llm(), "q")
+    assert not [name for name in server.headers[0] if name.startswith("X-Stainless")]
+
+
+# ---------------------------------------------------------------- Azure
+
+
+@pytest.fixture
+def deployment(server, monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url.removesuffix("/v1"))
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    return server
+
+
+def test_azure_is_asked_by_deployment_version_and_key(deployment, monkeypatch):
+    model = azure.open("tiny-eu", {})
+    (reply,) = ask(model, "Who pays?")
+    assert model.name == "azure:tiny-eu" and reply.text == "echo: Who pays?"
+    headers = deployment.headers[0]
+    assert headers["path"] == "/openai/deployments/tiny-eu/chat/completions?api-version=2024-10-21"
+    assert headers["Api-Key"] == KEY and "Authorization" not in headers
+    monkeypatch.delenv("AZURE_OPENAI_API_KEY")
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "token-of-entra")
+    ask(azure.open("tiny-eu", {}), "Who pays?")
+    assert deployment.headers[1]["Authorization"] == "Bearer token-of-entra"
+
+
+def test_azures_key_is_in_no_error(deployment):
+    deployment.faults = {"q": [401], "r": [400]}
+    replies = ask(azure.open("tiny-eu", {"retries": 0}), "q", "r")
+    assert "check AZURE_OPENAI_API_KEY" in replies[0].error and KEY not in str(replies) and KEY[-4:] not in str(replies)
+
+
+@pytest.mark.parametrize("missing", ["AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", "AZURE_OPENAI_API_KEY"])
+def test_azure_says_what_is_missing(deployment, monkeypatch, missing):
+    monkeypatch.delenv(missing)
+    with pytest.raises(ServiceError, match=f"azure needs {missing}"):
+        azure.open("tiny-eu", {})
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    with pytest.raises(ToolkitError, match="which deployment"):
+        azure.open(None, {})
 
 
 # ---------------------------------------------------------------- faults

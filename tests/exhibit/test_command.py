@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from exhibit import prepare
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, spellings
 from schemas.command import Manner, called, print_note, spelled
@@ -50,6 +52,9 @@ def test_a_verb_that_is_not_there_is_guessed(capsys):
         (["ask", "--help"], "usage: exhibit ask "),
         (["convert", "cuad", "--help"], "usage: exhibit convert cuad "),
         (["evaluate", "--help"], "usage: exhibit evaluate "),
+        (["inspect", "--help"], "usage: exhibit inspect "),
+        (["text", "--help"], "usage: exhibit text "),
+        (["prepare", "--help"], "usage: exhibit prepare "),
     ],
 )
 def test_a_verbs_help_names_commands_as_they_were_called(argv, usage, capsys):
@@ -67,7 +72,9 @@ def test_outside_the_one_command_names_stay_as_they_are():
         assert spelled("python -m rag.inspect index") == "python -m rag.inspect index"  # which is no verb
     with called(Manner(spellings())):
         assert spelled("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
-        assert spelled("run 'python -m converters._browser'") == "run 'python -m converters._browser'"
+        assert spelled("run 'python -m converters._browser'") == "run 'exhibit prepare browser'"
+        assert spelled("python -m rag.embedders.minilm --prepare (90 MB)") == "exhibit prepare model (90 MB)"
+        assert spelled("python -m rag.inspect index list") == "exhibit inspect index list"
 
 
 def test_convert_names_the_converters(capsys):
@@ -75,6 +82,39 @@ def test_convert_names_the_converters(capsys):
     assert "cuad" in capsys.readouterr().out
     assert main(["convert", "nothing"]) == 2
     assert "no converter 'nothing'" in capsys.readouterr().err
+
+
+def test_prepare_gets_the_parts_that_are_named(monkeypatch, capsys):
+    asked: list[str] = []
+    for part, code in (("browser", 0), ("model", 1)):
+        monkeypatch.setitem(prepare.PARTS, part, lambda part=part, code=code: asked.append(part) or code)
+    assert main(["prepare", "browser"]) == 0 and asked == ["browser"]
+    assert main(["prepare"]) == 1 and asked == ["browser", "browser", "model"]
+    with pytest.raises(SystemExit):
+        main(["prepare", "lunch"])
+    assert "invalid choice: 'lunch'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("part", "module"), [("browser", "converters._browser"), ("model", "rag.embedders.legal")])
+def test_prepare_calls_what_prepares_a_part(part, module, monkeypatch):
+    asked: list[object] = []
+    monkeypatch.setattr(import_module(module), "main", lambda *given: asked.append(given) or 0)
+    assert main(["prepare", part]) == 0 and asked == [(["--prepare"],) if part == "model" else ()]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import exhibit, storage.whole; print('ours')", "ours"),
+        ("import storage, exhibit", "ImportError: exhibit has a package called 'storage'"),
+    ],
+)
+def test_another_package_of_the_same_name_is_passed_or_named(code, told, tmp_path):
+    (tmp_path / "storage").mkdir()
+    (tmp_path / "storage" / "__init__.py").touch()
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert told in done.stdout + done.stderr
 
 
 def test_exit_codes_and_quiet_come_through(tmp_path, capsys):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 import pytest
 
 import exhibit
+from exhibit import conversion
 from tests.rag.bundles import write_bundle
 
 
@@ -38,6 +40,19 @@ def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
         exhibit.convert("cuda")
     assert capsys.readouterr().err == ""
+
+
+def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(converted, samples, tmp_path, monkeypatch):
+    """Playwright and the fetcher of pages each start a loop, which a thread that runs one refuses."""
+
+    async def fetched() -> object:
+        return converted.info
+
+    async def cell() -> exhibit.Conversion:
+        return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x")
+
+    monkeypatch.setattr(conversion._cli, "convert", lambda *given: asyncio.run(fetched()))
+    assert asyncio.run(cell()).info == converted.info
 
 
 def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch):

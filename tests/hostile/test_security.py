@@ -89,7 +89,7 @@ def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            heard.append(dict(self.headers))
+            heard.append({name.title(): value for name, value in self.headers.items()})
             self.send_response(307 if location else 200)
             self.send_header("Location", location)
             self.send_header("Content-Length", "0")

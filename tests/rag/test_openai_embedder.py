@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import threading
 
 import numpy as np
 import pytest
 
+from rag.embedders import azure
 from rag.embedders import openai as openai_plugin
 from rag.embedders.openai import OpenAIEmbedder
 from schemas.errors import ServiceError, ToolkitError
@@ -88,6 +90,19 @@ def test_a_server_is_asked_in_batches_and_the_order_is_kept(server):
     assert sum(map(len, batches)) == 500 and max(map(len, batches)) <= 96
     assert {call["path"] for call in server.asked} == {"/v1/embeddings"}
     assert {call["key"] for call in server.asked} == {f"Bearer {KEY}"} and "dimensions" not in server.asked[0]
+
+
+def test_azure_is_asked_by_deployment(server, monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    model = azure.open("legal-eu@8")
+    assert model.name == "azure:legal-eu@8" and lengths(model.embed(["abc"], role="query")) == [3]
+    [call] = server.asked
+    assert call["path"] == "/openai/deployments/legal-eu/embeddings?api-version=2024-10-21"
+    assert call["dimensions"] == 8 and call["key"] is None
+    with pytest.raises(ToolkitError, match="which deployment"):
+        azure.open(None)
 
 
 def test_shorter_vectors_are_asked_for_and_are_another_model(server):

@@ -1,0 +1,41 @@
+"""Runs docs/notebook.ipynb from its top and keeps what it shows: `python -m docs.notebook` (the extras notebook, test).
+
+Kept are tables, text and pictures; progress, and the second form of each picture, are not.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+LONGEST = 600
+"""Seconds that a cell may take: each takes a few, more on a busy machine."""
+
+
+def executed(path: Path, folder: Path) -> Any:
+    """Return a notebook as it is after its cells were run, in order, by a kernel of their own in a folder."""
+    book = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        book, timeout=LONGEST, resources={"metadata": {"path": str(folder)}}, record_timing=False, kernel_name="python3"
+    )
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+            for output in cell.outputs:
+                output.get("data", {}).pop("image/jpeg", None)
+    book.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    return book
+
+
+if __name__ == "__main__":
+    nbformat.write(executed(NOTEBOOK, NOTEBOOK.parent), NOTEBOOK)

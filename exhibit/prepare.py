@@ -1,0 +1,40 @@
+"""Gets what no package carries: a Chromium to print with, and the weights of the embedder.
+
+    exhibit prepare            both
+    exhibit prepare browser    or: model
+
+What is here already is not fetched again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+
+def _browser() -> int:
+    code: int = import_module("converters._browser").main()
+    return code
+
+
+def _model() -> int:
+    code: int = import_module("rag.embedders.legal").main(["--prepare"])
+    return code
+
+
+PARTS: dict[str, Callable[[], int]] = {"browser": _browser, "model": _model}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Get the parts that are named, or all; return the exit code of the first that fails."""
+    what, _, examples = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="exhibit prepare",
+        description=what,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
+    chosen = parser.parse_args(argv).parts or list(PARTS)
+    return next((code for part in chosen if (code := PARTS[part]())), 0)

@@ -1,0 +1,89 @@
+"""docs/notebook.ipynb runs from top to bottom, in plain Python and in Jupyter, and holds what it shows."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import exhibit
+
+ROOT = Path(__file__).parent.parent.parent
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+MOST = 1 << 20
+"""Bytes that the notebook may have, with its pictures."""
+
+
+def code_cells() -> list[dict[str, Any]]:
+    book = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+
+
+def outputs(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [output.get("data", {}) for cell in cells for output in cell["outputs"]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder as docs/ is, beside the samples."""
+    shutil.copytree(ROOT / "samples" / "cuad", tmp_path / "samples" / "cuad")
+    (tmp_path / "docs").mkdir()
+    return tmp_path / "docs"
+
+
+def test_it_names_every_call_of_a_notebook():
+    text = "\n".join("".join(cell["source"]) for cell in code_cells())
+    calls = ("exhibit.load(", "bundle.show(33", "exhibit.convert(", "exhibit.evaluate(", "exhibit.compare(")
+    assert all(call in text for call in (*calls, "bundle.questions", "bundle.gold", "bundle.dataset("))
+
+
+def test_its_cells_run_one_after_the_other(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
+    # one contract and no model: what the cells call is the same, and quick
+    monkeypatch.setattr(exhibit, "convert", partial(exhibit.convert, limit=1, jobs=1))
+    run, quick = exhibit.evaluate, {"embedder": "hashing", "reranker": "none", "threads": 1, "limit": 8}
+    monkeypatch.setattr(exhibit, "evaluate", lambda path, **more: run(path, **{**more, **quick, "report_cases": 0}))
+    names: dict[str, Any] = {}
+    # with one contract there is no interval over contracts, and the last cell prints one
+    for cell in code_cells()[:-1]:
+        exec("".join(cell["source"]), names)
+    assert len(names["bundle"].questions) == names["made"].info.counts.questions == 41
+    assert names["bundle"].show(33).width > 500
+    assert names["compared"].overlap.asked == names["usual"].failures.asked == 8
+
+
+def test_what_it_shows_is_saved_in_it():
+    cells = code_cells()
+    assert NOTEBOOK.stat().st_size < MOST
+    assert all(cell["outputs"] for cell in cells[1:]), "every cell but the imports shows something"
+    shown = outputs(cells)
+    [picture] = [data["image/png"] for data in shown if "image/png" in data]
+    page = Image.open(io.BytesIO(base64.b64decode("".join(picture)))).convert("RGB")
+    # gold is drawn in colour on black and white: a marked page has pixels that are neither
+    marked = sum(count for count, colour in page.getcolors(page.width * page.height) if max(colour) - min(colour) > 60)
+    assert marked > 500
+    assert sum("<table" in "".join(data.get("text/html", "")) for data in shown) >= 8
+    told = json.dumps(json.loads(NOTEBOOK.read_text(encoding="utf-8")), ensure_ascii=False)
+    assert not re.search(r'file:///|"/(home|tmp|work|root|Users)/|Traceback', told)
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), "run once, from the top"
+
+
+@pytest.mark.slow
+@pytest.mark.extra
+def test_jupyter_runs_it_from_top_to_bottom(folder):
+    from docs.notebook import executed  # needs the extras notebook and test
+
+    book = executed(NOTEBOOK, folder)
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    kinds = [sorted(set(data) - {"text/plain"}) for data in outputs(cells)]
+    assert kinds == [sorted(set(data) - {"text/plain"}) for data in outputs(code_cells())]
+    assert (folder / "results" / "notebook-usual" / "report.html").is_file()
