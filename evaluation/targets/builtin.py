@@ -130,6 +130,10 @@ class Builtin:
         (folder / _TOLD).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
         return done
 
+    def text(self, filename: str) -> str | None:
+        """Return a document's text from the index: no document is read a second time."""
+        return self._pipeline.text(filename)
+
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
