@@ -31,6 +31,8 @@ class Kept(NamedTuple):
 
 def told_place(passage: Passage) -> dict[str, Any]:
     """Return where the system itself says that a passage stands; nothing where it does not."""
+    if passage.told_page is None and passage.told_box is None and passage.told_size is None:
+        return {}
     told = {"told_page": passage.told_page, "told_box": passage.told_box, "told_size": passage.told_size}
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in told.items() if value is not None
@@ -155,10 +157,13 @@ class Appender:
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:
-        row = {
+        row: dict[str, Any] = {
             "filename": passage.filename,
-            "span": list(passage.span) if passage.span else None,
+            "span": passage.span,
             "page": passage.page,
             "score": passage.score,
-        } | told_place(passage)
-        return row if not self._texts and passage.span else {**row, "text": passage.text}
+            **told_place(passage),
+        }
+        if self._texts or not passage.span:
+            row["text"] = passage.text
+        return row
