@@ -1,10 +1,10 @@
 """Asking a server: questions a second and memory, against one on this machine that answers at once.
 
-    python -m bench.targets [--questions 10000] [--threads 16]
+    python -m bench.targets [--questions 1000 10000 50000] [--threads 16]
 
-The server is a process of its own. `asked`: replies taken as they come and dropped. `run`: a whole evaluation, from the
-probe to the report. Memory is what this process holds beyond its start, after a tenth of the questions and at the end.
-CPU is this process's own, which a busy machine does not change much.
+The server is a process of its own, and so is each measurement. `asked`: replies taken as they come and dropped. `run`:
+an evaluation from the probe to its last file but the report; `report`: the report of that run. MB is the most that the
+process ever held, its workers' together beside it. CPU is all of theirs, which a busy machine does not change much.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from bench._table import print_table
-from evaluation.datasets import Dataset, Selection, load_datasets
+from evaluation.datasets import Selection, load_datasets
 from evaluation.evaluate import evaluate
+from evaluation.report import write_report
 from evaluation.settings import parse_settings
 from evaluation.targets import TargetOptions, open_target
 from schemas.command import guarded
+from schemas.errors import ToolkitError
 
 CLAUSE = "The term of this Agreement is five years from the Effective Date, unless either party ends it before."
 PASSAGES = 5
@@ -74,47 +79,98 @@ def write_bundle(folder: Path, questions: int) -> Path:
     return folder
 
 
-def held() -> float:
-    """Return the memory of this process in MB."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096 / 1e6
+class Cost(NamedTuple):
+    """What something took: of this process and of its workers."""
+
+    seconds: float
+    cpu: float
+    held: float
+    workers: float
+
+    @staticmethod
+    def until_now(began: float) -> Cost:
+        """Return what this process has taken so far."""
+        workers = [process.pid for process in multiprocessing.active_children() if process.pid]
+        own, theirs = os.times(), sum(map(_cpu, workers))
+        return Cost(
+            time.perf_counter() - began, own.user + own.system + theirs, _most(os.getpid()), sum(map(_most, workers))
+        )
 
 
-def ask_only(dataset: Dataset, url: str, threads: int) -> list[str]:
-    """Return the rate and the memory of asking alone."""
+def _most(process: int) -> float:
+    """Return the most memory that a process held, in MB."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
+
+
+def _cpu(process: int) -> float:
+    """Return the seconds of a processor that a process used."""
+    told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ask_only(bundle: Path, url: str, threads: int) -> list[list[str]]:
+    """Return the cost of asking alone."""
+    [dataset], _ = load_datasets([bundle], Selection())
     target = open_target("http", TargetOptions(threads=threads), {"url": url})
     target.probe(dataset, dataset.cases)
-    start, early, failed = held(), 0.0, 0
-    began, cpu = time.perf_counter(), time.process_time()
-    for number, (_, reply) in enumerate(target.ask(dataset, dataset.cases)):
-        failed += bool(reply.error)
-        if number == len(dataset.cases) // 10:
-            early = held() - start
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    return _row("asked", len(dataset.cases), seconds, cpu, failed, f"{early:.1f}", f"{held() - start:.1f}")
+    before = Cost.until_now(began := time.perf_counter())
+    failed = sum(bool(reply.error) for _, reply in target.ask(dataset, dataset.cases))
+    return [_row("asked", len(dataset.cases), failed, before, Cost.until_now(began))]
 
 
-def whole_run(bundle: Path, url: str, threads: int, questions: int) -> list[str]:
-    """Return the rate and the memory of a whole evaluation."""
+def whole_run(bundle: Path, url: str, threads: int) -> list[list[str]]:
+    """Return the cost of an evaluation, and of its report."""
     told = {"dataset_paths": [str(bundle)], "target_url": url, "threads": threads, "report_cases": 0}
-    start = held()
-    began, cpu = time.perf_counter(), time.process_time()
-    with tempfile.TemporaryDirectory() as out:
+    before = Cost.until_now(began := time.perf_counter())
+    marks: list[Cost] = []
+
+    def report(folder: Path, **given: Any) -> Path:
+        marks.append(Cost.until_now(began))
+        return write_report(folder, **given)
+
+    with tempfile.TemporaryDirectory() as out, patch("evaluation.evaluate.write_report", report):
         run = evaluate(parse_settings({**told, "output_dir": out, "run_name": "bench"}))
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    return _row("run", questions, seconds, cpu, run.failures.failed, "–", f"{held() - start:.1f}")
+    failures = run.failures
+    rows = [_row("run", failures.asked, failures.failed, before, marks[0])]
+    return [*rows, _row("report", failures.asked, failures.failed, marks[0], Cost.until_now(began))]
 
 
-def _row(name: str, questions: int, seconds: float, cpu: float, failed: int, early: str, late: str) -> list[str]:
+def _row(name: str, questions: int, failed: int, before: Cost, after: Cost) -> list[str]:
+    seconds, cpu = after.seconds - before.seconds, after.cpu - before.cpu
     rate, each = f"{questions / seconds:.0f}", f"{1000 * cpu / questions:.2f}"
-    return [name, str(questions), f"{seconds:.1f}", rate, each, str(failed), early, late]
+    held = [f"{before.held:.0f}", f"{after.held:.0f}", f"{after.workers:.0f}" if after.workers else "–"]
+    return [name, str(questions), f"{seconds:.1f}", rate, each, str(failed), *held]
+
+
+MEASUREMENTS = {"asked": ask_only, "run": whole_run}
+
+
+def measure(name: str, bundle: Path, url: str, threads: int, out: Connection) -> None:
+    """Send a measurement's rows."""
+    out.send(MEASUREMENTS[name](bundle, url, threads))
+
+
+def in_process(name: str, bundle: Path, url: str, threads: int) -> list[list[str]]:
+    """Return a measurement's rows, made in a new process: what others held is not counted."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=measure, args=(name, bundle, url, threads, theirs))
+    process.start()
+    theirs.close()
+    try:
+        rows: list[list[str]] = ours.recv()
+    except EOFError:
+        raise ToolkitError(f"{name}: the measurement ended without a result") from None
+    finally:
+        process.join()
+    return rows
 
 
 @guarded()
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=10_000)
+    parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     parser.add_argument("--threads", type=int, default=16)
     options = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
@@ -122,16 +178,16 @@ def main() -> int:
     server.start()
     url = f"http://127.0.0.1:{ours.recv()}/ask"
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            bundle = write_bundle(Path(folder) / "leases", options.questions)
-            [dataset], _ = load_datasets([bundle], Selection())
-            rows = [ask_only(dataset, url, options.threads)]
-            rows.append(whole_run(bundle, url, options.threads, options.questions))
+        rows = []
+        for questions in options.questions:
+            with tempfile.TemporaryDirectory() as folder:
+                bundle = write_bundle(Path(folder) / "leases", questions)
+                rows += [row for name in MEASUREMENTS for row in in_process(name, bundle, url, options.threads)]
     finally:
         server.terminate()
     print_table(
         "a server that answers at once",
-        ["", "questions", "seconds", "a second", "CPU ms each", "failed", "MB at a tenth", "MB at the end"],
+        ["", "questions", "seconds", "a second", "CPU ms each", "failed", "MB before", "MB most", "workers' MB"],
         rows,
     )
     return 0

@@ -64,6 +64,10 @@ class Reply:
     """How likely it is that an answer exists, from 0 to 1, where the system tells."""
 
 
+NO_REPLY = Reply()
+"""What a question has before it is asked: one for all of them."""
+
+
 class Turn(NamedTuple):
     """Something that was said earlier in a conversation."""
 
@@ -84,7 +88,7 @@ class Case:
     filename: str | None = None
     """The document it is about, if one is known."""
     labels: dict[str, Any] = field(default_factory=dict)
-    reply: Reply = field(default_factory=Reply)
+    reply: Reply = NO_REPLY
     history: tuple[Turn, ...] = ()
     """What was said before the question, where it is one of a conversation."""
     grades: dict[str, int] = field(default_factory=dict)

@@ -6,7 +6,7 @@ dataset's own word (`is_impossible`). Replies without a confidence, and failed o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evaluation.cases import Case
@@ -19,13 +19,17 @@ Told = tuple[float, bool]
 """A confidence, and whether an answer exists."""
 
 
-def describe(cases: Sequence[Case]) -> dict[str, Any] | None:
-    """Return AUROC, calibration and risk against coverage; None where no reply has a confidence."""
-    told = [
+def confidences(cases: Iterable[Case]) -> list[Told]:
+    """Return the confidence of each reply that has one, and whether an answer exists."""
+    return [
         (case.reply.confidence, not case.is_impossible)
         for case in cases
         if case.reply.confidence is not None and not case.reply.error
     ]
+
+
+def describe(told: Sequence[Told]) -> dict[str, Any] | None:
+    """Return AUROC, calibration and risk against coverage; None where no reply has a confidence."""
     if not told:
         return None
     return {

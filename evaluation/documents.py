@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import PurePath
 
 from engine import Limits
@@ -16,6 +17,8 @@ from evidence.readers.pdf import boxes
 from schemas.errors import DocumentError
 from storage.locations import Location
 
+_REMEMBERED = 1 << 16
+"""Texts whose place is remembered, by a digest: 15 MB. Systems retrieve the same passages for many questions."""
 _PROBE = 32
 """Folded characters of a passage that a document must have somewhere before the passage is looked for in it."""
 
@@ -29,7 +32,7 @@ class Documents:
         """Why a document could not be read, by its name."""
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
-        self._located: dict[tuple[str, str | None], tuple[str, Span] | None] = {}
+        self._located: dict[tuple[bytes, str | None], tuple[str, Span] | None] = {}
 
     def get(self, filename: str | None) -> Document | None:
         """Return a document, None when there is none of that name or it cannot be read."""
@@ -99,9 +102,11 @@ class Documents:
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
     def _find(self, words: str, filename: str | None) -> tuple[str, Span] | None:
-        key = (words, filename)
+        key = (blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest(), filename)
         if key not in self._located:
             matches = self.matches(words, filename)
+            while len(self._located) >= _REMEMBERED:  # the oldest goes first
+                del self._located[next(iter(self._located))]
             self._located[key] = (matches[0][0], matches[0][1].span) if matches else None
         return self._located[key]
 

@@ -9,36 +9,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
 from engine import check_engine, track
 from engine.llms import LLM
-from evaluation.cases import Case, Values
-from evaluation.confidence import CONFIDENCE, describe
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
+from evaluation.measured import Measured, measure_rounds
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
-from evaluation.records import (
-    CONFIG,
-    RESULTS,
-    SUMMARY,
-    breakdown,
-    read_json,
-    summary_json,
-    with_drm_means,
-    write_json,
-    write_results,
-)
-from evaluation.replies import Failures, ask, failures_of, journal_of, left_to_ask
+from evaluation.records import CONFIG, SUMMARY, read_json, summary_json, write_json
+from evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
 from evaluation.report import write_report
 from evaluation.report.write import NAME as REPORT
-from evaluation.scoring import score
+from evaluation.scoring import Scoring
 from evaluation.settings import Settings, same_replies
-from evaluation.statistics import Estimate, Table, summarise, summarise_run
+from evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from evaluation.targets import Target, TargetOptions, open_target
-from evaluation.trec import write_trec
-from law.references import ReferenceCorpus, references
+from law.references import ReferenceCorpus
 from schemas import __version__
 from schemas.bundle import TRAIN
 from schemas.errors import BundleError, ToolkitError
@@ -82,16 +72,21 @@ def evaluate(
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
-        tables = _without_empty([one.table for one in measured], settings)
+        tables = _without_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
-            one.finish(table)
+            one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
         summary = summarise_run(tables)
         write_evaltools(folder)
         write_json(folder / SUMMARY, summary_json(summary))
-        roots = {dataset.name: dataset.root for dataset in plan.datasets}
-        report = write_report(folder, datasets=roots, cases=settings.report_cases)
-    asked = [case for one in measured for cases in one.repeats for case in cases]
-    return Run(folder, tuple(tables), summary, report, failures_of(asked))
+        report = _report(folder, settings, plan)
+    failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
+    return Run(folder, tuple(tables), summary, report, failures)
+
+
+def _report(folder: Path, settings: Settings, plan: _Plan) -> Path:
+    """Write the report from what the run has written; nothing of the run in memory is needed for it."""
+    roots = {dataset.name: dataset.root for dataset in plan.datasets}
+    return write_report(folder, datasets=roots, cases=settings.report_cases)
 
 
 # ---------------------------------------------------------------- before any work
@@ -234,29 +229,18 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 # ---------------------------------------------------------------- one dataset
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """A dataset with its replies and its scores."""
-
-    repeats: list[list[Case]]
-    """Its cases with their replies, once for each time that they were asked."""
-    table: Table
-    finish: Callable[[Table], None]
-    """Writes its files, once it is known which metrics apply to the run."""
-
-
 def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Try the target on each dataset that has questions left to ask, before anything else is done."""
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
-        left = next((left for one in journals if (left := left_to_ask(dataset, one.read(dataset.cases)))), [])
+        left = next((left for one in journals if (left := left_to_ask(dataset, outcomes(dataset, one)))), [])
         for note in plan.target.probe(dataset, left) if left else ():
             say(note)
     if settings.repeat > 1 and plan.target.exact:
         say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
 
 
-def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> _Measured:
+def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Measured:
     """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
@@ -265,67 +249,27 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         say(f"{dataset.name}: set aside: {reason}")
     for note in ingestion.notes:
         say(note)
-    repeats = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
+    rounds = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
     if settings.delete_collection:
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
-    everything = [case for cases in repeats for case in cases]
-    options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
-    tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]
-    tables = _told_alone(dataset.name, everything, tables, say)
-    failed = -1.0 if settings.legacy_minus_one else None
-
-    def finish(table: Table) -> None:
-        write_results(place / RESULTS, dataset, repeats, table, failed=failed)
-        write_trec(place, repeats[0], tag=folder.name)
-        write_json(place / "breakdown.json", breakdown(table))
-        summary = with_drm_means(summary_json(summarise(table)), repeats[0], table.values, options, table)
-        confidence = describe(repeats[0])
-        if confidence is not None:
-            write_json(place / CONFIDENCE, confidence)
-        write_json(place / SUMMARY, summary)
-
-    return _Measured(repeats, Table.of_repeats(tables), finish)
-
-
-def _scored(cases: list[Case], dataset: Dataset, settings: Settings, plan: _Plan, options: Options) -> Table:
-    values = score(
-        cases,
-        options,
-        names=plan.names,
+    return measure_rounds(
+        place,
+        dataset,
+        rounds,
+        Scoring(plan.options, plan.names, folder.name),
         engine=settings.engine,
         jobs=settings.jobs,
-        label=f"{dataset.name}: score",
+        corpus=lambda: _reference_corpus(dataset, plan),
     )
-    return Table.of(cases, values, name=dataset.name, groups=dataset.groups)
 
 
-def _told_alone(name: str, cases: Sequence[Case], tables: Sequence[Table], say: Warn) -> list[Table]:
-    """Return the tables without the values of metrics that need passages, where no reply has any.
-
-    A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
-    """
-    answered = [case for case in cases if not case.reply.error]
-    if not answered or any(case.reply.passages for case in answered):
-        return list(tables)
-    blind = set(needing(tables[0].values, "passages"))
-    if blind:
-        say(f"{name}: no reply has passages, so retrieval is not measured")
-
-    def told(table: Table) -> dict[str, Values]:
-        nothing: Values = [None] * len(table.ids)
-        return {metric: nothing if metric in blind else column for metric, column in table.values.items()}
-
-    return [replace(table, values=told(table)) for table in tables]
-
-
-def _reference_corpus(cases: Sequence[Case], dataset: Dataset, names: Sequence[str]) -> ReferenceCorpus | None:
-    """Return what the corpus has of the law, where an answer refers to any."""
-    if names and "references_exist" not in names:
+def _reference_corpus(dataset: Dataset, plan: _Plan) -> ReferenceCorpus | None:
+    """Return what the corpus has of the law, where that is asked for."""
+    if plan.names and "references_exist" not in plan.names:
         return None
-    if not any(references(case.reply.answer or "", context=case.question) for case in cases):
-        return None
-    documents = track(dataset.documents.all(), total=len(dataset.files), label=f"{dataset.name}: references")
-    return ReferenceCorpus.of(document.text for document in documents)
+    text = text_of(dataset, plan.target)
+    names = track(sorted(dataset.files), total=len(dataset.files), label=f"{dataset.name}: references")
+    return ReferenceCorpus.of(found for name in names if (found := text(name)) is not None)
 
 
 def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
@@ -334,7 +278,7 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
         return list(tables)
     kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
 
-    def only(values: Mapping[str, Values]) -> dict[str, Values]:
+    def only(values: Mapping[str, Values]) -> Mapping[str, Values]:
         return {name: column for name, column in values.items() if name in kept}
 
     return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]

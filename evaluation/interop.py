@@ -17,7 +17,7 @@ from typing import Any
 
 from evaluation.metrics._squad import squad_prediction, squad_words
 from evaluation.records import CONFIG, RESULTS, read_json, write_json
-from schemas.bundle import read_lines
+from evaluation.records import read_rows as read_results
 from schemas.errors import BundleError
 
 PARAMETERS = "evaluate_parameters.json"
@@ -33,8 +33,8 @@ def read_rows(folder: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
         path = root / name / RESULTS
         if not path.is_file():
             raise BundleError(f"{path}: missing; the run was stopped: go on with --resume --run-name {root.name}")
-        for line in read_lines(path):
-            yield name, json.loads(line)
+        for row in read_results(path):
+            yield name, row
 
 
 # ---------------------------------------------------------------- evaltools

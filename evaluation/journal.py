@@ -1,24 +1,38 @@
-"""Replies on disk as they come, so that a run that was stopped goes on where it was."""
+"""Replies on disk as they come: a run that was stopped goes on where it was, and none needs to stay in memory."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from evaluation.cases import Case, Passage, Reply
-from evaluation.documents import Documents
 from evidence import Span
 from schemas.errors import BundleError
 
 Id = int | str
+TextOf = Callable[[str], str | None]
+"""The text of a document by the name of its file, None where there is none."""
+
+_BLOCK = 1 << 16
+"""Bytes that are read at once from the end, to find the last whole line."""
+
+
+class Kept(NamedTuple):
+    """A reply in the journal: whose, where its line begins, and whether it is an error."""
+
+    id: Id
+    at: int
+    failed: bool
 
 
 def told_place(passage: Passage) -> dict[str, Any]:
     """Return where the system itself says that a passage stands; nothing where it does not."""
+    if passage.told_page is None and passage.told_box is None and passage.told_size is None:
+        return {}
     told = {"told_page": passage.told_page, "told_box": passage.told_box, "told_size": passage.told_size}
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in told.items() if value is not None
@@ -28,50 +42,62 @@ def told_place(passage: Passage) -> dict[str, Any]:
 class Journal:
     """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
 
-    def __init__(self, path: Path, documents: Documents, *, texts: bool) -> None:
-        """Open a journal; without `texts` passages are kept by their place, and read from the documents again."""
+    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
+        """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
         self._path = path
-        self._documents = documents
+        self._text_of = text_of
         self._texts = texts
 
-    def read(self, cases: Sequence[Case]) -> dict[Id, Reply]:
-        """Return the replies there are; refuse those to other questions than these."""
+    # ---------------------------------------------------------------- reading
+
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+        """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
         if not self._path.is_file():
-            return {}
+            return
         self._mend()
-        questions = {case.id: case.question for case in cases}
-        replies: dict[Id, Reply] = {}
-        for line in self._path.read_bytes().split(b"\n"):
-            if not line:
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
-            if questions.get(row["id"]) != row["question"]:
-                raise BundleError(
-                    f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
-                    "it changed since: start a new run"
-                )
-            replies[row["id"]] = self._reply(row["reply"])
-        return replies
+        at = 0
+        with self._path.open("rb") as file:
+            for line in file:
+                row = self._row(line)
+                if questions.get(row["id"]) != row["question"]:
+                    raise BundleError(
+                        f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
+                        "it changed since: start a new run"
+                    )
+                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                at += len(line)
 
     @contextmanager
-    def appending(self) -> Iterator[Appender]:
-        """Yield what adds replies; each is on disk before the next is asked for."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            yield Appender(file, texts=self._texts)
+    def reading(self) -> Iterator[Callable[[int], Reply]]:
+        """Yield what returns the reply whose line begins at a place."""
+        with self._path.open("rb") as file:
 
-    def clear(self) -> None:
-        """Forget all replies."""
-        self._path.unlink(missing_ok=True)
+            def read(at: int) -> Reply:
+                file.seek(at)
+                return self._reply(self._row(file.readline())["reply"])
+
+            yield read
+
+    def _row(self, line: bytes) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
+        return row
 
     def _mend(self) -> None:
         """Cut off what follows the last whole line."""
-        data = self._path.read_bytes()
-        end = data.rfind(b"\n") + 1
-        if end < len(data):
+        with self._path.open("rb") as file:
+            size = end = file.seek(0, os.SEEK_END)
+            while end > 0:
+                start = max(0, end - _BLOCK)
+                file.seek(start)
+                found = file.read(end - start).rfind(b"\n")
+                if found >= 0:
+                    end = start + found + 1
+                    break
+                end = start
+        if end < size:
             os.truncate(self._path, end)
 
     def _reply(self, told: dict[str, Any]) -> Reply:
@@ -82,13 +108,22 @@ class Journal:
         span = Span(*told["span"]) if told["span"] else None
         text = told.get("text")
         if text is None:
-            document = self._documents.get(told["filename"])
-            if document is None or span is None:
+            whole = self._text_of(told["filename"])
+            if whole is None or span is None:
                 raise BundleError(f"{self._path}: {told['filename']} is no longer in the corpus; start a new run")
-            text = document.text[span.start : span.end]
+            text = whole[span.start : span.end]
         box, size = (tuple(told[key]) if told.get(key) else None for key in ("told_box", "told_size"))
         page = told.get("told_page")
         return Passage(text, told["filename"], span, told["score"], told["page"], page, told_box=box, told_size=size)
+
+    # ---------------------------------------------------------------- writing
+
+    @contextmanager
+    def appending(self) -> Iterator[Appender]:
+        """Yield what adds replies; each is on disk before the next is asked for."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            yield Appender(file, texts=self._texts)
 
 
 class Appender:
@@ -97,13 +132,17 @@ class Appender:
     def __init__(self, file: IO[bytes], *, texts: bool) -> None:
         self._file = file
         self._texts = texts
+        self._end = file.seek(0, os.SEEK_END)
 
-    def add(self, case: Case, reply: Reply) -> None:
-        """Hand one reply to the file system."""
+    def add(self, case: Case, reply: Reply) -> int:
+        """Hand one reply to the file system and return where its line begins."""
         row = {"id": case.id, "question": case.question, "reply": self._row(reply)}
         # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
-        self._file.write(json.dumps(row).encode("ascii") + b"\n")
+        line = json.dumps(row).encode("ascii") + b"\n"
+        self._file.write(line)
         self._file.flush()
+        self._end += len(line)
+        return self._end - len(line)
 
     def _row(self, reply: Reply) -> dict[str, Any]:
         return {
@@ -118,10 +157,13 @@ class Appender:
         }
 
     def _passage(self, passage: Passage) -> dict[str, Any]:
-        row = {
+        row: dict[str, Any] = {
             "filename": passage.filename,
-            "span": list(passage.span) if passage.span else None,
+            "span": passage.span,
             "page": passage.page,
             "score": passage.score,
-        } | told_place(passage)
-        return row if not self._texts and passage.span else {**row, "text": passage.text}
+            **told_place(passage),
+        }
+        if self._texts or not passage.span:
+            row["text"] = passage.text
+        return row

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from evaluation.cases import Case, Passage, Values
-from evaluation.datasets import Dataset, Found
+from evaluation.cases import Case, Passage
+from evaluation.columns import Column
+from evaluation.datasets import Found
 from evaluation.journal import told_place
-from evaluation.metrics import Options
-from evaluation.metrics.drm import pooled
 from evaluation.statistics import Estimate, Table, macro, summarise_by
+from evaluation.trec import Lines, trec_files, trec_lines
 from evaluation.verdicts import cited, examine
 from law.refusal import is_refusal
-from schemas.bundle import read_lines
 from schemas.errors import BundleError
 from schemas.parsing import parse_json
-from storage.whole import write_whole
+from storage.whole import whole, write_whole
 
 RESULTS = "eval_results.jsonl"
 SUMMARY = "summary.json"
@@ -37,35 +36,24 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def write_results(
-    path: Path, dataset: Dataset, repeats: Sequence[Sequence[Case]], table: Table, *, failed: float | None = None
-) -> None:
-    """Write one object a question; `failed` is the score of a question whose reply is an error.
+class RowText(NamedTuple):
+    """A question's row as text, all but its scores: which metrics apply is known when the whole run is measured."""
 
-    Where questions were asked several times the scores are their means, the reply is the first that is no error, and
-    `repeats` has what was different each time.
-    """
-    lines = []
-    for row, times in enumerate(zip(*repeats, strict=True)):
-        case = next((one for one in times if not one.reply.error), times[0])
-        scores = {name: failed if case.reply.error else column[row] for name, column in table.values.items()}
-        told = record(case, dataset.found, scores)
-        if len(times) > 1:
-            told["repeats"] = [_repeat(one, table.repeats[n], row) for n, one in enumerate(times)]
-        lines.append(json.dumps(told, ensure_ascii=False, allow_nan=False))
-    write_whole(path, "".join(f"{line}\n" for line in lines))
+    head: str
+    """What stands before the scores."""
+    tail: str
+    """What stands after them."""
+    repeats: tuple[str, ...]
+    """Where it was asked several times: what was different each time, but for the scores."""
+    trec: Lines
+    """Its lines for other tools."""
 
 
-def _repeat(case: Case, values: Mapping[str, Values], row: int) -> dict[str, Any]:
-    reply = case.reply
-    scores = {name: column[row] for name, column in values.items()}
-    return {"answer": reply.answer, "seconds": reply.seconds, "error": reply.error, "scores": scores}
-
-
-def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question with its truth, its reply, its scores and what became of it."""
+def row_text(times: Sequence[Case], found: Mapping[tuple[int | str, int], Found], *, tag: str) -> RowText:
+    """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
+    case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
-    return {
+    head = {
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
@@ -74,11 +62,45 @@ def record(case: Case, found: Mapping[tuple[int | str, int], Found], scores: Map
         "labels": case.labels,
         "gold": [_gold(case, index, found) for index in range(len(case.gold))],
         "reply": _reply(case),
-        "scores": dict(scores),
-        "verdict": judgment.verdict,
-        "stage": judgment.stage,
-        "evidence": judgment.evidence,
     }
+    tail = {"verdict": judgment.verdict, "stage": judgment.stage, "evidence": judgment.evidence}
+    replies = [one.reply for one in times] if len(times) > 1 else []
+    repeats = ({"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies)
+    return RowText(_json(head), _json(tail), tuple(map(_json, repeats)), trec_lines(times[0], tag=tag))
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: float | None = None) -> None:
+    """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed.
+
+    Where questions were asked several times the scores are their means, and `repeats` has each time's own.
+    """
+    every = max(1, len(table.repeats))
+    with whole(folder / RESULTS) as results, trec_files(folder) as trec, results.open("wb") as out:
+        for number, row in enumerate(rows):
+            bad = bool(table.failed) and table.failed[number] == every
+            scores = {name: failed if bad else column[number] for name, column in table.values.items()}
+            line = [
+                row.head[:-1],
+                f', "scores": {_json(scores)}, ',
+                row.tail[1:-1],
+                _repeats(row, table, number),
+                "}\n",
+            ]
+            # half a surrogate pair, which damaged PDFs hold, becomes a question mark
+            out.write("".join(line).encode("utf-8", "replace"))
+            trec.add(row.trec)
+
+
+def _repeats(row: RowText, table: Table, number: int) -> str:
+    if not row.repeats:
+        return ""
+    scores = [{name: column[number] for name, column in one.items()} for one in table.repeats]
+    told = [f'{text[:-1]}, "scores": {_json(own)}}}' for text, own in zip(row.repeats, scores, strict=True)]
+    return f', "repeats": [{", ".join(told)}]'
 
 
 def _gold(case: Case, index: int, found: Mapping[tuple[int | str, int], Found]) -> dict[str, Any]:
@@ -124,14 +146,11 @@ def summary_json(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
     return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
-def with_drm_means(
-    summary: dict[str, Any], cases: Sequence[Case], values: Mapping[str, Values], options: Options, table: Table
-) -> dict[str, Any]:
+def with_drm_means(summary: dict[str, Any], pooled: Mapping[str, float | None], table: Table) -> dict[str, Any]:
     """Return a dataset's summary with DRM's two other means beside it: over all passages, and over documents."""
-    together = pooled(cases, options)
     for name in summary:
-        if name in together:
-            summary[name] |= {"pooled": together[name], "macro": macro(values[name], table.documents)}
+        if name in pooled:
+            summary[name] |= {"pooled": pooled[name], "macro": macro(table.values[name], table.documents)}
     return summary
 
 
@@ -173,26 +192,64 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file of results; one at a time is read."""
+    with path.open("rb") as file:
+        # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
+        for line in file:
+            if line.strip():
+                yield parse_json(line.decode("utf-8"), where=path)
+
+
+class _Reading:
+    """A table that grows by rows; a metric that earlier rows do not have applied to none of them."""
+
+    def __init__(self) -> None:
+        self.ids: list[int | str] = []
+        self.documents: list[str] = []
+        self.labels: list[dict[str, Any]] = []
+        self.failed: list[int] = []
+        self.values: dict[str, Column] = {}
+        self.repeats: list[dict[str, Column]] | None = None
+
+    def add(self, row: dict[str, Any]) -> None:
+        before = len(self.ids)
+        bad = bool(row["reply"]["error"])
+        times = row.get("repeats") or ()
+        if self.repeats is None:
+            self.repeats = [{} for _ in times]
+        del self.repeats[len(times) :]
+        # a failed question has no score, even where −1 was asked for
+        _append(self.values, dict.fromkeys(row["scores"]) if bad else row["scores"], before)
+        for own, one in zip(self.repeats, times, strict=False):
+            _append(own, one["scores"], before)
+        self.ids.append(row["id"])
+        self.documents.append(_document(row))
+        self.labels.append(row["labels"])
+        self.failed.append(sum(bool(one["error"]) for one in times) if times else int(bad))
+
+
+def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
+    for name in scores:
+        if name not in columns:
+            columns[name] = Column([None] * before)
+    for name, column in columns.items():
+        column.extend([scores.get(name)])
+
+
 def _table(path: Path, name: str, groups: str | None) -> Table:
-    rows = [parse_json(line, where=path) for line in read_lines(path)]
-    bad = [bool(row["reply"]["error"]) for row in rows]
-    names = dict.fromkeys(metric for row in rows for metric in row["scores"])
-    # a failed question has no score, even where −1 was asked for
-    values: dict[str, Values] = {
-        metric: [None if failed else row["scores"].get(metric) for row, failed in zip(rows, bad, strict=True)]
-        for metric in names
-    }
-    times = min((len(row.get("repeats") or ()) for row in rows), default=0)
-    failed = [sum(bool(one["error"]) for one in row["repeats"]) for row in rows] if times else [*map(int, bad)]
+    read = _Reading()
+    for row in read_rows(path):
+        read.add(row)
     return Table(
         name=name,
-        ids=[row["id"] for row in rows],
-        documents=[_document(row) for row in rows],
-        values=values,
-        failed=failed,
-        labels=[row["labels"] for row in rows],
+        ids=read.ids,
+        documents=read.documents,
+        values=read.values,
+        failed=read.failed,
+        labels=read.labels,
         groups=groups,
-        repeats=[{m: [row["repeats"][n]["scores"].get(m) for row in rows] for m in names} for n in range(times)],
+        repeats=read.repeats or (),
     )
 
 

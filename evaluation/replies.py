@@ -1,18 +1,24 @@
-"""The replies to a dataset's questions: from the journal where they are there, from the target where they are not."""
+"""The replies to a dataset's questions: asked where they are not in the journal, and read back from there in batches.
+
+None is kept in memory: what a run holds of a reply is eight bytes, the place of its line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import track
 from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
-from evaluation.journal import Journal
+from evaluation.journal import Id, Journal, TextOf
 from evaluation.targets import Target
 
 JOURNAL = "journal.jsonl"
+_NOWHERE = -1
+"""The place of a reply that is in no journal, as its question was refused."""
 
 
 @dataclass(frozen=True)
@@ -28,44 +34,89 @@ class Failures:
         """The failed among those asked."""
         return self.failed / self.asked if self.asked else 0.0
 
-
-def failures_of(cases: Sequence[Case]) -> Failures:
-    """Return how many of some replies are errors."""
-    errors = [case.reply.error for case in cases if case.reply.error]
-    return Failures(len(cases), len(errors), errors[0] if errors else "")
+    def __add__(self, other: Failures) -> Failures:
+        return Failures(self.asked + other.asked, self.failed + other.failed, self.first or other.first)
 
 
 def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
     """Return the journal of the first time that the questions are asked, or of a later one."""
     name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
-    return Journal(place / name, dataset.documents, texts=not target.exact)
+    return Journal(place / name, text_of(dataset, target), texts=not target.exact)
 
 
-def left_to_ask(dataset: Dataset, replies: Mapping[int | str, Reply]) -> list[Case]:
+def text_of(dataset: Dataset, target: Target) -> TextOf:
+    """Return what gives the text of a document: the target, where it has the texts at hand, else the corpus itself."""
+    kept: TextOf | None = getattr(target, "text", None)
+    if kept is not None:
+        return kept
+
+    def read(filename: str) -> str | None:
+        document = dataset.documents.get(filename)
+        return None if document is None else document.text
+
+    return read
+
+
+# ---------------------------------------------------------------- asking
+
+
+def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
+    """Return the ids of the questions that have a reply, and whether it is an error."""
+    return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
+
+
+def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases that have no reply, or failed; of a conversation with such a turn, all turns."""
-    waiting = [case for case in dataset.cases if case.id not in replies or replies[case.id].error]
+    waiting = [case for case in dataset.cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
     sessions = {case.session for case in waiting if case.session is not None}
     return [case for case in dataset.cases if case.id in ids or case.session in sessions]
 
 
-def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> list[Case]:
-    """Return the cases with their replies; those that are in the journal and did not fail are not asked again."""
+def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
+    """Ask what is not in the journal, or failed; return where the replies are."""
     journal = journal_of(place, dataset, target, number)
-    replies = journal.read(dataset.cases)
-    replies |= {case: Reply(error=reason) for case, reason in dataset.refused.items()}
-    left = [case for case in left_to_ask(dataset, replies) if case.id not in dataset.refused]
+    questions = {case.id: case.question for case in dataset.cases}
+    places: dict[Id, int] = {}
+    failed: dict[Id, bool] = {}
+    for kept in journal.scan(questions):
+        places[kept.id], failed[kept.id] = kept.at, kept.failed
+    failed |= dict.fromkeys(dataset.refused, True)
+    left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
     with journal.appending() as out:
         asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
         for position, reply in asked:
-            out.add(left[position], reply)
-            replies[left[position].id] = reply
-    if target.exact:
-        return [replace(case, reply=replies[case.id]) for case in dataset.cases]
-    cases = track(dataset.cases, total=len(dataset.cases), label=f"{dataset.name}: locate", unit="question")
-    return [replace(case, reply=_placed(replies[case.id], dataset)) for case in cases]
+            places[left[position].id] = out.add(left[position], reply)
+    return Round(dataset, journal, places, exact=target.exact)
 
 
-def _placed(reply: Reply, dataset: Dataset) -> Reply:
-    """Return a reply whose passages have their place, as far as it can be told from their words."""
-    return replace(reply, passages=tuple(map(dataset.documents.place, reply.passages)))
+# ---------------------------------------------------------------- what came back
+
+
+class Round:
+    """The replies to all questions of a dataset, asked once: on disk, and read as often as they are wanted."""
+
+    def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
+        """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
+        self._dataset, self._journal, self._exact = dataset, journal, exact
+        self._places = array("q", (self._place(case, places) for case in dataset.cases))
+
+    def _place(self, case: Case, places: Mapping[Id, int]) -> int:
+        return _NOWHERE if case.id in self._dataset.refused else places[case.id]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Case]:
+        """Yield the cases with their replies, in order; one at a time is read."""
+        with self._journal.reading() as read:
+            for case, at in zip(self._dataset.cases, self._places, strict=True):
+                if at == _NOWHERE:
+                    yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+                else:
+                    reply = read(at)
+                    yield replace(case, reply=reply if self._exact else self._placed(reply))
+
+    def _placed(self, reply: Reply) -> Reply:
+        """Return a reply whose passages have their place, as far as it can be told from their words."""
+        return replace(reply, passages=tuple(map(self._dataset.documents.place, reply.passages)))

@@ -1,29 +1,65 @@
-"""Scoring as a map over cases, which workers share: a metric's value for a case depends on that case alone."""
+"""Scoring as a map over cases, which workers share: a metric's value for a case depends on that case alone.
+
+A worker is sent a few cases with their replies, and returns their values and their rows as text; neither it nor the
+run keeps the replies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from engine import open_engine, track
+from engine import open_engine
 from evaluation.cases import Case, Values
+from evaluation.confidence import Told, confidences
+from evaluation.datasets import Found
 from evaluation.metrics import Options, measure, metric_modules
+from evaluation.metrics.drm import Mismatch, totals
+from evaluation.records import RowText, row_text
+from law.references import references
 
-_BATCH = 64
+BATCH = 64
 """Cases that a worker scores at once."""
+JUDGED = 256
+"""Cases at once where a model judges: it is asked about those together, and waits at the end of each batch."""
 _FEW = 1024
 """Cases that are scored before workers on this machine would have started."""
+
+Times = tuple[tuple[Case, ...], ...]
+"""The same cases once for each time that they were asked, each with its reply."""
+Places = Mapping[tuple[int | str, int], Found]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A few cases."""
+    """A few cases, and how their gold was found."""
 
-    cases: tuple[Case, ...]
+    times: Times
+    found: Places
 
     def __str__(self) -> str:
         """Return what an error calls it."""
-        return f"{len(self.cases)} cases from {self.cases[0].id!r}"
+        return f"{len(self.times[0])} cases from {self.times[0][0].id!r}"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What is kept of a few cases."""
+
+    values: tuple[dict[str, Values], ...]
+    """Under each metric's name one value a case, for each time that they were asked."""
+    rows: list[RowText]
+    failed: tuple[list[int], ...]
+    """For each time: 1 for a case whose reply is an error."""
+    first_errors: tuple[str, ...]
+    """For each time: the first error, empty where there is none."""
+    passages: bool
+    """Whether a reply that is no error has passages."""
+    refers: bool
+    """Whether an answer refers to the law."""
+    confidences: list[Told] = field(default_factory=list)
+    mismatches: dict[str, Mismatch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,37 +68,94 @@ class Scoring:
 
     options: Options
     names: tuple[str, ...]
+    tag: str
+    """What the run is called in the files for other tools."""
 
-    def __call__(self, batch: Batch) -> dict[str, Values]:
-        """Return the cases' values under each metric's name."""
-        return measure(batch.cases, self.options, names=self.names)
+    def __call__(self, batch: Batch) -> Scored:
+        """Return the cases' values and rows."""
+        first = batch.times[0]
+        errors = [[case.reply.error for case in cases] for cases in batch.times]
+        everything = [case for cases in batch.times for case in cases]
+        return Scored(
+            values=tuple(measure(cases, self.options, names=self.names) for cases in batch.times),
+            rows=[row_text(times, batch.found, tag=self.tag) for times in zip(*batch.times, strict=True)],
+            failed=tuple([int(bool(error)) for error in each] for each in errors),
+            first_errors=tuple(next(filter(None, each), "") for each in errors),
+            passages=any(case.reply.passages and not case.reply.error for case in everything),
+            refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
+            confidences=confidences(first),
+            mismatches=totals(first, self.options),
+        )
 
 
 def score(
-    cases: Sequence[Case],
-    options: Options,
+    batches: Iterable[Batch],
+    scoring: Scoring,
     *,
-    names: Sequence[str] = (),
+    cases: int,
     engine: str = "local",
     jobs: int | None = None,
-    label: str = "score",
-) -> dict[str, Values]:
-    """Return what `measure` returns, whatever the engine."""
-    if not cases or engine == "serial" or (engine == "local" and len(cases) <= _FEW):
-        return measure(cases, options, names=names)
+    corpus: Callable[[], object | None] = lambda: None,
+) -> Iterator[Scored]:
+    """Yield what is kept of each batch, the same whatever the engine; `corpus` is called when an answer cites the law.
+
+    `cases` says how many there are in all: few are scored here, at once.
+    """
     # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    sent = replace(options, judge=None, corpus=None)
-    batches = [Batch(tuple(cases[start : start + _BATCH])) for start in range(0, len(cases), _BATCH)]
-    outcomes = open_engine(engine, jobs=jobs, limits=None).map(Scoring(sent, tuple(names)), batches)
-    values: dict[str, Values] = {}
-    for outcome in track(outcomes, total=len(batches), label=label, unit="part"):
-        for name, column in outcome.unwrap().items():
-            values.setdefault(name, []).extend(column)
-    here = [name for name in _unsent(options, sent) if name in values]
-    return values | (measure(cases, options, names=here) if here else {})
+    sent = replace(scoring.options, judge=None, corpus=None)
+    here = _Here(scoring, sent, corpus)
+    few = engine == "serial" or (engine == "local" and cases <= _FEW)
+    under_way: deque[Batch] = deque()
+
+    def noted() -> Iterator[Batch]:
+        for batch in batches:
+            under_way.append(batch)
+            yield batch
+
+    runner = open_engine("serial" if few else engine, jobs=jobs, limits=None)
+    for outcome in runner.map(replace(scoring, options=sent), noted()):
+        yield here.complete(under_way.popleft(), outcome.unwrap())
+
+
+class _Here:
+    """What is measured in this process alone."""
+
+    def __init__(self, scoring: Scoring, sent: Options, corpus: Callable[[], object | None]) -> None:
+        self._options, self._sent, self._corpus = scoring.options, sent, corpus
+
+    def complete(self, batch: Batch, scored: Scored) -> Scored:
+        """Return what a worker made with the values of the metrics that it could not measure."""
+        if scored.refers and self._options.corpus is None:
+            self._options = replace(self._options, corpus=self._corpus())
+        names = [name for name in _unsent(self._options, self._sent) if name in scored.values[0]]
+        if not names:
+            return scored
+        values = (
+            own | measure(cases, self._options, names=names)
+            for own, cases in zip(scored.values, batch.times, strict=True)
+        )
+        return replace(scored, values=tuple(values))
 
 
 def _unsent(options: Options, sent: Options) -> list[str]:
     """Return the metrics that lack something in the options that are sent, and do not in the whole ones."""
     asked = [(module, missing) for module in metric_modules().values() if (missing := getattr(module, "missing", None))]
     return [name for module, missing in asked if missing(sent) and not missing(options) for name in module.NAMES]
+
+
+def batches_of(rounds: Sequence[Iterable[Case]], found: Places, *, size: int) -> Iterator[Batch]:
+    """Yield the cases of all rounds, so many of each at a time."""
+    together = zip(*rounds, strict=True)
+    waiting: list[tuple[Case, ...]] = []
+    for times in together:
+        waiting.append(times)
+        if len(waiting) == size:
+            yield _batch(waiting, found)
+            waiting = []
+    if waiting:
+        yield _batch(waiting, found)
+
+
+def _batch(waiting: Sequence[tuple[Case, ...]], found: Places) -> Batch:
+    keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
+    return Batch(tuple(zip(*waiting, strict=True)), {key: found[key] for key in keys if key in found})

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.cases import Case, Values
+from evaluation.cases import Case
+from evaluation.columns import Column
 
 RESAMPLES = 1000
 BLOCK = 100
@@ -27,6 +28,8 @@ SEED = 20240819
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
+Values = Sequence[float | None]
+"""One value a case; None where the metric does not apply, never 0."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Table:
             return first
         repeats = [table.values for table in tables]
         means = {
-            name: [mean(column) for column in zip(*(values[name] for values in repeats), strict=True)]
+            name: Column(mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
             for name in first.values
         }
         failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
@@ -131,12 +134,16 @@ class Table:
             name=self.name,
             ids=[self.ids[row] for row in rows],
             documents=[self.documents[row] for row in rows],
-            values={name: [values[row] for row in rows] for name, values in self.values.items()},
+            values=_rows_of(self.values, rows),
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
             groups=self.groups,
-            repeats=[{name: [values[row] for row in rows] for name, values in one.items()} for one in self.repeats],
+            repeats=[_rows_of(one, rows) for one in self.repeats],
         )
+
+
+def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> dict[str, Column]:
+    return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
 def document_of(case: Case) -> str:
@@ -176,7 +183,7 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 def macro(values: Values, keys: Sequence[str]) -> float | None:
     """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
-    groups: dict[str, Values] = defaultdict(list)
+    groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
     return mean(map(mean, groups.values()))

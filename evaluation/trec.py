@@ -8,46 +8,66 @@ same questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from evaluation.cases import Case
 from evaluation.metrics import ranking_of
-from storage.whole import write_whole
+from storage.whole import whole
 
 RUN = "run.trec"
 QRELS = "qrels.trec"
 
 
-def write_trec(folder: Path, cases: Sequence[Case], *, tag: str) -> None:
-    """Write `run.trec` and `qrels.trec`: UTF-8, a line a unit, columns parted by a space, names percent-encoded."""
-    run: list[str] = []
-    qrels: list[str] = []
-    for case in cases:
-        run += run_lines(case, tag=_name(tag))
-        qrels += qrels_lines(case)
-    write_whole(folder / RUN, "".join(f"{line}\n" for line in run))
-    write_whole(folder / QRELS, "".join(f"{line}\n" for line in qrels))
+class Lines(NamedTuple):
+    """A question's lines in both files."""
+
+    run: str
+    qrels: str
 
 
-def run_lines(case: Case, *, tag: str) -> Iterator[str]:
-    """Yield `query Q0 unit rank score tag`; scores only say the order, which the system's own may leave open."""
+def trec_lines(case: Case, *, tag: str) -> Lines:
+    """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
     ranking = None if case.reply.error else ranking_of(case)
     if ranking is None:
-        return
+        return Lines("", "")
+    query, name = _name(str(case.id)), _name(tag)
     units = len(ranking.order)
-    for rank, unit in enumerate(ranking.order, 1):
-        yield f"{_name(str(case.id))} Q0 {_name(unit)} {rank} {units - rank + 1} {tag}"
+    # scores only say the order, which the system's own may leave open
+    run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
+    judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
+    return Lines("".join(run), "".join(judged))
 
 
-def qrels_lines(case: Case) -> Iterator[str]:
-    """Yield `query 0 unit grade` for every unit that was judged."""
-    ranking = None if case.reply.error else ranking_of(case)
-    for unit, grade in ranking.grades.items() if ranking else ():
-        yield f"{_name(str(case.id))} 0 {_name(unit)} {grade}"
+class TrecFiles:
+    """Both files, as questions are added."""
+
+    def __init__(self, run: IO[bytes], qrels: IO[bytes]) -> None:
+        self._run, self._qrels = run, qrels
+
+    def add(self, lines: Lines) -> None:
+        """Write a question's lines."""
+        self._run.write(lines.run.encode("utf-8", "replace"))
+        self._qrels.write(lines.qrels.encode("utf-8", "replace"))
 
 
+@contextmanager
+def trec_files(folder: Path) -> Iterator[TrecFiles]:
+    """Yield what writes `run.trec` and `qrels.trec`; they appear whole when the block ends."""
+    with (
+        whole(folder / RUN) as run_path,
+        whole(folder / QRELS) as qrels_path,
+        run_path.open("wb") as run,
+        qrels_path.open("wb") as qrels,
+    ):
+        yield TrecFiles(run, qrels)
+
+
+@lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
     """Return a name without spaces, which would part it into columns."""
     return quote(text, safe="")

@@ -54,8 +54,13 @@ def stem(word: str) -> str:
 
 def content_words(text: str) -> list[str]:
     """Return the stems of the words that carry meaning, in order, repeats included; numbers are not words."""
-    plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).lower()
-    return [stem(word) for word in _WORD.findall(plain) if len(word) > 1 and word not in _STOP]
+    return list(_content_words(text))
+
+
+@lru_cache(maxsize=4096)  # questions on one document are held against the same sentences
+def _content_words(text: str) -> tuple[str, ...]:
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    return tuple(stem(word) for word in _WORD.findall(plain.lower()) if len(word) > 1 and word not in _STOP)
 
 
 def search_terms(text: str) -> list[str]:

@@ -34,18 +34,33 @@ def assemble(
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} holds no source; give at least 1")
-    kept: list[Hit] = []
-    for hit in _distinct(hits):
-        if tokens(_render([*kept, hit], summaries)) > budget:
+    distinct = _distinct(hits)
+    if not distinct:
+        return Context("", (), 0)
+    # all of them, as a rule: then nothing needs to be counted twice
+    whole = _fitting(distinct, summaries, budget, tokens)
+    if whole is not None:
+        return whole
+    fitting = None
+    for count in range(1, len(distinct)):
+        more = _fitting(distinct[:count], summaries, budget, tokens)
+        if more is None:
             break
-        kept.append(hit)
-    if not kept and (first := next(iter(_distinct(hits)), None)):
-        return _cut_to_fit(question, first, summaries=summaries, budget=budget, tokens=tokens)
-    return _context(kept, _render(kept, summaries), tokens)
+        fitting = more
+    return fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
 
 
-def _context(hits: Sequence[Hit], text: str, tokens: Callable[[str], int]) -> Context:
-    return Context(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), tokens(text) if text else 0)
+def _fitting(
+    hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
+) -> Context | None:
+    """Return the context of these hits; None where it passes the budget."""
+    text = _render(hits, summaries)
+    size = tokens(text)
+    return _context(hits, text, size) if size <= budget else None
+
+
+def _context(hits: Sequence[Hit], text: str, size: int) -> Context:
+    return Context(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:
@@ -118,7 +133,8 @@ def _cut_to_fit(
     first = _nearest(question, hit.text, words, width=fits)
     count = _most(words, first, lambda start, end: tokens(text_of(_part(hit, start, end), about)) <= budget)
     part = _part(hit, words[first][0], words[first + count - 1][1])
-    return _context([part], text_of(part, about), tokens)
+    text = text_of(part, about)
+    return _context([part], text, tokens(text))
 
 
 def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:

@@ -166,6 +166,10 @@ class Pipeline:
         names = {hit.chunk.document for hit in retrieved.selected}
         return {name: self._opened.entry(name).summary for name in sorted(names)}
 
+    def text(self, filename: str) -> str | None:
+        """Return a document's text as it was indexed, None where the open index has no such document."""
+        return self._opened.document_text(filename) if filename in self._opened else None
+
     # ---------------------------------------------------------------- parts, opened when first needed
 
     @cached_property

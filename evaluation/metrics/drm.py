@@ -6,7 +6,7 @@ or no gold names a file, there is no share. The mean is over questions; `pooled`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -50,14 +50,17 @@ def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismat
     }
 
 
-def pooled(cases: Sequence[Case], options: Options) -> dict[str, float | None]:
+def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
+    """Return the counts of all questions together, at each k; what several calls return can be added up."""
+    return {
+        name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
+        for name, column in mismatches(cases, options).items()
+    }
+
+
+def pooled(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
     """Return the share of mismatched passages among all of all questions, at each k."""
-    shares: dict[str, float | None] = {}
-    for name, column in mismatches(cases, options).items():
-        counted = [mismatch for mismatch in column if mismatch is not None]
-        total = sum(mismatch.passages for mismatch in counted)
-        shares[name] = sum(mismatch.wrong for mismatch in counted) / total if total else None
-    return shares
+    return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 
 def _running(case: Case, depth: int) -> list[int]:

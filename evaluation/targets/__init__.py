@@ -12,7 +12,8 @@ A file in this folder is a target when it has
 SETTINGS is opened as `open(argument, options)`. `argument` is what follows the colon of `--target NAME:ARGUMENT`.
 
 The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
-`forget`, which deletes what `ingest` gave the system. A target that talks HTTP is a subclass of `_server.Server` that
+`forget`, which deletes what `ingest` gave the system, and `text(filename)`, which returns a document's text where it
+has that at hand. A target that talks HTTP is a subclass of `_server.Server` that
 asks one question once: address, key, deadline, retries, conversations and concurrency are then as everywhere, and with
 a `library` it can be given the corpus. `_shapes` and `_passages` read replies, `_usage` their cost, and `_secrets`
 keeps keys out of errors. `http.py` reads any server, `langserve.py` is a small target, `nvidia.py` one with documents.

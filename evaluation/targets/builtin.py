@@ -34,8 +34,10 @@ from storage.bundle import sha256_of
 from storage.place import taking_turns
 
 _log = logging.getLogger(__name__)
-_SEARCHED = 256
-"""Questions searched at once."""
+_SEARCHED = 64
+"""Questions searched at once: enough to be embedded side by side, few enough that those who answer do not wait."""
+_FEW = 256
+"""Questions that are answered before workers on this machine would have started."""
 _ANSWERED = 16
 """Questions answered at once: what a stopped run may have to ask again."""
 GRADED_DEPTH = 500
@@ -130,6 +132,10 @@ class Builtin:
         (folder / _TOLD).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
         return done
 
+    def text(self, filename: str) -> str | None:
+        """Return a document's text from the index: no document is read a second time."""
+        return self._pipeline.text(filename)
+
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
@@ -157,7 +163,7 @@ class Builtin:
         """Yield replies in the documents' own words: a map over questions, which workers share."""
         options = self._options
         open_answerer(options.config)  # one that needs a model says so here, once
-        few = options.engine == "local" and questions <= _SEARCHED  # done before the workers had started
+        few = options.engine == "local" and questions <= _FEW  # done before the workers had started
         engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
         sent: deque[list[_Found]] = deque()
 

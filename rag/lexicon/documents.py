@@ -34,6 +34,8 @@ _STATED = 6000
 """How far into a document its title may stand; a title that does not stand there was read off the file's name."""
 _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
+_REMEMBERED = 200_000
+"""Likelihoods that are remembered, of all documents for each name: 10 MB."""
 _MENTION = 2 / 3
 """A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
 more."""
@@ -112,6 +114,8 @@ class Documents:
         self._kinds: dict[int, str] = {}
         self._runs: dict[int, str] = {}
         self._layout: _Layout | None = None
+        self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
+        """What was chosen of late: questions on one document name it alike."""
 
     # ---------------------------------------------------------------- what is in it
 
@@ -137,6 +141,7 @@ class Documents:
         for name, table in self._fields.items():
             table.add_held(number, named.fields[name])
         self._kinds[number], self._runs[number], self._layout = intern(named.kind), named.run, None
+        self._choices.clear()
 
     def remove(self, number: int) -> None:
         """Forget a document; it is as if it had never been added."""
@@ -144,6 +149,7 @@ class Documents:
             table.remove(number)
         del self._kinds[number], self._runs[number]
         self._layout = None
+        self._choices.clear()
 
     def save(self, folder: Path) -> None:
         """Write everything; the same documents give the same bytes."""
@@ -175,6 +181,14 @@ class Documents:
 
     def score(self, query: Query, *, filenames: bool = True) -> Choice:
         """Return how likely each document is meant; all alike when the query names none."""
+        key = (query.names, query.kind, query.apart, filenames)
+        if key not in self._choices:
+            if len(self._choices) * len(self) >= _REMEMBERED:
+                self._choices.clear()
+            self._choices[key] = self._score(query, filenames=filenames)
+        return self._choices[key]
+
+    def _score(self, query: Query, *, filenames: bool) -> Choice:
         layout = self._laid_out()
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))

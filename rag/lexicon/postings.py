@@ -18,6 +18,8 @@ Counts = npt.NDArray[np.int64]
 _MOST = 65535
 _WAITING = 1 << 16
 """Entries in memory before they are put aside on disk: 0.6 MB, the first pages of some 300 documents."""
+_REMEMBERED, _SHORT = 4096, 1000
+"""Words whose documents are remembered, and how many documents one may have for that: 16 kB a word, 65 MB at most."""
 _DTYPES = {"terms": np.uint32, "numbers": np.int32, "counts": np.uint16}
 
 
@@ -49,6 +51,8 @@ class Postings:
         self._runs = Runs(np.int32, np.uint16, folder=folder, most=_WAITING)
         self._merged: tuple[Column, ...] | None = None
         """The table, sorted on disk, until somebody looks at it."""
+        self._seen: dict[str, tuple[Numbers, Counts]] = {}
+        """What was found of late: questions on one document say the same names."""
 
     def add(self, number: int, counts: Mapping[str, int]) -> None:
         """Add a document's words; they are sorted in when a word is next looked for."""
@@ -63,14 +67,23 @@ class Postings:
         """Forget a document."""
         self._settle()
         kept = self._numbers != number
+        self._seen.clear()
         self._terms, self._numbers, self._counts = self._terms[kept], self._numbers[kept], self._counts[kept]
 
     def find(self, term: str) -> tuple[Numbers, Counts]:
         """Return the documents that hold a word, in order, and how often each does."""
         self._settle()
+        seen = self._seen.get(term)
+        if seen is not None:
+            return seen
         key = np.uint32(_hash(term))
-        start, end = np.searchsorted(self._terms, key, side="left"), np.searchsorted(self._terms, key, side="right")
-        return self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
+        start, end = self._terms.searchsorted(key, side="left"), self._terms.searchsorted(key, side="right")
+        found = self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
+        if end - start <= _SHORT:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[term] = found
+        return found
 
     def totals(self, numbers: Numbers, weigh: Callable[[float], float]) -> npt.NDArray[np.float64]:
         """Return the weights of each document's words in sum, where a word's is that of how many documents hold it."""
@@ -118,6 +131,7 @@ class Postings:
             self._terms, self._numbers, self._counts = (column.read() for column in self._merged)
             self._merged = None  # its files are closed, and gone
         if self._runs:
+            self._seen.clear()
             self._runs.add(Entries(self._terms, self._numbers, self._counts))
             self._terms, self._numbers, self._counts = self._runs.take().sorted()
 

@@ -27,6 +27,9 @@ KEEP = 0.7
 _STRAY = string.whitespace + "\xa0.,;:!?"
 """A chunk may open with the mark that closed the sentence before it."""
 
+_REMEMBERED = 8192
+"""Rows whose pieces are remembered: 4 MB, the chunks of some fifty contracts."""
+
 Weigh = Callable[[str], float]
 """How much a stretch of text has of what was asked."""
 
@@ -41,6 +44,15 @@ class Seed(NamedTuple):
     last: int = sys.maxsize
 
 
+class _Offer(NamedTuple):
+    """A piece that a passage may grow by, and the evidence of its chunk."""
+
+    score: float
+    row: int
+    piece: int
+    span: Span
+
+
 @dataclass
 class Extents:
     """Forms passages over the rows of a table of chunks."""
@@ -52,8 +64,10 @@ class Extents:
     limit: int = 500
     tight: bool = True
     """Whether the first passage is cut to the sentences that answer; else it is filled like the others."""
+    tiles: dict[int, list[Span]] = field(default_factory=dict)
+    """The pieces of rows that were looked at before, for the same limit; questions on one document share them."""
     _texts: dict[int, str] = field(default_factory=dict)
-    _pieces: dict[int, list[Span]] = field(default_factory=dict)
+    _places: dict[int, list[int]] = field(default_factory=dict)
     _taken: dict[int, list[bool]] = field(default_factory=dict)
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
@@ -88,14 +102,25 @@ class Extents:
 
     def _of(self, row: int) -> list[Span]:
         """Return the pieces of a chunk: sentences, short ones with their neighbour, and none above the limit."""
-        pieces = self._pieces.get(row)
+        pieces = self.tiles.get(row)
         if pieces is None:
-            _, number, start, end, *_ = self.table[row].tolist()
+            _, number, start, end, *_ = self._place(row)
             if self._follows(row, row - 1):
-                start = max(start, int(self.table[row - 1, 3]))  # chunks may overlap; passages do not
-            pieces = self._pieces[row] = tile_clauses(self._text(number), start, end, least=LEAST, limit=self.limit)
+                start = max(start, self._place(row - 1)[3])  # chunks may overlap; passages do not
+            pieces = tile_clauses(self._text(number), start, end, least=LEAST, limit=self.limit)
+            if len(self.tiles) >= _REMEMBERED:
+                self.tiles.clear()
+            self.tiles[row] = pieces
+        if row not in self._taken:
             self._taken[row] = [False] * len(pieces)
         return pieces
+
+    def _place(self, row: int) -> list[int]:
+        """Return a row of the table, as numbers: those of an array are slow to compare one by one."""
+        place = self._places.get(row)
+        if place is None:
+            place = self._places[row] = self.table[row].tolist()
+        return place
 
     def _text(self, number: int) -> str:
         if number not in self._texts:
@@ -128,7 +153,7 @@ class Extents:
 
     def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return the pieces of a stretch that hold what was asked; all of them where none does."""
-        text, pieces = self._text(int(self.table[row, 1])), self._of(row)
+        text, pieces = self._text(self._place(row)[1]), self._of(row)
         found = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(found)
         if best <= 0:
@@ -138,23 +163,32 @@ class Extents:
 
     def _grown(self, row: int, first: int, last: int) -> Span:
         """Return the span of a stretch and of the free pieces around it that fit, the better neighbour's first."""
-        span = self._span(row, first, last)
-        ends = {-1: (row, first), 1: (row, last)}
+        start, end = self._span(row, first, last)
+        before, after = self._offer(row, first, -1), self._offer(row, last, 1)
         while True:
-            offers = []
-            for side, (at, piece) in ends.items():
-                place = self._beside(at, piece, side)
-                if place is None:
-                    continue
-                new = self._of(place[0])[place[1]]
-                wider = Span(min(span.start, new.start), max(span.end, new.end))
-                if wider.end - wider.start <= self.limit:
-                    offers.append((self.scores.get(place[0], float("-inf")), side, place, wider))
-            if not offers:
-                return span
-            _, side, place, span = max(offers)
-            ends[side] = place
-            self._take(place[0], place[1], place[1])
+            # a side that no longer fits never will: the passage only grows
+            if before and end - min(start, before.span.start) > self.limit:
+                before = None
+            if after and max(end, after.span.end) - start > self.limit:
+                after = None
+            if after and (before is None or after.score >= before.score):
+                start, end = min(start, after.span.start), max(end, after.span.end)
+                self._taken[after.row][after.piece] = True
+                after = self._offer(after.row, after.piece, 1)
+            elif before:
+                start, end = min(start, before.span.start), max(end, before.span.end)
+                self._taken[before.row][before.piece] = True
+                before = self._offer(before.row, before.piece, -1)
+            else:
+                return Span(start, end)
+
+    def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
+        """Return the free piece that comes next on a side, and how good its chunk is."""
+        place = self._beside(row, piece, side)
+        if place is None:
+            return None
+        row, piece = place
+        return _Offer(self.scores.get(row, float("-inf")), row, piece, self._of(row)[piece])
 
     def _beside(self, row: int, piece: int, side: int) -> tuple[int, int] | None:
         """Return the free piece that comes next on a side, in this chunk or the next one of the document."""
@@ -163,19 +197,20 @@ class Extents:
             if not self._follows(row, row + side):
                 return None
             row += side
-            beside = 0 if side > 0 else len(self._of(row)) - 1
-        free = 0 <= beside < len(self._of(row)) and not self._taken[row][beside]
-        return (row, beside) if free else None
+            pieces = len(self._of(row))
+            beside = 0 if side > 0 else pieces - 1
+        taken = self._taken[row]
+        return (row, beside) if 0 <= beside < len(taken) and not taken[beside] else None
 
     def _follows(self, row: int, other: int) -> bool:
-        return 0 <= other < len(self.table) and bool(self.table[other, 1] == self.table[row, 1])
+        return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
     def _worth(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
         """Return whether a passage says something: not a label left over, nor what its document said before it.
 
         The same words in another document are another source.
         """
-        number = int(self.table[row, 1])
+        number = self._place(row)[1]
         said = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
         if said in seen or (seen and len(said[1]) < SCRAP):
             return False
@@ -184,6 +219,6 @@ class Extents:
 
     def _trimmed(self, row: int, span: Span) -> Span | None:
         """Return a span without the space around it and a stray mark in front; None where nothing is left."""
-        words = self._text(int(self.table[row, 1]))[slice(*span)]
+        words = self._text(self._place(row)[1])[slice(*span)]
         left = words.lstrip(_STRAY)
         return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None

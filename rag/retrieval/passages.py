@@ -42,6 +42,8 @@ class Library:
     """The text of a document, by number."""
     headings: Words | None = None
     """The words of the headings above each section, under `section_key`."""
+    tiles: dict[int, list[Span]] = field(default_factory=dict)
+    """The pieces that passages are made of, as far as they were needed, by row; those of one limit."""
 
     def rows(self, numbers: Sequence[int]) -> Keys:
         """Return the rows of some documents' chunks, in order."""
@@ -120,7 +122,7 @@ def rank_passages(
         trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
-    extents = Extents(library.table, library.text, beside, limit=limit, tight=tight)
+    extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
     # a chunk has the score of its place, which falls from first to last
     ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))

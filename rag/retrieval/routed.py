@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, SecondLook, rank_passages
 from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
-from rag.seams import Chunk, Hit, Vectors
+from rag.seams import Chunk, Hit, Keys, Vectors
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
@@ -28,6 +29,14 @@ for 127 of those the answer was in none of the eight documents that were looked 
 _ENOUGH = 0.99
 """No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
 the figures on mini are the same, so it is no setting."""
+
+
+_TEXTS = 64
+"""Texts that are held for a batch of questions, 4 MB of contracts."""
+
+
+_TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
+"""For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
 
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
@@ -40,24 +49,27 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         asks = [query.asks for query in queries]
         vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
     found = []
+    library = library_of(parts.index, parts.config.limit)
     for query, vector, passage in zip(queries, vectors, imagined, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
-        hits, confidence = _rank(query, vector, parts, trace)
+        hits, confidence = _rank(query, vector, library, parts, trace)
         reranked = _second_look(parts) is not None
         found.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
     return found
 
 
-def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) -> tuple[list[Hit], float | None]:
+def _rank(
+    query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any]
+) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     documents = _likely(choice, config)
     found = rank_passages(
         query.asks,
         vector,
-        library_of(index),
+        library,
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
         limit=config.limit,
@@ -68,7 +80,7 @@ def _rank(query: Query, vector: Vectors, parts: Parts, trace: dict[str, Any]) ->
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
-    return [_hit(index, passage) for passage in found.passages], found.confidence
+    return [_hit(index, passage, library.text) for passage in found.passages], found.confidence
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
@@ -79,14 +91,21 @@ def _second_look(parts: Parts) -> SecondLook | None:
     return SecondLook(parts.reranker, parts.config.rerank, weight)
 
 
-def library_of(index: Index) -> Library:
-    """Return what passages are looked for in."""
+def library_of(index: Index, limit: int) -> Library:
+    """Return what passages are looked for in, for a batch of questions: the texts that they need are held, a few.
+
+    What passages of so many characters are made of is remembered from batch to batch, until the index changes.
+    """
+    known = _TILES.get(index)
+    if known is None or known[0] is not index.table or known[1] != limit:
+        known = _TILES[index] = index.table, limit, {}
     return Library(
         table=index.table,
         store=index.store("chunk"),
         words=index.lexicon.chunks,
-        text=lambda number: index.document_text(index.entries[number].filename),
+        text=lru_cache(_TEXTS)(lambda number: index.document_text(index.entries[number].filename)),
         headings=index.lexicon.headings,
+        tiles=known[2],
     )
 
 
@@ -110,15 +129,16 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
     return {"sure": told["sure"], "likeliest": shown}
 
 
-def _hit(index: Index, passage: Passage) -> Hit:
+def _hit(index: Index, passage: Passage, text: Callable[[int], str]) -> Hit:
     """Return a passage with the page and the headings of the place where it begins."""
     entry = index.entries[passage.document]
     row = passage.row
-    table = index.table
-    while row and table[row - 1, DOCUMENT] == passage.document and table[row, START] > passage.span.start:
+    place = index.table[row].tolist()
+    while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1
-    section = int(table[row, SECTION])
+        place = index.table[row].tolist()
+    section = place[SECTION]
     path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
     span = Span(*passage.span)
-    chunk = Chunk(entry.filename, span, path, int(table[row, PAGE]) or None)
-    return Hit(chunk, passage.score, index.text(chunk))
+    chunk = Chunk(entry.filename, span, path, place[PAGE] or None)
+    return Hit(chunk, passage.score, text(passage.document)[slice(*span)])

@@ -15,7 +15,7 @@ from converters._cli import main as convert
 from engine.llms import Completion
 from evaluation.cases import Case, Passage, Reply
 from evaluation.metrics import Options, measure
-from evaluation.scoring import score
+from evaluation.scoring import Scoring, batches_of, score
 from rag.__main__ import main as rag
 
 TIMED = ("seconds", "pages_per_second", "latency")
@@ -107,6 +107,10 @@ def test_scores_do_not_depend_on_who_works_them_out(engine):
     asked = cases(1100)  # more than are scored before workers start
     whole, shared = Judge(), Judge()
     expected = measure(asked, Options(judge=whole))
-    assert score(asked, Options(judge=shared), engine=engine, jobs=2) == expected
-    assert list(score(asked, Options(judge=shared), engine=engine, jobs=2)) == list(expected)
-    assert shared.asked == 2 * whole.asked > 0
+    batches = batches_of([asked], {}, size=64)
+    found: dict[str, list[float | None]] = {}
+    for scored in score(batches, Scoring(Options(judge=shared), (), "run"), cases=len(asked), engine=engine, jobs=2):
+        for name, column in scored.values[0].items():
+            found.setdefault(name, []).extend(column)
+    assert found == expected and list(found) == list(expected)
+    assert shared.asked == whole.asked > 0

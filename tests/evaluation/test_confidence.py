@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.cases import Case, Reply
-from evaluation.confidence import auroc, calibration, describe, risk_at_coverage
+from evaluation.confidence import auroc, calibration, confidences, describe, risk_at_coverage
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
@@ -33,8 +33,7 @@ def test_only_replies_with_a_confidence_count():
     def case(impossible: bool, **reply) -> Case:
         return Case(1, "?", "", is_impossible=impossible, reply=Reply(**reply))
 
-    told = describe(
-        [case(False, confidence=0.9), case(True, confidence=0.2), case(True), case(True, confidence=1.0, error="x")]
-    )
+    cases = [case(False, confidence=0.9), case(True, confidence=0.2), case(True), case(True, confidence=1.0, error="x")]
+    told = describe(confidences(cases))
     assert told is not None and (told["questions"], told["answerable"], told["auroc"]) == (2, 1, 1.0)
-    assert describe([case(False)]) is None
+    assert describe(confidences([case(False)])) is None

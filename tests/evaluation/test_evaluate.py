@@ -262,10 +262,10 @@ def test_a_dataset_that_changed_is_not_gone_on_with(run, bundle, tmp_path):
 def test_a_damaged_journal_is_refused(tmp_path):
     (tmp_path / "j").write_bytes(b'{"id": 1, "quest\n{}\n')
     with pytest.raises(BundleError, match="damaged"):
-        Journal(tmp_path / "j", None, texts=True).read([])
+        list(Journal(tmp_path / "j", str, texts=True).scan({}))
     (tmp_path / "j").write_bytes(b'{"id": 1, "question": "Old?", "reply": {}}\n')
     with pytest.raises(BundleError, match="start a new run"):
-        Journal(tmp_path / "j", None, texts=True).read([Case(1, "New?", "")])
+        list(Journal(tmp_path / "j", str, texts=True).scan({1: "New?"}))
 
 
 def test_a_process_killed_in_the_middle(server, bundle, tmp_path):

@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 
 import evaluate_rag
-from evaluation.cases import Reply
 from evaluation.datasets import Selection, load_datasets
 from evaluation.replies import left_to_ask
 from evaluation.results import main as results
@@ -394,6 +393,5 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
 def test_a_conversation_of_which_a_turn_failed_is_asked_again_as_a_whole(tmp_path):
     dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
     first, second = (case.id for case in dataset.cases)
-    fine, bad = Reply("fine"), Reply(error="HTTP 500")
-    assert [case.id for case in left_to_ask(dataset, {first: fine, second: bad})] == [first, second]
-    assert left_to_ask(dataset, {first: fine, second: fine}) == []
+    assert [case.id for case in left_to_ask(dataset, {first: False, second: True})] == [first, second]
+    assert left_to_ask(dataset, {first: False, second: False}) == []

@@ -98,7 +98,7 @@ def test_answers_from_the_gold_score_one_though_requests_fail(imitation, dataset
         target = opened(name, system.url, stream=stream)
         notes = target.probe(dataset, dataset.cases)
         system.faults = (None, 503, None, None, None, None, half, None, None, None, None, "break", None, None, 429)
-        cases = ask(tmp_path / "run", dataset, target)
+        cases = list(ask(tmp_path / "run", dataset, target))
     assert len(cases) == 9 and not [case.reply.error for case in cases if case.reply.error]
     assert system.answers > 10, "some were asked again"
     delivers = "answers" if (name, stream) == ("haystack", True) else SYSTEMS[name][3]

@@ -10,12 +10,14 @@ import pytest
 from evaluation.cases import Case, Passage
 from evaluation.metrics import measure
 from evaluation.statistics import mean
-from evaluation.trec import QRELS, RUN, write_trec
+from evaluation.trec import QRELS, RUN, trec_files, trec_lines
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    write_trec(folder, cases, tag="my run")
+    with trec_files(folder) as files:
+        for one in cases:
+            files.add(trec_lines(one, tag="my run"))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 
@@ -82,7 +84,7 @@ def test_ir_measures_and_ranx_give_our_figures(make, least, seed, tmp_path):
     import ranx
 
     cases = make(random.Random(seed))
-    write_trec(tmp_path, cases, tag="ours")
+    written(tmp_path, cases)
     values = {name: mean(column) for name, column in measure(cases).items()}
     ours = {name: values[name] for name in ("ndcg@5", "ndcg@10", "recall@10", "mrr@10", "map")}
     files = str(tmp_path / QRELS), str(tmp_path / RUN)

@@ -34,8 +34,8 @@ def test_by_hand():
 
 
 def test_pooled_counts_passages_and_macro_documents():
-    assert drm.pooled(ROWS, OPTIONS) == {"drm@1": 1 / 4, "drm@2": 3 / 8, "drm@4": 6 / 12}
-    assert drm.pooled([], OPTIONS)["drm@1"] is None
+    assert drm.pooled(drm.totals(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 3 / 8, "drm@4": 6 / 12}
+    assert drm.pooled(drm.totals([], OPTIONS))["drm@1"] is None
     counted = drm.mismatches(ROWS, OPTIONS)["drm@2"]
     assert pooled([m and m.wrong for m in counted], [m and m.passages for m in counted]) == 3 / 8
     assert macro(drm.measure(ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25

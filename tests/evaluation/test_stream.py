@@ -1,0 +1,167 @@
+"""An evaluation that streams: what a run holds in memory does not grow with the replies, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import weakref
+
+import pytest
+
+from evaluation import documents, journal, measured, targets
+from evaluation.cases import Case, Passage, Reply
+from evaluation.columns import Column
+from evaluation.documents import Documents
+from evaluation.evaluate import evaluate
+from evaluation.journal import Journal
+from evaluation.records import read_tables
+from evaluation.scoring import BATCH
+from evaluation.settings import parse_settings
+from evaluation.statistics import summarise_run
+from tests.rag.bundles import contract, rows_of, write_bundle
+
+PASSAGES = 20
+
+ORACLE = f'''
+"""Answers from the gold, with as many passages as are worth counting."""
+
+from evaluation.cases import Passage, Reply
+from evaluation.targets import Asked, count_only
+
+
+def open(argument, options):
+    return Oracle(options)
+
+
+class Oracle:
+    name, exact = "oracle", False
+
+    def __init__(self, options):
+        self.options = options
+
+    def probe(self, dataset, cases):
+        return []
+
+    def ingest(self, dataset):
+        return count_only(dataset, self.options)
+
+    def ask(self, dataset, cases):
+        for position, case in enumerate(cases):
+            text = case.gold[0].text or "Nothing of the kind."
+            yield Asked(position, Reply(case.truth, tuple(Passage(text, case.filename) for _ in range({PASSAGES}))))
+'''
+
+
+@pytest.fixture
+def oracle(tmp_path, monkeypatch):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "oracle.py").write_text(ORACLE, encoding="utf-8")
+    monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path / "more")])
+    yield
+    sys.modules.pop("evaluation.targets.oracle", None)
+
+
+def grown(folder, times):
+    """The questions of a small bundle, so many times, each time with new ids."""
+    write_bundle(folder)
+    rows = json.loads((folder / "train.json").read_text(encoding="utf-8"))
+    gold = rows_of(folder / "gold.jsonl")
+    more = [[{**row, "id": row["id"] + 100 * time} for time in range(times) for row in lines] for lines in (rows, gold)]
+    (folder / "train.json").write_text(json.dumps(more[0]), encoding="utf-8")
+    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in more[1]), encoding="utf-8")
+    return folder
+
+
+def alive():
+    return sum(isinstance(one, Passage) for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monkeypatch, repeat):
+    most: dict[int, int] = {}
+    for times in (15, 60):
+        counts = []
+
+        def counting(self, scored, counts=counts, add=measured.Measured.add):
+            counts.append(alive())
+            return add(self, scored)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(measured.Measured, "add", counting)
+            settings = parse_settings(
+                {
+                    "dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))],
+                    "output_dir": tmp_path / "results",
+                    "run_name": f"run-{times}",
+                    "target": "oracle",
+                    "engine": "serial",
+                    "report_cases": 0,
+                    "repeat": repeat,
+                }
+            )
+            run = evaluate(settings)
+        assert run.failures.asked == repeat * 9 * times and not run.failures.failed
+        assert run.summary["document_hit@1"].mean == 1.0 and run.summary["document_hit@1"].n == 6 * times
+        most[times] = max(counts)
+        assert summarise_run(read_tables(run.folder)) == run.summary
+    assert 0 < most[60] <= most[15] <= 2 * repeat * BATCH * PASSAGES
+
+
+def test_asking_keeps_no_reply(tmp_path):
+    kept = []
+    out = Journal(tmp_path / "j", str, texts=True)
+    with out.appending() as adding:
+        for number in range(30):
+            reply = Reply(f"answer {number}", (Passage("words", "a.txt"),))
+            kept.append(weakref.ref(reply))
+            adding.add(Case(number, "?", ""), reply)
+    del reply
+    assert not any(one() for one in kept)
+    places = {one.id: one.at for one in out.scan(dict.fromkeys(range(30), "?"))}
+    with out.reading() as read:
+        assert [read(places[number]).answer for number in (29, 0, 7)] == ["answer 29", "answer 0", "answer 7"]
+
+
+def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_BLOCK", 16)  # shorter than a line
+    path = tmp_path / "j"
+    whole = Journal(path, str, texts=True)
+    with whole.appending() as out:
+        for number in range(3):
+            out.add(Case(number, "?", ""), Reply("x", error="broken" if number == 1 else ""))
+    lines = path.read_bytes()
+    for cut in range(len(lines) + 1):
+        path.write_bytes(lines[:cut])
+        kept = list(whole.scan(dict.fromkeys(range(3), "?")))
+        assert [one.id for one in kept] == list(range(lines[:cut].count(b"\n")))
+        assert path.read_bytes() == lines[: lines.rfind(b"\n", 0, cut) + 1]
+    assert [one.failed for one in kept] == [False, True, False]
+
+
+def test_places_that_were_found_are_remembered_up_to_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "_REMEMBERED", 3)
+    (tmp_path / "a.txt").write_text(contract("Alder Ltd", "Norway"), encoding="utf-8")
+    library = Documents({"a.txt": tmp_path / "a.txt"})
+    looked_for = []
+    monkeypatch.setattr(library, "matches", lambda words, name: looked_for.append(words) or [])
+    for words in ("one", "two", "three", "two", "four", "one", "four"):
+        library.place(Passage(words, "a.txt"))
+    assert looked_for == ["one", "two", "three", "four", "one"], "the oldest is forgotten first"
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_a_column_is_its_values():
+    values = [0.1, None, 1.0, None, -3.5]
+    column = Column(values)
+    assert column == values and values == column and list(column) == values and len(column) == 5
+    assert column[1] is None and column[4] == -3.5 and column[1:3] == [None, 1.0]
+    column.extend([None])
+    assert column != values and not column.empty and Column([None, None]).empty and Column().empty
+
+
+def test_a_metric_that_gives_no_number_is_found_out():
+    with pytest.raises(ValueError, match="gives None"):
+        Column([0.5, float("nan")])
