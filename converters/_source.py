@@ -60,7 +60,7 @@ def unpack(archive: Path, folder: Path) -> None:
             _check(archive, entries)
             for entry in entries:
                 file.extract(entry, folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, LookupError) as error:
         raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
     except OSError as error:
         raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
@@ -79,7 +79,11 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[:1]:
             raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
-        if "\0" in name or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts):
+        if (
+            not name
+            or "\0" in name
+            or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts)
+        ):
             raise SourceError(f"{archive}: {name[:80]!r}… is no name that a file system takes; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")

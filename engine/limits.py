@@ -25,7 +25,7 @@ _MIB = 1 << 20
 _SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
 """Of the limit of time, what reading any file may take in processor time, and the size at which it may take all of it.
 
-With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes a tenth of a second for 100 KB.
+With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
 """
 _LEAST_SECONDS = 5.0
 """Whatever the limit is: a worker's first file of a kind brings its library with it."""
