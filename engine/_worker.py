@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from engine._spawn import Context
 from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within
+from engine.watch import programs_below
 
 
 class Work(NamedTuple):
@@ -116,8 +117,14 @@ class Worker:
 
     def stop(self) -> None:
         """End the process, whatever it is at, and the programs that it started."""
+        pid = self._process.pid or 0
+        # a browser makes a group of its own: it is found as what the worker started
+        programs = programs_below(pid) if pid and sys.platform == "linux" else []
         with suppress(OSError):  # it has no group of its own yet, or no longer
-            os.killpg(self._process.pid or 0, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)
+        for program in programs:
+            with suppress(OSError):
+                os.kill(program, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()

@@ -175,6 +175,22 @@ def memory_limited(most: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (usual, hard))
 
 
+@contextmanager
+def programs_unlimited() -> Iterator[None]:
+    """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 def _data_bytes() -> int:
     """Return the private memory that this process has mapped, as the kernel counts it for the limit."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")

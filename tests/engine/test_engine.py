@@ -18,6 +18,7 @@ import pytest
 from engine import Limits, engine_names, guarded, open_engine, track
 from engine.limits import reading
 from engine.outcome import AHEAD, TRIES
+from engine.watch import programs_watched
 from schemas.errors import DocumentError, LimitError, ToolkitError
 
 JOBS = 2
@@ -302,11 +303,22 @@ def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_small_file_that_takes_much_memory_is_set_aside_and_a_large_one_is_not():
-    with pytest.raises(
-        LimitError, match="lease.pdf: needs more than 128 MiB of memory to be read, too much for"
-    ):
+    with pytest.raises(LimitError, match="lease.pdf: needs more than 128 MiB of memory to be read, too much for"):
         guarded(takes_half_a_gigabyte, 700)
     assert guarded(takes_half_a_gigabyte, 4_000_000) == 512 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
+def test_a_program_that_takes_too_much_memory_is_ended(monkeypatch):
+    monkeypatch.setattr("engine.watch.LEAST", 0)
+    line = [sys.executable, "-c", "held = b'x' * (300 << 20); import time; time.sleep(3600)"]
+    with (
+        pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"),
+        programs_watched(Limits(memory=200 << 20), "lease.html"),
+    ):
+        subprocess.run(line, check=True)
+    with programs_watched(Limits(memory=200 << 20), "lease.html"):
+        subprocess.run([sys.executable, "-c", ""], check=True)
 
 
 @pytest.mark.extra
