@@ -17,6 +17,7 @@ from tqdm import tqdm
 from converters._benchmark import DatasetInfo, Download
 from schemas.errors import ServiceError, SourceError
 from storage.cache import cache_folder
+from storage.deadline import patience, with_deadline
 from storage.scratch import scratch_folder
 
 MAX_FILES = 100_000
@@ -132,9 +133,10 @@ def _download(download: Download, partial: Path) -> None:
     if have >= download.bytes:
         return
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    client = httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20))
     try:
         with (
-            httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20)) as client,
+            with_deadline(client, seconds=patience(download.bytes)),
             client.stream("GET", download.url, headers=headers) as response,
         ):
             response.raise_for_status()
@@ -144,8 +146,12 @@ def _download(download: Download, partial: Path) -> None:
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
                 for block in response.iter_raw():  # as it comes: what arrived before a break is kept
-                    file.write(block)
+                    # one byte too many is kept, by which the check sees that it is another file
+                    file.write(block[: download.bytes + 1 - have])
+                    have += len(block)
                     bar.update(len(block))
+                    if have > download.bytes:
+                        break
     except httpx.HTTPError as error:
         raise ServiceError(
             f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
