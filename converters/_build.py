@@ -59,7 +59,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
-    write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
     browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
     bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
     write_info(bundle, folder / INFO)

@@ -2,7 +2,7 @@
 
 from engine.choose import add_engine_arguments, check_engine, engine_names, guarded, open_engine, positive
 from engine.desk import Desk
-from engine.limits import Limits, limits_from, make_limits
+from engine.limits import Limits, add_limit_arguments, limits_from, limits_in_force, make_limits
 from engine.outcome import Engine, Outcome
 from engine.progress import track
 
@@ -12,10 +12,12 @@ __all__ = [
     "Limits",
     "Outcome",
     "add_engine_arguments",
+    "add_limit_arguments",
     "check_engine",
     "engine_names",
     "guarded",
     "limits_from",
+    "limits_in_force",
     "make_limits",
     "open_engine",
     "positive",

@@ -67,6 +67,22 @@ class Limits:
 
 
 UNLIMITED = Limits(None, None)
+_in_force = [Limits()]
+
+
+@contextmanager
+def limits_in_force(limits: Limits) -> Iterator[None]:
+    """Let single calls within the block (`guarded`) have these limits: a command's flags hold for all that it does."""
+    _in_force.append(limits)
+    try:
+        yield
+    finally:
+        _in_force.pop()
+
+
+def limits_now() -> Limits:
+    """Return what holds for a single call that is told nothing else."""
+    return _in_force[-1]
 
 
 def add_limit_arguments(parser: Any, **defaults: object) -> None:

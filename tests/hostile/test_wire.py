@@ -44,7 +44,7 @@ def server(send: Send) -> Iterator[str]:
             with suppress(OSError):  # whoever asked has had enough
                 send(self)
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815 - the library calls it so
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.daemon_threads = True
