@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from converters._print import Press, printing
-from converters._together import print_short
+from converters._press import Press
+from converters._print import printing
 from engine import Engine, limits_from, open_engine, track
 from evidence.scan import Ocr, ocr_from
 from hub.card import CardText, write_card
@@ -42,8 +42,9 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     info = benchmark.info or info
     folder = out.folder
     (folder / CORPUS).mkdir()
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits_from(options))
-    with Press() as press:
+    limits = limits_from(options)
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits)
+    with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options))
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     questions = [_row(row) for row in rows]
@@ -58,7 +59,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
-    write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
     browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
     bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
     write_info(bundle, folder / INFO)
@@ -78,7 +79,7 @@ def _materialise_all(
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr)
+    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
@@ -103,7 +104,7 @@ def _materialise_all(
 
 
 def _leave_out(raw: RawDocument, error: ToolkitError, tally: Tally) -> None:
-    line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path}: ')}"
+    line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path or raw.filename}: ')}"
     files = [item for item in raw.items if item.kind == "files"]
     reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
     tally.fault(reason, line, item=files[0] if files else None)

@@ -10,7 +10,7 @@ from converters._benchmark import Converter, Tally
 from converters._build import build
 from converters._choice import choose
 from converters._source import open_source
-from engine import add_engine_arguments, check_engine, positive, track
+from engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
 from evidence.scan import add_ocr_arguments
 from schemas.command import guarded, spelled
 from schemas.errors import SourceError
@@ -29,7 +29,8 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
 
 def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
-    bundle = convert(converter, options)
+    with limits_in_force(limits_from(options)):
+        bundle = convert(converter, options)
     print(table(bundle, options.out, time.monotonic() - started))
     return 0
 

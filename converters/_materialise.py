@@ -10,15 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from converters._benchmark import Quote, RawDocument
-from converters._office import office_page
-from converters._print import Press
-from converters._typeset import html_from_text
+from converters._press import Press, source_text
 from evidence import Document, Match, Span, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
-from evidence.printable import Printable
 from evidence.readers import picture
-from evidence.readers.text import decode
 from evidence.scan import Ocr, Scanned, read_scan
 from schemas.bundle import CORPUS
 from schemas.errors import DocumentError
@@ -36,7 +32,7 @@ class Task:
     path: Path
     """The file to read: the official one, or the print of it that already stands in the corpus."""
     target: Path
-    fault: str = ""
+    fault: DocumentError | None = None
     """Why it could not be printed."""
     remote: Remote | None = None
     """Where the document goes when the corpus is not on this machine."""
@@ -88,14 +84,13 @@ def tasks(
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
     for raw in documents:
         target = corpus / raw.filename
-        fault = ""
+        fault: DocumentError | None = None
         notes: tuple[str, ...] = ()
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
-                page, notes = _page(raw)
-                press.print_html(page, target)
+                notes = press.print(raw, corpus)
             except DocumentError as error:
-                fault = str(error)
+                fault = error
         elif raw.path is None:
             target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
         name = f"{CORPUS}/{raw.filename}"
@@ -105,22 +100,11 @@ def tasks(
         yield Task(raw, wanted, raw.path or target, target, fault, remote, known, notes, ocr)
 
 
-def _page(raw: RawDocument) -> Printable:
-    if raw.original is not None:
-        return office_page(raw.original)
-    return Printable(raw.html or html_from_text(source_text(raw) or "", title=raw.heading))
-
-
-def source_text(raw: RawDocument) -> str | None:
-    """Return the source's text, from its file where that is all there is."""
-    return raw.text if raw.text is not None or raw.text_path is None else decode(raw.text_path)
-
-
 def materialise(task: Task) -> Done:
     """Put a document into the corpus, read it, and locate its quotes."""
     raw = task.document
     if task.fault:
-        raise DocumentError(task.fault)
+        raise task.fault
     document = read_document(task.path)
     scanned: Scanned | None = None
     if task.ocr is not None:

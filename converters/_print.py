@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from pypdf.generic import StreamObject
 from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
 from converters._playwright import PlaywrightError, sync_playwright
+from engine.limits import programs_unlimited
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
 from storage.whole import write_whole
@@ -42,11 +43,18 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        self._playwright: Playwright = sync_playwright().start()
         self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
-        self._browser = self._launch()
-        self._page: Page = self._browser.new_page(**PAGE)
+        with programs_unlimited():
+            self._playwright: Playwright = sync_playwright().start()
+            self._open()
         return self
+
+    def _open(self) -> None:
+        self._browser = self._launch()
+        try:
+            self._page: Page = self._browser.new_page(**PAGE)
+        except PlaywrightError as error:
+            raise ServiceError(f"Chromium opens no page: {error.message.splitlines()[0]}") from error
 
     @property
     def browser(self) -> str:
@@ -73,33 +81,19 @@ class Printer:
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
         try:
-            self._page.set_content(html, wait_until="load")
+            # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
+            self._page.set_content(html, wait_until="load", timeout=0)
             data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
         except PlaywrightError as error:
+            self._renew()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
-
-class Press:
-    """A printer that is started when the first document needs it, and knows afterwards what it printed with."""
-
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._printer: Printer | None = None
-        self.browsers: set[str] = set()
-
-    def __enter__(self) -> Press:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def print_html(self, html: str, path: Path) -> None:
-        """Print a page that stands by itself."""
-        if self._printer is None:
-            self._printer = self._stack.enter_context(Printer())
-            self.browsers.add(self._printer.browser)
-        self._printer.print_html(html, path)
+    def _renew(self) -> None:
+        """Open another browser: a page that crashed may have taken the old one with it."""
+        with suppress(PlaywrightError):
+            self._browser.close()
+        self._open()
 
 
 def printing(browsers: Iterable[str]) -> Printing | None:

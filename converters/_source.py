@@ -17,6 +17,7 @@ from tqdm import tqdm
 from converters._benchmark import DatasetInfo, Download
 from schemas.errors import ServiceError, SourceError
 from storage.cache import cache_folder
+from storage.deadline import patience, with_deadline
 from storage.scratch import scratch_folder
 
 MAX_FILES = 100_000
@@ -60,7 +61,7 @@ def unpack(archive: Path, folder: Path) -> None:
             _check(archive, entries)
             for entry in entries:
                 file.extract(entry, folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, LookupError) as error:
         raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
     except OSError as error:
         raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
@@ -79,7 +80,11 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[:1]:
             raise SourceError(f"{archive}: {name!r} would be written outside the folder; do not trust this file")
-        if "\0" in name or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts):
+        if (
+            not name
+            or "\0" in name
+            or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts)
+        ):
             raise SourceError(f"{archive}: {name[:80]!r}… is no name that a file system takes; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
@@ -128,9 +133,10 @@ def _download(download: Download, partial: Path) -> None:
     if have >= download.bytes:
         return
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    client = httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20))
     try:
         with (
-            httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20)) as client,
+            with_deadline(client, seconds=patience(download.bytes)),
             client.stream("GET", download.url, headers=headers) as response,
         ):
             response.raise_for_status()
@@ -140,8 +146,12 @@ def _download(download: Download, partial: Path) -> None:
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
                 for block in response.iter_raw():  # as it comes: what arrived before a break is kept
-                    file.write(block)
+                    # one byte too many is kept, by which the check sees that it is another file
+                    file.write(block[: download.bytes + 1 - have])
+                    have += len(block)
                     bar.update(len(block))
+                    if have > download.bytes:
+                        break
     except httpx.HTTPError as error:
         raise ServiceError(
             f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from itertools import chain, groupby, islice
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,33 +16,7 @@ from converters._typeset import html_from_text
 from schemas.errors import DocumentError
 from storage.whole import whole
 
-BATCH = 200
-"""Documents that are printed at once: 200 clauses take 0.6 s in one print, 11.7 s one by one (two cores)."""
 _PAGE = re.compile(r"(.*<body[^>]*>)(.*)(</body>.*)", re.DOTALL)
-
-
-def print_short(documents: Iterable[RawDocument], corpus: Path) -> Iterator[RawDocument]:
-    """Yield the documents in order; the short ones are printed into the corpus already, many at a time."""
-    with ExitStack() as stack:
-        printer: Printer | None = None
-        for short, group in groupby(documents, key=_is_short):
-            if not short:
-                yield from group
-                continue
-            printer = printer or stack.enter_context(Printer())
-            for batch in _batches(group):
-                print_together(printer, batch, corpus)
-                yield from (replace(document, path=corpus / document.filename) for document in batch)
-
-
-def _is_short(document: RawDocument) -> bool:
-    return document.short and document.path is None and document.filename.lower().endswith(".pdf")
-
-
-def _batches(documents: Iterable[RawDocument]) -> Iterator[list[RawDocument]]:
-    rest = iter(documents)
-    for first in rest:
-        yield list(chain([first], islice(rest, BATCH - 1)))
 
 
 def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
+from engine import Engine, limits_from, open_engine
 from evidence import read_document
 from schemas.errors import DocumentError, SourceError
 from schemas.models import Licence
@@ -113,7 +114,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if options.limit:
         files = dict(list(files.items())[: options.limit])
         tests = [test for test in tests if all(_key(snippet.path) in files for snippet in test.snippets)]
-    words = _verify(files, tests, tally)
+    words = _verify(files, tests, tally, open_engine(options.engine, jobs=options.jobs, limits=limits_from(options)))
     return Benchmark(
         documents=[
             RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
@@ -253,19 +254,18 @@ def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[
 # ---------------------------------------------------------------- gold
 
 
-def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
+def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally, engine: Engine) -> _Words:
     """Cut every snippet out of its text; one text is held at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
             wanted[_key(snippet.path)].add(snippet)
     words: _Words = {}
-    for key, path in files.items():
-        try:
-            text = _published_text(path)
-        except DocumentError as error:
-            tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
+    for (key, path), outcome in zip(files.items(), engine.map(published_text, files.values()), strict=True):
+        if outcome.error is not None:
+            tally.fault("document cannot be read", f"{key}: {str(outcome.error).removeprefix(f'{path}: ')}")
             continue
+        text = outcome.unwrap()
         spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
         words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
     return words
@@ -297,7 +297,7 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
     )
 
 
-def _published_text(path: Path) -> str:
+def published_text(path: Path) -> str:
     """Return a text as its offsets count it; published offsets hold for UTF-8 alone."""
     document = read_document(path)
     try:

@@ -50,10 +50,10 @@ class _Place:
 class Crew:
     """Runs items in up to `size` workers; results are futures."""
 
-    def __init__(self, work: bytes, limits: Limits, *, size: int, script: bool) -> None:
-        """Begin without workers: each of the first items brings one."""
+    def __init__(self, work: bytes, limits: Limits, *, size: int, script: bool, keep: bool = True) -> None:
+        """Begin without workers: each of the first items brings one; `keep`: idle ones are kept for the next map."""
         self._work, self._limits = work, limits
-        self._size, self._script = size, script
+        self._size, self._script, self._keep = size, script, keep
         self._places: list[_Place] = []
         self._waiting: deque[_Job] = deque()
         self._lock = threading.Lock()
@@ -80,7 +80,7 @@ class Crew:
         self._ring.send_bytes(b".")
         self._thread.join(10)  # not for ever: at the end of a program it may be gone without a word
         for place in self._places:
-            if place.ready and place.job is None:
+            if self._keep and place.ready and place.job is None:
                 place.worker.rest()
             else:
                 place.worker.stop()
@@ -150,6 +150,8 @@ class Crew:
             self._false_starts += 1
             if self._false_starts >= TRIES:
                 self._fail(None, Bug(RuntimeError("workers die before they begin; is there memory left?"), ""))
+        elif job is not None and place.worker.spent():
+            _deliver(job, Outcome(None, self._limits.spent(named(job.item))))
         elif job is not None and job.tries < TRIES:
             with self._lock:
                 self._waiting.appendleft(job)

@@ -20,8 +20,9 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from engine._spawn import Context
-from engine.limits import Limits
+from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within
+from engine.watch import programs_below
 
 
 class Work(NamedTuple):
@@ -109,10 +110,21 @@ class Worker:
         """Return whether the worker says something, or dies, within so many seconds."""
         return bool(wait([self.pipe], seconds))
 
+    def spent(self) -> bool:
+        """Return whether a worker that died was ended because it read a file for too long."""
+        self._process.join(1)
+        return spent_by(self._process.exitcode)
+
     def stop(self) -> None:
         """End the process, whatever it is at, and the programs that it started."""
+        pid = self._process.pid or 0
+        # a browser makes a group of its own: it is found as what the worker started
+        programs = programs_below(pid) if pid and sys.platform == "linux" else []
         with suppress(OSError):  # it has no group of its own yet, or no longer
-            os.killpg(self._process.pid or 0, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)
+        for program in programs:
+            with suppress(OSError):
+                os.kill(program, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()
@@ -173,6 +185,7 @@ def _serve(pipe: Connection) -> None:
             if isinstance(sent, Work):
                 _move(sent)
                 function, limits = pickle.loads(sent.function), sent.limits
+                serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:
                 answer = attempt_within(limits, function, sent)

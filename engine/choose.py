@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from engine import runners
-from engine.limits import Limits, add_limit_arguments
+from engine.limits import Limits, add_limit_arguments, limits_now
 from engine.outcome import Engine
 from schemas.errors import ToolkitError
 
@@ -35,12 +35,13 @@ def open_engine(
     return cast(Engine, runner(jobs=1 if items == 1 else jobs, address=address, limits=limits))
 
 
-def guarded(function: Callable[[In], Out], item: In, *, limits: Limits = _USUAL) -> Out:
+def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
     """Return what the function gives for one item, in a worker and within limits; raise LimitError when it passes them.
 
-    The first call of a process starts a worker; later ones find it there.
+    Unless told, the limits are those of the command that runs (`limits_in_force`). The first call of a process starts
+    a worker; later ones find it there.
     """
-    (outcome,) = open_engine("local", items=1, limits=limits).map(function, [item])
+    (outcome,) = open_engine("local", items=1, limits=limits or limits_now()).map(function, [item])
     return outcome.unwrap()
 
 

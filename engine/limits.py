@@ -22,6 +22,16 @@ MEMORY = 2 << 30
 """Bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20
 
+_SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
+"""Of the limit of time, what reading any file may take in processor time, and the size at which it may take all of it.
+
+With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
+"""
+_LEAST_SECONDS = 5.0
+"""Whatever the limit is: a worker's first file of a kind brings its library with it."""
+_SHARE_OF_MEMORY, _WHOLE_MEMORY = 1 / 16, 8_000_000
+"""The same for memory: with the usual limit 128 MiB, and 256 bytes for each byte of the file; those 205 take 3 MB."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -34,13 +44,45 @@ class Limits:
         """Return the error of an item that took too long."""
         return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); set aside")
 
+    def spent(self, name: str) -> LimitError:
+        """Return the error of a file that was not read within what one of its size may take."""
+        return LimitError(
+            f"{name}: takes more processor time to read than a file of its size may "
+            f"(a share of --item-timeout, {self.seconds or 0:g} s); set aside"
+        )
+
     def large(self, name: str) -> LimitError:
         """Return the error of an item that took too much memory."""
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
+    def for_reading(self, size: int) -> Limits:
+        """Return what reading a file of so many bytes may take, of processor time and of memory."""
+        seconds, memory = self.seconds, self.memory
+        if seconds is not None:
+            seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
+        if memory is not None:
+            memory = min(int(memory * (_SHARE_OF_MEMORY + size / _WHOLE_MEMORY)), memory)
+        return Limits(seconds, memory)
+
 
 UNLIMITED = Limits(None, None)
+_in_force = [Limits()]
+
+
+@contextmanager
+def limits_in_force(limits: Limits) -> Iterator[None]:
+    """Let single calls within the block (`guarded`) have these limits: a command's flags hold for all that it does."""
+    _in_force.append(limits)
+    try:
+        yield
+    finally:
+        _in_force.pop()
+
+
+def limits_now() -> Limits:
+    """Return what holds for a single call that is told nothing else."""
+    return _in_force[-1]
 
 
 def add_limit_arguments(parser: Any, **defaults: object) -> None:
@@ -88,6 +130,49 @@ def _mebibytes(text: str) -> int:
 # ---------------------------------------------------------------- in the process that does the work
 
 
+_serving: list[Limits] = []
+"""The limits of the items that this process works on, where it is a worker, which may be ended without harm."""
+
+
+def serve_within(limits: Limits) -> None:
+    """Say that this process is a worker: from now on reading has limits of its own."""
+    _serving[:] = [limits]
+
+
+@contextmanager
+def reading(name: str, size: int) -> Iterator[None]:
+    """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.
+
+    Processor time, which other work on the machine does not change. When it is over the system ends the process, even
+    in a library that does not come back, and the signal that ended it tells why (`spent_by`).
+    """
+    if not _serving:
+        yield
+        return
+    limits = _serving[0].for_reading(size)
+    timed = limits.seconds is not None and hasattr(signal, "ITIMER_PROF")
+    try:
+        if timed:
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, limits.seconds or 0)
+        with memory_limited(limits.memory):
+            yield
+    except MemoryError as error:
+        most = (limits.memory or 0) // _MIB
+        raise LimitError(
+            f"{name}: needs more than {most} MiB of memory to be read, too much for a file of {size} bytes "
+            "(a share of --item-memory); set aside"
+        ) from error
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def spent_by(exitcode: int | None) -> bool:
+    """Return whether a process that ended so had read a file for too long."""
+    return hasattr(signal, "SIGPROF") and exitcode == -signal.SIGPROF
+
+
 @contextmanager
 def memory_limited(most: int | None) -> Iterator[None]:
     """Let this process take so many bytes more and no further; Linux alone can say so."""
@@ -98,12 +183,28 @@ def memory_limited(most: int | None) -> Iterator[None]:
 
     used = _data_bytes()
     usual, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = used + most if hard == resource.RLIM_INFINITY else min(used + most, hard)
+    wanted = min([used + most, *(limit for limit in (usual, hard) if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (usual, hard))
+
+
+@contextmanager
+def programs_unlimited() -> Iterator[None]:
+    """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _data_bytes() -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
 from engine.limits import Limits, memory_limited
-from schemas.errors import LimitError, ToolkitError
+from schemas.errors import DocumentError, LimitError, ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -83,7 +83,7 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
 def worker_died(item: object) -> Outcome[Out]:
     """Return the outcome of an item that no worker survived."""
     why = "out of memory, or a fault in a library"
-    return Outcome(None, ToolkitError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
+    return Outcome(None, DocumentError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
 def _may_pass(error: Exception) -> bool:

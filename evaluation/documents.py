@@ -11,9 +11,8 @@ from pathlib import PurePath
 from engine import Limits
 from evaluation.cases import Passage
 from evidence import Document, Match, Span, fold, locate
-from evidence.guard import read_within
+from evidence.guard import boxes_within, read_within
 from evidence.locate import worthy
-from evidence.readers.pdf import boxes
 from schemas.errors import DocumentError
 from storage.locations import Location
 
@@ -147,7 +146,10 @@ def box_overlap(document: Document, span: Span, passage: Passage) -> float | Non
     page = document.pages[number - 1]
     if not page.width or document.path is None or document.path.suffix.lower() != ".pdf":
         return None
-    lines = [box for box in boxes(document, span) if box.page == number]
+    try:
+        lines = [box for box in boxes_within(document, [span])[0] if box.page == number]
+    except DocumentError:
+        return None  # a page that takes too long, or is damaged: where its words stand is not known
     if not lines:
         return 0.0
     wide, high = passage.told_size or (page.width, page.height)

@@ -14,7 +14,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from engine import check_engine, track
+from engine import check_engine, limits_in_force, track
 from engine.llms import LLM
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
@@ -62,6 +62,11 @@ def evaluate(
     settings: Settings, *, parts: Mapping[str, Any] | None = None, judge: LLM | None = None, warn: Warn | None = None
 ) -> Run:
     """Run it; `parts` (cache, embedder, llm) are used instead of what the settings name."""
+    with limits_in_force(settings.limits):
+        return _evaluate(settings, parts, judge, warn)
+
+
+def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | None, warn: Warn | None) -> Run:
     say = warn or (lambda _: None)
     plan = _prepare(settings, dict(parts or {}), judge, say)
     folder = run_folder(settings, plan)

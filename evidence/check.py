@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from engine import add_limit_arguments, limits_from, limits_in_force
 from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import fold
@@ -101,6 +102,7 @@ def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
     parser = argparse.ArgumentParser(prog=spelled("python -m evidence.check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    add_limit_arguments(parser)
     options = parser.parse_args(argv)
     failed = False
     roots, notes = folders_among(options.bundles)
@@ -108,7 +110,8 @@ def main(argv: list[str] | None = None) -> int:
         print_note(note)
     for root in roots:
         try:
-            count, wrong = check_gold(root)
+            with limits_in_force(limits_from(options)):
+                count, wrong = check_gold(root)
         except ToolkitError as error:
             print_error(error)
             failed = True

@@ -1,4 +1,7 @@
-"""Documents read and drawn in a worker, within limits: for whoever reads one at a time, outside of any map."""
+"""Documents read and drawn in a worker, within limits: for whoever reads one at a time, outside of any map.
+
+Without limits of their own these calls have those of the command that runs (`engine.limits_in_force`).
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,14 @@ from evidence.read import read_document
 from evidence.readers.pdf import boxes, render
 from storage.locations import Location, fetched
 
-_USUAL = Limits()
 
-
-def read_within(path: Location, limits: Limits = _USUAL) -> Document:
+def read_within(path: Location, limits: Limits | None = None) -> Document:
     """Read a file as `read_document` does; raise LimitError where it takes too long or too much memory."""
     with fetched(path) as here:
         return replace(guarded(read_document, here, limits=limits), path=path)
 
 
-def boxes_within(document: Document, spans: list[Span], limits: Limits = _USUAL) -> list[list[Box]]:
+def boxes_within(document: Document, spans: list[Span], limits: Limits | None = None) -> list[list[Box]]:
     """Return for each span the rectangles that it covers, line by line, as `boxes` does."""
     if document.path is None or not spans:
         return [[] for _ in spans]
@@ -29,7 +30,7 @@ def boxes_within(document: Document, spans: list[Span], limits: Limits = _USUAL)
         return guarded(_Boxes(tuple(spans)), replace(document, text="", path=here), limits=limits)
 
 
-def render_within(path: Location, page: int, *, scale: float, limits: Limits = _USUAL) -> Any:
+def render_within(path: Location, page: int, *, scale: float, limits: Limits | None = None) -> Any:
     """Return a page's picture, as `render` does."""
     with fetched(path) as here:
         return guarded(_Picture(page, scale), here, limits=limits)

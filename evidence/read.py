@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pkgutil
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from engine.limits import reading
 from evidence import readers
 from evidence.document import Document
 from evidence.printable import Attachment, Printable
@@ -37,8 +39,10 @@ def _read_safely(path: Path) -> Document:
 
 def printable(path: Path) -> Printable | None:
     """Return the page that a file is printed from; None where its reader makes none (a PDF, a plain text)."""
-    page = getattr(_reader(path), "page", None)
-    return page(path) if page else None
+    reader = _reader(path)
+    page = getattr(reader, "page", None)
+    with _limited(reader, path):
+        return page(path) if page else None
 
 
 def attachments(path: Path) -> list[Attachment]:
@@ -72,11 +76,22 @@ def kinds() -> dict[str, tuple[str, ...]]:
 
 def _read(path: Path) -> Document:
     reader = _reader(path)
-    if hasattr(reader, "read"):
-        document: Document = reader.read(path)
-        return document
-    page: Printable = reader.page(path)
-    return Document(path.name, html_text(page.html), (), path, page.notes)
+    with _limited(reader, path):
+        if hasattr(reader, "read"):
+            document: Document = reader.read(path)
+            return document
+        page: Printable = reader.page(path)
+        return Document(path.name, html_text(page.html), (), path, page.notes)
+
+
+def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
+    """Return the limits on reading a file of this size, where this process is a worker."""
+    if getattr(reader, "STARTS_A_PROGRAM", False):
+        return nullcontext()
+    try:
+        return reading(str(path), path.stat().st_size)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _reader(path: Path) -> ModuleType:

@@ -20,7 +20,7 @@ from evidence.layer import Frame, Layer, Text, write_layer
 from evidence.ocr import Line
 from evidence.read import read_document
 from evidence.readers.pdf import render, to_user_space
-from schemas.errors import ToolkitError
+from schemas.errors import DocumentError, ToolkitError
 from storage.locations import fetched
 
 _DPI = 200
@@ -123,9 +123,14 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
     empty = [page for page in document.pages if not document.text[page.span.start : page.span.end].strip()]
     layers: dict[int, Layer] = {}
     confidence: dict[str, float] = {}
+    faults: list[str] = []
     with fetched(document.path) as path:
         for page in empty:
-            layer, sure = _read_page(path, page, how)
+            try:
+                layer, sure = _read_page(path, page, how)
+            except DocumentError as error:
+                faults.append(f"not read by OCR: {str(error).removeprefix(f'{path}: ')}")
+                continue
             if layer.lines:
                 layers[page.number] = layer
                 confidence[str(page.number)] = round(sure, 4)
@@ -134,7 +139,7 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
         write_layer(path, target, layers)
     notes = tuple(f"page {number} read by OCR, sure to {share:.0%}" for number, share in confidence.items())
     layered = read_document(target)
-    return Scanned(replace(layered, filename=document.filename, notes=(*document.notes, *notes)), confidence)
+    return Scanned(replace(layered, filename=document.filename, notes=(*document.notes, *notes, *faults)), confidence)
 
 
 def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
+from engine import add_limit_arguments, limits_from, limits_in_force
 from evidence.document import Box, Document, Span
 from evidence.guard import boxes_within, read_within, render_within
 from schemas.command import guarded, spelled
@@ -84,11 +85,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
+    add_limit_arguments(parser)
     options = parser.parse_args(argv)
-    for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
-        out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
-        drawn.picture.save(out)
-        print(f"{out}: {drawn.filename}, page {drawn.page}")
+    with limits_in_force(limits_from(options)):
+        for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
+            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
+            drawn.picture.save(out)
+            print(f"{out}: {drawn.filename}, page {drawn.page}")
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from engine import add_limit_arguments, limits_from, limits_in_force
 from evidence.guard import read_within
 from schemas.command import guarded, spelled
 from storage.bundle import corpus_files
@@ -44,8 +45,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
     parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
+    add_limit_arguments(parser)
     options = parser.parse_args(argv)
-    count = write_texts(options.bundle, options.out, force=options.force)
+    with limits_in_force(limits_from(options)):
+        count = write_texts(options.bundle, options.out, force=options.force)
     print(f"{count} texts -> {options.out}")
     return 0
 

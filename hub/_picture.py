@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +49,15 @@ def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
         yield Example(row, lines[row.id][0])
 
 
-def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, out: Out | None = None) -> Example | None:
-    """Return the row to show, and write its page beside it where it has one."""
+def write_example(
+    rows: Sequence[Row],
+    gold: Sequence[Gold],
+    folder: Path,
+    *,
+    out: Out | None = None,
+    undrawn: Callable[[str], None] = lambda _: None,
+) -> Example | None:
+    """Return the row to show, and write its page beside it where it has one; `undrawn` is told what cannot be drawn."""
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
         best = best or example
@@ -59,18 +66,19 @@ def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, ou
             continue
         file = (out or Out(folder)).file(f"{CORPUS}/{line.filename}")
         with fetched(file):  # once, for all the steps of drawing
-            content = _drawn(file, line)
+            content = _drawn(file, line, undrawn)
         if content is not None:
             (folder / PICTURE).write_bytes(content)
             return Example(example.row, line, line.pages[0])
     return best
 
 
-def _drawn(path: Location, line: Gold) -> bytes | None:
+def _drawn(path: Location, line: Gold, undrawn: Callable[[str], None]) -> bytes | None:
     """Return the page as it is drawn; None where it cannot be: another row may show as well."""
     try:
         return _draw(path, line)
-    except DocumentError:
+    except DocumentError as error:
+        undrawn(f"{line.filename}: {str(error).removeprefix(f'{path}: ')}")
         return None
 
 

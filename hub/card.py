@@ -39,6 +39,9 @@ class CardText:
     """The dataset that this one extends, where it has a name of its own."""
 
 
+UNDRAWN = "page that cannot be drawn for the card"
+
+
 def write_card(
     bundle: BundleInfo,
     folder: Path,
@@ -48,15 +51,20 @@ def write_card(
     engine: Engine,
     text: CardText,
     out: Out | None = None,
-) -> None:
+) -> BundleInfo:
     """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder.
 
-    `out` is told where the documents are in a store already, and where large files go as they are finished.
+    `out` is told where the documents are in a store already, and where large files go as they are finished. The
+    bundle that comes back notes the pages that could not be drawn.
     """
     configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out)
-    example = write_example(rows, gold, folder, out=out)
+    undrawn: list[str] = []
+    example = write_example(rows, gold, folder, out=out, undrawn=undrawn.append)
+    if undrawn:
+        bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
     words = render_card(bundle, configs=configs, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
+    return bundle
 
 
 def holds_documents(name: str) -> bool:

@@ -17,6 +17,7 @@ from converters._benchmark import Item, RawDocument, Tally
 from converters._cpr.pages import Block, blocks_of, heading_of, page_of
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from engine import guarded
 from evidence import Document
 from evidence.folder import Listed, list_folder, with_attachments
 from evidence.guard import read_within
@@ -308,11 +309,19 @@ def _pdf(path: Path) -> Source:
 
 def _pdf_title(path: Path) -> str:
     try:
-        metadata = pypdf.PdfReader(path).metadata
-        title = metadata.title if metadata else None
-    except (PyPdfError, OSError, ValueError, KeyError, TypeError):
-        return ""  # a damaged file: the conversion reads it next, and reports it
+        title = guarded(read_title, path)
+    except DocumentError:
+        return ""  # a damaged file, or one that takes too long: the conversion reads it next, and reports it
     return tidy(title) if isinstance(title, str) and not title.startswith("Microsoft Word") else ""
+
+
+def read_title(path: Path) -> str | None:
+    """Return the title that a PDF gives itself, None where it is damaged. Called in a worker."""
+    try:
+        metadata = pypdf.PdfReader(path).metadata
+        return metadata.title if metadata else None
+    except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _office(path: Path) -> Source:

@@ -15,7 +15,9 @@ from pypdf.generic import Destination
 from converters._cpr.documents import Source
 from converters._cpr.headings import BARE, CHAPTER, Heading, Line, find_headings, lines_of, section_at, whole_lines
 from converters._cpr.names import Name, likeness, read_name
+from engine import guarded
 from law.names import letters
+from schemas.errors import DocumentError
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,20 @@ def _lines_in(source: Source) -> Iterator[Line]:
 def _bookmarked(path: Path) -> dict[str, float]:
     """Return the titles that a PDF's own outline lists, with their levels: those beside chapters are chapters."""
     try:
-        listed = list(_walk(pypdf.PdfReader(path).outline, 0))
-    except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        listed = guarded(read_outline, path)
+    except DocumentError:
         return {}  # an outline is a help, not a need
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
     return {letters(title): CHAPTER if depth <= highest else BARE + depth / 100 for title, depth in reversed(listed)}
+
+
+def read_outline(path: Path) -> list[tuple[str, int]]:
+    """Return the titles of a PDF's outline with their depths; empty where it is damaged. Called in a worker."""
+    try:
+        return list(_walk(pypdf.PdfReader(path).outline, 0))
+    except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
 
 
 def _walk(items: Sequence[object], depth: int) -> Iterator[tuple[str, int]]:

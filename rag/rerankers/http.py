@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from schemas.errors import ServiceError, ToolkitError
+from storage.deadline import with_deadline
 from storage.wire import ACCEPT, BodyError, read_body
 
 _TIMEOUT = 60.0
@@ -45,7 +46,8 @@ class HttpReranker:
         self._url = url
         self._model = model
         key = os.environ.get(_KEY, "").strip()
-        self._client = httpx.Client(timeout=_TIMEOUT, headers={"Authorization": f"Bearer {key}"} if key else {})
+        client = httpx.Client(timeout=_TIMEOUT, headers={"Authorization": f"Bearer {key}"} if key else {})
+        self._client = with_deadline(client, seconds=_TIMEOUT)
         self._where = f"{url.host}{url.path}"
         self.name = f"http:{model or self._where}"
 

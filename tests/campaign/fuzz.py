@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import json
 import random
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,12 +22,15 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
+from converters._source import unpack
+from converters._web.robots import rules_for
 from engine import Limits, open_engine
 from engine.llms.openai import _text_of
 from evaluation.metrics._judge import read_mark
 from evaluation.targets._passages import PassagesError, read_passages
 from evidence import Document, fold, locate, read_document
 from evidence.readers.html import html_text
+from evidence.readers.pdf import render
 from law.citations import find_citations
 from law.references import references
 from law.structure import read_structure
@@ -35,7 +40,8 @@ from schemas.bundle import read_gold, read_questions
 from schemas.errors import LimitError, ToolkitError
 from schemas.parsing import parse_json
 from storage.wire import Body
-from tests.campaign.table import Result, as_markdown
+from tests.campaign.table import Result, added, as_markdown, write_table
+from tests.evidence import files as kinds
 from tests.hostile.files import FILES, page_pdf
 
 ROOT = Path(__file__).parent.parent.parent
@@ -106,12 +112,68 @@ def fuzz_html(chance: random.Random) -> None:
     html_text(words(chance))
 
 
-def fuzz_pdf(chance: random.Random) -> None:
+def _damaged_pdf(chance: random.Random) -> bytes:
     quick = [one.make() for one in FILES if one.name.endswith(".pdf") and not one.slow and one.name != "pages.pdf"]
     good = page_pdf(
         b"BT /H 9 Tf 9 9 Td (The rent is due on the first day of each month.) Tj ET", packed=chance.random() < 0.5
     )
-    _file(chance, "a.pdf", damaged(chance, chance.choice([*quick, good, good])), read_document)
+    return damaged(chance, chance.choice([*quick, good, good]))
+
+
+def fuzz_pdf(chance: random.Random) -> None:
+    _file(chance, "a.pdf", _damaged_pdf(chance), read_document)
+
+
+def fuzz_drawing(chance: random.Random) -> None:
+    _file(chance, "a.pdf", _damaged_pdf(chance), lambda path: render(path, 1))
+
+
+def fuzz_office(chance: random.Random) -> None:
+    """Files of every other kind; an archive is damaged inside, or nothing but its directory would be read."""
+    text = "The rent is due on the first day of each month."
+    name, data = chance.choice(
+        [
+            ("a.docx", kinds.docx(kinds.paragraph(text) * 3)),
+            ("a.odt", kinds.odt(f"<text:p>{text}</text:p>")),
+            ("a.epub", kinds.epub(f"<p>{text}</p>")),
+            ("a.pptx", kinds.pptx("Lease", text)),
+            ("a.xlsx", kinds.xlsx(["Term", "Rent"], [text, 5])),
+            ("a.eml", kinds.eml(text, html=f"<p>{text}</p>", attachments={"a.txt": b"x"})),
+            ("a.msg", kinds.msg(subject="Lease", body=text)),
+            ("a.md", words(chance).encode("utf-8", "replace")),
+            ("a.csv", words(chance).encode("utf-8", "replace")),
+            ("a.png", kinds.scan(text)),
+        ]
+    )
+    inside = zipfile.is_zipfile(io.BytesIO(data)) and chance.random() < 0.8
+    _file(chance, name, _damaged_inside(chance, data) if inside else damaged(chance, data), read_document)
+
+
+def _damaged_inside(chance: random.Random, data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        hurt = chance.choice(old.namelist())
+        for part in old.namelist():
+            new.writestr(part, damaged(chance, old.read(part)) if part == hurt else old.read(part))
+    return out.getvalue()
+
+
+def fuzz_archive(chance: random.Random) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for _ in range(chance.randrange(1, 5)):
+            odd = words(chance, 3).partition("\0")[0].encode("utf-8", "replace").decode("utf-8") or "d"
+            name = chance.choice(["a.txt", "../a", "/etc/x", "b/" * 90 + "c", odd])
+            if name not in file.namelist():
+                file.writestr(name, "x")
+    _file(chance, "a.zip", damaged(chance, out.getvalue()), lambda path: unpack(path, path.parent / "out"))
+
+
+def fuzz_robots(chance: random.Random) -> None:
+    keys = ("User-agent", "Disallow", "Allow", "Crawl-delay")
+    lines = [f"{chance.choice(keys)}: {'*' * chance.randrange(9)}{words(chance, 4)}" for _ in range(30)]
+    rules = "\n".join(lines).encode("utf-8", "replace").decode("utf-8")  # as bytes are read that came over a wire
+    rules_for("exhibit", rules).allow("/" + "a*" * 50)
 
 
 def fuzz_export(chance: random.Random) -> None:
@@ -216,9 +278,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", choices=sorted(KINDS), help="one kind of input")
     parser.add_argument("--batches", type=int, help="so many batches rather than so many seconds")
     parser.add_argument("--jobs", type=int, help="workers (default: all processors)")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add to the totals of earlier runs in this file")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
     options = parser.parse_args(argv)
+    began = time.monotonic()
     results = fuzz(options)
+    seconds = time.monotonic() - began
+    if options.keep:
+        results, seconds = added(options.keep, results, seconds)
     print(as_markdown(results))
+    if options.write:
+        write_table("fuzz", as_markdown(results), seconds)
     return 1 if any(result.lost for result in results) else 0
 
 

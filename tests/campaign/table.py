@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
 
 
 class Result(NamedTuple):
@@ -23,3 +27,25 @@ def as_markdown(results: Sequence[Result]) -> str:
     lines.append(f"| all | {total:,} | {total - lost:,} | {lost} |")
     lines += [f"\nlost: {r.what}: {words}" for r in results for words in r.lost[:10]]
     return "\n".join(lines)
+
+
+def added(path: Path, results: Sequence[Result], seconds: float) -> tuple[list[Result], float]:
+    """Return the results with those of earlier runs that a file keeps, and all their seconds; keep them there."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"seconds": 0.0, "results": []}
+    total = {what: Result(what, tried, tuple(lost)) for what, tried, lost in kept["results"]}
+    for one in results:
+        old = total.get(one.what, Result(one.what, 0))
+        total[one.what] = Result(one.what, old.tried + one.tried, (*old.lost, *one.lost))
+    seconds += kept["seconds"]
+    path.write_text(json.dumps({"seconds": seconds, "results": list(total.values())}), encoding="utf-8")
+    return [total[what] for what in sorted(total)], seconds
+
+
+def write_table(name: str, table: str, seconds: float, *, page: Path = PAGE) -> None:
+    """Put a table into docs/reliability.md, between the marks of its name."""
+    text = page.read_text(encoding="utf-8")
+    first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, _, rest = text.partition(first)
+    _, _, after = rest.partition(last)
+    words = f"`make {name}`, {seconds / 60:.0f} minutes in all:\n\n{table}\n"
+    page.write_text(f"{before}{first}{words}{last}{after}", encoding="utf-8")

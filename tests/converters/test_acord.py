@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from converters import _together, acord
+from converters import _press, _together, acord
 from converters._benchmark import Benchmark, RawDocument, Tally
 from converters._cli import main
 from converters._print import Printer
@@ -210,11 +210,12 @@ def test_a_limit_keeps_the_first_clauses_and_their_grades(source):
 
 
 def test_documents_printed_together_are_taken_apart_where_they_begin(tmp_path, monkeypatch):
-    monkeypatch.setattr(_together, "BATCH", 2)
+    monkeypatch.setattr(_press, "BATCH", 2)
     texts = ["One clause.", "Two pages. " * 700, "A third.", "<b>&amp;</b> as it stands", "The last."]
     short = [RawDocument(f"{n}.pdf", f"{n}", text=text, short=True) for n, text in enumerate(texts)]
     other = RawDocument("official.pdf", "official", path=tmp_path / "elsewhere.pdf", short=True)
-    printed = list(_together.print_short([*short[:3], other, *short[3:]], tmp_path))
+    with _press.Press() as press:
+        printed = list(press.print_short([*short[:3], other, *short[3:]], tmp_path))
     assert [document.filename for document in printed] == ["0.pdf", "1.pdf", "2.pdf", "official.pdf", "3.pdf", "4.pdf"]
     assert printed[3] == other
     for document in (*printed[:3], *printed[4:]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def sentence(ending: str) -> str:
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins for LibreOffice, a command, and for Tesseract: what they would give is known."""
     command = files.stand_in_office(tmp_path / "bin")
-    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (str(command),))
+    monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)  # found by every process
     monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda _: "")
     line = Line(120, 200, 900, 240, OCR, 0.93)
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda _: lambda _: [line])

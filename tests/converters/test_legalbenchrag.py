@@ -43,7 +43,7 @@ def printed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(source: Path, *, strict: bool = False, **options: object) -> tuple[Benchmark, Tally]:
     """Read a source without making a bundle of it."""
     tally = Tally(strict=strict)
-    chosen = {"mini": False, "as": "text", "limit": None, **options}
+    chosen = {"engine": "serial", "jobs": 1, "mini": False, "as": "text", "limit": None, **options}
     return legalbenchrag.read(source, Namespace(**chosen), tally), tally
 
 

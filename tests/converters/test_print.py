@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
 import pypdf
@@ -18,10 +22,13 @@ from converters._browser import fetch_browser, find_browser, launch_arguments, r
 from converters._cpr.pages import blocks_of, page_of
 from converters._fonts import FACES, Face, embedded, font_hashes, font_path
 from converters._materialise import materialise, tasks
-from converters._print import PAGE, Press, Printer, pdf_options, printing
+from converters._press import Press
+from converters._print import PAGE, Printer, pdf_options, printing
 from converters._typeset import filing_page, html_from_text
+from engine import Limits
+from engine.watch import programs_below
 from evidence import fold, read_document
-from schemas.errors import DocumentError, ServiceError
+from schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
 
 
@@ -115,31 +122,73 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
 
 
 def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
-    refresh = "<meta http-equiv='refresh' content='0; url=http://127.0.0.1:9/'><p>Words.</p>"
-    raws = [
-        RawDocument("bad.pdf", "Bad", html=refresh),
-        RawDocument("good.pdf", "Good", text="The parties agree."),
-    ]
-    first, second = tasks(raws, {}, tmp_path, press=_Failing(printer))
+    printer._page.close()
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
+        printer.print_html("<p>Words.</p>", tmp_path / "bad.pdf")
+    printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")
+    assert read_document(tmp_path / "good.pdf").text == "Words."
+    raws = [RawDocument("bad.pdf", "Bad", text="Words."), RawDocument("good.pdf", "Good", text="Words.")]
+    first, second = tasks(raws, {}, tmp_path, press=_Failing())
+    with pytest.raises(LimitError, match="bad.pdf: not done"):
         materialise(first)
-    assert materialise(second).entry.characters > 10
+    assert materialise(second).entry.characters == 6
 
 
-class _Failing:
-    """A printer whose first page ends in the browser's own error."""
+class _Failing(Press):
+    """A press that does not finish one document."""
 
-    def __init__(self, printer: Printer) -> None:
-        self._printer = printer
+    def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
+        if raw.filename == "bad.pdf":
+            raise Limits(seconds=1).late(raw.filename)
+        return ()
 
-    def print_html(self, html: str, path: Path) -> None:
-        if "refresh" in html:
-            self._printer._page.close()
-            try:
-                self._printer.print_html(html, path)
-            finally:
-                self._printer._page = self._printer._browser.new_page(**PAGE)
-        self._printer.print_html(html, path)
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+ENDLESS = '<div style="height: 33000000px">x</div>' * 300
+"""Ten million sheets of paper."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
+def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
+    clock = SimpleNamespace(ahead=0.0)
+    real = time.monotonic
+    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
+    with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
+        press.print(RawDocument("first.pdf", "First", text="Rent is due."), tmp_path)
+        (place,) = press._desk._crew._places
+        browser = programs_below(place.worker._process.pid)
+        bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
+        assert not wait([bad], 2).done, "it is being printed"
+        clock.ahead += 2000
+        with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
+            bad.result()
+        press.print(RawDocument("last.pdf", "Last", text="Rent was due."), tmp_path)
+        assert browser and not any(map(_alive, browser))
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["first.pdf", "last.pdf"]
+    assert read_document(tmp_path / "last.pdf").text == "Rent was due."
+
+
+@pytest.mark.slow
+def test_a_conversion_goes_on_after_a_page_that_never_ends(tmp_path, convert):
+    for name, html in {"bad": ENDLESS, "good": "<p>The rent is due.</p>"}.items():
+        (tmp_path / "files" / f"{name}.html").parent.mkdir(exist_ok=True)
+        (tmp_path / "files" / f"{name}.html").write_text(html, encoding="utf-8")
+    rows = [{"question": f"When is {name}?", "answer": "x", "document": f"{name}.html"} for name in ("bad", "good")]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    columns = ("--question", "question", "--answer", "answer", "--document", "document")
+    flags = ("--documents", tmp_path / "files", *columns, "--item-timeout", "30")
+    bundle = convert("table", "--source", tmp_path / "t.jsonl", *flags)
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert info["counts"]["documents"] == info["counts"]["questions"] == 1
+    (told,) = info["left_out"]["document passes a limit of time, memory or nesting"]
+    assert told.startswith("bad.html.pdf: ") and told.endswith("set aside")
+    assert "--item-timeout" in told or "--item-memory" in told, "whichever it passes first on this machine"
 
 
 def test_nothing_half_written_is_left(printer, tmp_path):
@@ -270,7 +319,7 @@ def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
     def print_one() -> set[str]:
         with Press() as press:
             assert printing(press.browsers) is None
-            press.print_html("<p>Words.</p>", tmp_path / "a.pdf")
+            press.print(RawDocument("a.pdf", "A", html="<p>Words.</p>"), tmp_path)
         return press.browsers
 
     record = printing({*_apart(print_one), ""})

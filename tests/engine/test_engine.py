@@ -16,7 +16,9 @@ from types import SimpleNamespace
 import pytest
 
 from engine import Limits, engine_names, guarded, open_engine, track
+from engine.limits import reading
 from engine.outcome import AHEAD, TRIES
+from engine.watch import programs_watched
 from schemas.errors import DocumentError, LimitError, ToolkitError
 
 JOBS = 2
@@ -258,6 +260,65 @@ def test_an_item_that_takes_too_much_memory_is_set_aside(name, tmp_path):
     outcomes = list(engine.map(hang, [("quick", ""), ("memory", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
     assert "needs more than 1024 MiB of memory (--item-memory)" in str(outcomes[1].error)
+
+
+def over_its_time(item: int) -> int:
+    """Be ended by the signal with which the system ends a process whose time for reading is over."""
+    if item == 1:
+        with reading("lease.pdf", 100):
+            os.kill(os.getpid(), signal.SIGPROF)
+    return item
+
+
+def allowance(size: int) -> tuple[float, float]:
+    """Return the processor time left while a file of this size is read, and afterwards."""
+    with reading("lease.pdf", size):
+        during = signal.getitimer(signal.ITIMER_PROF)[0]
+    return during, signal.getitimer(signal.ITIMER_PROF)[0]
+
+
+def takes_half_a_gigabyte(size: int) -> int:
+    with reading("lease.pdf", size):
+        return len(bytearray(512 << 20))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
+@PROCESSES
+def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name):
+    outcomes = list(run(name, over_its_time, [0, 1, 2]))
+    assert [outcome.value for outcome in outcomes] == [0, None, 2]
+    assert isinstance(outcomes[1].error, LimitError) and "more processor time to read than" in str(outcomes[1].error)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
+def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
+    small, large = (guarded(allowance, size, limits=Limits(120, None)) for size in (700, 100_000_000))
+    assert 9 < small[0] <= 10.1 and 110 < large[0] <= 120.1
+    assert small[1] == large[1] == 0, "what comes after reading has the limit of the item alone"
+    assert guarded(allowance, 700, limits=Limits(None, None)) == (0, 0)
+    assert allowance(700) == (0, 0), "this process is no worker, and must not be ended"
+    assert Limits(120, 2 << 30).for_reading(0) == Limits(10, 128 << 20)
+    assert Limits(6, 1 << 20).for_reading(1 << 40) == Limits(6, 1 << 20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+def test_a_small_file_that_takes_much_memory_is_set_aside_and_a_large_one_is_not():
+    with pytest.raises(LimitError, match="lease.pdf: needs more than 128 MiB of memory to be read, too much for"):
+        guarded(takes_half_a_gigabyte, 700)
+    assert guarded(takes_half_a_gigabyte, 4_000_000) == 512 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
+def test_a_program_that_takes_too_much_memory_is_ended(monkeypatch):
+    monkeypatch.setattr("engine.watch.LEAST", 0)
+    line = [sys.executable, "-c", "held = b'x' * (300 << 20); import time; time.sleep(3600)"]
+    with (
+        pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"),
+        programs_watched(Limits(memory=200 << 20), "lease.html"),
+    ):
+        subprocess.run(line, check=True)
+    with programs_watched(Limits(memory=200 << 20), "lease.html"):
+        subprocess.run([sys.executable, "-c", ""], check=True)
 
 
 @pytest.mark.extra

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 
+import pytest
+
+from engine import Limits, guarded, limits_in_force
+from engine.limits import limits_now
 from evidence.check import check_gold, main, similarity
+from evidence.check import main as check
 from evidence.show import main as show
+from evidence.text import main as text
+from schemas.errors import LimitError
 
 
 def test_a_converted_sample_is_right_everywhere(convert, samples, capsys):
@@ -32,6 +40,31 @@ def test_a_converted_sample_is_right_everywhere(convert, samples, capsys):
     )
     (bundle / "corpus" / paged["filename"]).unlink()
     assert f"{paged['filename']}: not in corpus/" in check_gold(bundle)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "step", "more"),
+    [(check, "check_gold", []), (show, "draw_row", ["1"]), (text, "write_texts", ["--out", "texts"])],
+)
+def test_the_flags_hold_for_every_document_that_a_command_reads(monkeypatch, tmp_path, command, step, more):
+    held: list[Limits] = []
+
+    def look(*_, **__):
+        held.append(limits_now())
+        return {"check_gold": (0, []), "draw_row": [], "write_texts": 0}[step]
+
+    monkeypatch.setattr(f"{command.__module__}.{step}", look)
+    assert command([str(tmp_path), *more, "--item-timeout", "7", "--item-memory", "64"]) == 0
+    assert held == [Limits(7, 64 << 20)] and limits_now() == Limits()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
+    with (
+        limits_in_force(Limits(memory=64 << 20)),
+        pytest.raises(LimitError, match="needs more than 64 MiB of memory"),
+    ):
+        guarded(bytearray, 1 << 30)
 
 
 def test_similarity_takes_pieces_in_any_order():

@@ -16,6 +16,7 @@ from evidence.readers.pdf import boxes, render
 from evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
 from schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
+from tests.hostile.files import pdf
 
 LINES = ["The tenant shall keep the premises in repair.", "Nájemné je splatné – předem; čtvrtletně.", "Fee: 450 £"]
 
@@ -50,6 +51,18 @@ def scan(tmp_path: Path) -> Path:
     writer.append(pypdf.PdfReader(drawn))
     writer.write(tmp_path / "scan.pdf")
     return tmp_path / "scan.pdf"
+
+
+def test_a_page_that_cannot_be_drawn_is_named_and_the_others_are_read(tmp_path, engine):
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>"
+    tree = b"<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>"
+    path = tmp_path / "half.pdf"
+    path.write_bytes(pdf([b"<< /Type /Catalog /Pages 2 0 R >>", tree, page, b"<< /Type /Foo >>"]))
+    before = read_document(path)
+    assert before.notes == ("page 2 is damaged and was read as empty",)
+    found = read_scan(before, tmp_path / "read.pdf", engine)
+    assert found is not None and found.confidence == {"1": 0.9}
+    assert found.document.notes[-1].startswith("not read by OCR: page 2 is damaged and cannot be drawn")
 
 
 def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp_path, engine):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 
 class Hostile(NamedTuple):
-    """A file, and whether its text is expected, a reason, or a limit."""
+    """A file, and whether its text is expected, a reason, or a limit: what is not read is named."""
 
     name: str
     make: Callable[[], bytes]
@@ -96,10 +99,84 @@ def many_pages() -> bytes:
     return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
 
 
+def one_content_many_times() -> bytes:
+    """Return a page that lists one stream of four thousand characters a hundred thousand times."""
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents [%s] /Resources << /Font << /H 5 0 R >> >> >>"
+    )
+    return pdf(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            page % (b"4 0 R " * 100_000),
+            stream(b"BT /H 9 Tf " + b"(aaaaaaaaaaaaaaaaaaaa) Tj " * 200 + b"ET"),
+            _FONT,
+        ]
+    )
+
+
+def packed_twice() -> bytes:
+    """Return a page of a gigabyte of blanks in four kilobytes: packed, and packed again."""
+    packer, block = zlib.compressobj(9), b" " * (1 << 20)
+    once = b"".join(packer.compress(block) for _ in range(1024)) + packer.flush()
+    twice = zlib.compress(once, 9)
+    head = b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>" % len(twice)
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << >> >>"
+    content = b"%s\nstream\n%s\nendstream" % (head, twice)
+    return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, content])
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def docx(body: str, *, head: str = "") -> bytes:
+    """Return a Word document with this body."""
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
+        relation = f'<Relationship Id="a" Type="{kind}" Target="word/document.xml"/>'
+        file.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{relation}</Relationships>')
+        file.writestr("word/document.xml", f'{head}<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>')
+    return out.getvalue()
+
+
+def billion_laughs() -> bytes:
+    """Return a Word document whose one word is an entity of ten entities of ten …"""
+    entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+    return docx("<w:p><w:r><w:t>&a11;</w:t></w:r></w:p>", head=f'<!DOCTYPE d [<!ENTITY a0 "ha">{entities}]>')
+
+
+def tables_in_tables(depth: int = 3000) -> bytes:
+    """Return a Word document of tables within tables."""
+    opening, closing = "<w:tbl><w:tr><w:tc>", "</w:tc></w:tr></w:tbl>"
+    return docx(opening * depth + "<w:p><w:r><w:t>Rent</w:t></w:r></w:p>" + closing * depth)
+
+
+def mail_in_mail(depth: int = 2000) -> bytes:
+    """Return a mail that has a mail in it that has a mail in it …"""
+    return b"From: a@b.example\nSubject: x\n" + b"Content-Type: message/rfc822\n\n" * depth + b"From: x\n\nRent."
+
+
+def huge_picture(side: int = 20_000) -> bytes:
+    """Return a picture of 400 million pixels in fifty kilobytes."""
+
+    def block(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    packer, rows = zlib.compressobj(9), bytes(side // 8 + 1) * 1000
+    data = b"".join(packer.compress(rows) for _ in range(side // 1000)) + packer.flush()
+    head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + block(b"IHDR", head) + block(b"IDAT", data) + block(b"IEND", b"")
+
+
 FILES = [
     Hostile("form-twice.pdf", draws_itself, slow=True),
     Hostile("forms-nested.pdf", drawn_twice, slow=True),
     Hostile("text-bomb.pdf", text_bomb, slow=True),
+    Hostile("content.pdf", one_content_many_times, slow=True),
+    Hostile("packed-twice.pdf", packed_twice, slow=True),
     Hostile("pages.pdf", many_pages),
     Hostile(
         "huge-page.pdf",
@@ -121,8 +198,17 @@ FILES = [
     Hostile("deep-objects.json", lambda: b'{"chunks":[' * 900 + b'{"text":"x"}' + b"]}" * 900),
     Hostile("digits.json", lambda: b'{"content": "x", "n": ' + b"9" * 5_000 + b"}"),
     Hostile("no-text.json", lambda: json.dumps({"a": 1}).encode()),
-    Hostile("latin.txt", lambda: "Miete für März".encode("latin-1")),
-    Hostile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due."),
-    Hostile("line.txt", lambda: b"a" * 2_000_000),
-    Hostile("dots.txt", lambda: b"." * 300_000 + b" 1\n" + b"Section " * 50_000),
+    Hostile("latin.txt", lambda: "Miete für März".encode("latin-1"), read=True),
+    Hostile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due.", read=True),
+    Hostile("line.txt", lambda: b"a" * 2_000_000, read=True),
+    Hostile("dots.txt", lambda: b"." * 300_000 + b" 1\n" + b"Section " * 50_000, read=True),
+    Hostile("laughs.docx", billion_laughs),
+    Hostile("tables.docx", tables_in_tables),
+    Hostile("long-word.docx", lambda: docx(f"<w:p><w:r><w:t>{'a' * 9_000_000}</w:t></w:r></w:p>")),
+    Hostile("mails.eml", mail_in_mail),
+    Hostile("brackets.md", lambda: b"[" * 8_000, read=True),
+    Hostile("ticks.md", lambda: b" ".join(b"`" * n for n in range(1, 300)), read=True),
+    Hostile("columns.csv", lambda: b"," * 200_000),
+    Hostile("cell.csv", lambda: b'a,b\n"' + b"x" * 2_000_000 + b'",1\n'),
+    Hostile("picture.png", huge_picture),
 ]

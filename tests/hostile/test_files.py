@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import pytest
 
@@ -33,14 +34,14 @@ def test_whoever_reads_them_is_done_in_time_and_says_why_not(tmp_path):
         assert not isinstance(outcome.error, LimitError), one.name
         if outcome.error is not None:
             assert isinstance(outcome.error, DocumentError) and one.name in str(outcome.error), one.name
-            assert not one.read, one.name
+        assert one.read == (outcome.error is None), one.name
     named = {one.name: outcome.value.text for one, outcome in zip(QUICK, outcomes, strict=True) if outcome.value}
     assert named["section.html"] == named["nested.html"] == "The rent is due."
     assert named["number.html"] == "Rent \ufffd is due."
 
 
 @pytest.mark.slow
-def test_a_folder_with_all_of_them_is_indexed_and_each_is_named(tmp_path, capsys):
+def test_a_folder_with_all_of_them_is_indexed_within_the_usual_limits_and_each_is_named(tmp_path, capsys):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     write(corpus, FILES)
@@ -49,12 +50,14 @@ def test_a_folder_with_all_of_them_is_indexed_and_each_is_named(tmp_path, capsys
     (corpus / os.fsdecode(b"caf\xe9.txt")).write_text("The rent is due.", encoding="utf-8")
     (tmp_path / "secret.txt").write_text("The rent is secret.", encoding="utf-8")
     (corpus / "link.txt").symlink_to(tmp_path / "secret.txt")
-    flags = ["--out", str(tmp_path / "index"), "--embedder", "hashing", "--item-timeout", "6", "--jobs", "2"]
+    flags = ["--out", str(tmp_path / "index"), "--embedder", "hashing", "--jobs", "2"]
+    began = time.monotonic()
     assert rag_main(["index", str(corpus), *flags]) == 0
+    seconds = time.monotonic() - began
     out = capsys.readouterr().out
-    for one in FILES:
-        if one.slow:
-            assert f"{one.name}: not done after 6 s (--item-timeout); set aside" in out or "--item-memory" in out
+    print(f"{len(FILES)} hostile files: {seconds:.0f} s")
+    assert seconds < 300
+    assert [one.name for one in FILES if not one.read and f"{one.name}: " not in out] == []
     assert "caf\\udce9.txt: its name is not UTF-8" in out
     assert "link.txt: a link that leads out of the folder; not followed" in out
     assert rag_main(["search", str(tmp_path / "index"), "Which law governs the agreement of Birch Inc.?"]) == 0

@@ -28,6 +28,7 @@ from hub.card import CardText, code, fence, holds_documents, link, plain, render
 from schemas.bundle import read_info
 from schemas.models import Gold, Licence, Row
 from storage.bundle import open_bundle
+from tests.hostile.files import page_pdf
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +259,19 @@ def test_without_located_gold_there_is_no_picture(tmp_path):
     example = _picture.write_example([row_of(0, "x", "a.pdf")], [gold_of(0, pages=[])], tmp_path)
     assert example.row.id == 0 and example.page is None and not list(tmp_path.iterdir())
     assert _picture.write_example([], [], tmp_path) is None
+
+
+def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    words = b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"
+    for name, box in {"town.pdf": b"0 0 14400000 14400000", "a.pdf": b"0 0 612 792"}.items():
+        (tmp_path / "corpus" / name).write_bytes(page_pdf(words, box=box))
+    rows = [row_of(0, "Rent is due.", "town.pdf"), row_of(1, "Rent is due.", "a.pdf")]
+    gold = [gold_of(0, pages=[1], filename="town.pdf"), gold_of(1, pages=[1])]
+    undrawn: list[str] = []
+    example = _picture.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
+    assert example.row.id == 1 and (tmp_path / "page.png").is_file()
+    assert undrawn == ["town.pdf: page 1 is 1.44e+07 by 1.44e+07 points; too large to draw"]
 
 
 def test_a_picture_too_large_is_drawn_smaller(bundle, monkeypatch):

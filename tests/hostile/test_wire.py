@@ -1,0 +1,164 @@
+"""Servers that send bombs, drip, or never end: each exchange stops at its limits, whoever asks."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from converters import _source
+from converters._benchmark import Download
+from evaluation.targets._wire import Deadline, ReplyError, Wire
+from rag.embedders import _weights
+from rag.rerankers import http as reranker
+from schemas.errors import ServiceError, SourceError
+from storage.deadline import with_deadline
+
+Send = Callable[[BaseHTTPRequestHandler], None]
+
+
+def packed(times: int, size: int) -> bytes:
+    """Return zeros, packed so many times over."""
+    data = bytes(size)
+    for _ in range(times):
+        data = gzip.compress(data, 9, mtime=0)
+    return data
+
+
+@contextmanager
+def server(send: Send) -> Iterator[str]:
+    """Yield the address of a server that answers every request as told."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            with suppress(OSError):  # whoever asked has had enough
+                send(self)
+
+        do_GET = do_POST  # noqa: N815 - the library calls it so
+
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.daemon_threads = True
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{made.server_port}/ask"
+    finally:
+        made.shutdown()
+        made.server_close()
+
+
+def body(data: bytes, encoding: str = "") -> Send:
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        if encoding:
+            handler.send_header("Content-Encoding", encoding)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return send
+
+
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    """Send bytes until nobody takes them."""
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(bytes(1 << 16))
+
+
+def dripping_headers(handler: BaseHTTPRequestHandler) -> None:
+    """Send one header after another, without end."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while not handler.server._BaseServer__shutdown_request:  # type: ignore[attr-defined]
+        handler.wfile.write(b"X-Slow: yes\r\n")
+        handler.wfile.flush()
+        threading.Event().wait(0.02)
+
+
+# ---------------------------------------------------------------- a system under test
+
+
+def read(url: str, *, seconds: float = 60) -> bytes:
+    wire = Wire()
+    try:
+        with wire.send("POST", url, {"question": "x"}, deadline=Deadline(seconds)) as response:
+            return response.read()
+    finally:
+        wire.close()
+
+
+def test_a_reply_that_is_packed_is_unpacked():
+    with server(body(gzip.compress(b'{"answer": "Norway"}', mtime=0), "gzip")) as url:
+        assert read(url) == b'{"answer": "Norway"}'
+
+
+@pytest.mark.parametrize(
+    ("layers", "why"), [(1, "larger than 16 MB"), (2, "larger than 16 MB"), (3, "packed 3 times over, more than 2")]
+)
+def test_a_reply_that_unpacks_to_too_much_is_refused_while_it_comes(layers, why):
+    bomb = packed(layers, 100 << 20)
+    with server(body(bomb, ", ".join(["gzip"] * layers))) as url, pytest.raises(ReplyError, match=why):
+        read(url)
+
+
+@pytest.mark.parametrize("send", [endless, dripping_headers])
+def test_a_reply_that_does_not_end_is_given_up(send):
+    with server(send) as url, pytest.raises(ReplyError, match=r"no whole reply within|larger than 16 MB"):
+        read(url, seconds=0.5)
+
+
+# ---------------------------------------------------------------- rerankers, weights, archives
+
+
+def test_a_client_with_a_deadline_gives_up_on_dripping_headers():
+    with (
+        server(dripping_headers) as url,
+        with_deadline(httpx.Client(timeout=30), seconds=0.3) as client,
+        pytest.raises(httpx.ReadTimeout),
+    ):
+        client.get(url)
+
+
+def test_a_deadline_is_one_of_each_exchange_and_not_of_the_client():
+    with server(body(b"x")) as url, with_deadline(httpx.Client(), seconds=30) as client:
+        assert [client.get(url).content for _ in range(3)] == [b"x"] * 3
+
+
+def test_a_reranker_that_drips_is_given_up(monkeypatch):
+    monkeypatch.setattr(reranker, "_TIMEOUT", 0.3)
+    with server(dripping_headers) as url, pytest.raises(ServiceError, match=r"no reply \(ReadTimeout\)"):
+        reranker.open(f"m@{url}").score("q", ["p"])
+
+
+@pytest.mark.parametrize(
+    ("send", "why"),
+    [
+        (body(packed(2, 100 << 20), "gzip, gzip"), "more than 7 bytes"),
+        (body(packed(3, 100 << 20), "gzip, gzip, gzip"), "packed 3 times over"),
+        (endless, "more than 7 bytes"),
+    ],
+)
+def test_weights_are_never_larger_than_they_should_be(send, why):
+    with server(send) as url, pytest.raises(SourceError, match=why):
+        _weights._fetch(url, _weights.File("model.safetensors", "0" * 64, 7))
+
+
+def test_an_archive_is_never_larger_than_it_should_be(tmp_path: Path):
+    partial = tmp_path / "cuad.zip.partial"
+    with server(endless) as url:
+        download = Download(url, sha256="0" * 64, bytes=1000)
+        _source._download(download, partial)
+        assert partial.stat().st_size == 1001
+        with pytest.raises(SourceError, match="expected 0000"):
+            _source._verify(download, partial)
+    assert not partial.exists()
