@@ -186,6 +186,13 @@ def _add_results(group: Any) -> None:
     group.add_argument(
         "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"
     )
+    group.add_argument(
+        "--check-references",
+        action="store_true",
+        help="look the answers' references up at legislation.gov.uk and Find Case Law, politely and once",
+    )
+    group.add_argument("--legislation-url", metavar="URL", help="a mirror of legislation.gov.uk")
+    group.add_argument("--case-law-url", metavar="URL", help="a mirror of caselaw.nationalarchives.gov.uk")
     group.add_argument("--legacy-minus-one", action="store_true", help="write -1 for failures, as some tools expect")
     group.add_argument("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     group.add_argument("--run-name", metavar="NAME", help="the run's folder there (default: preset and time)")

@@ -19,6 +19,8 @@ from evaluation.confidence import CONFIDENCE, describe
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
+from evaluation.officials import Client, Register
+from evaluation.officials.replies import REFERENCES, check_replies, write_checks
 from evaluation.records import (
     CONFIG,
     RESULTS,
@@ -270,6 +272,13 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     everything = [case for cases in repeats for case in cases]
     options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
+    checks = None
+    if settings.check_references:
+        register = Register(
+            Client(cache_folder() / "officials"), legislation=settings.legislation_url, case_law=settings.case_law_url
+        )
+        checks = check_replies(everything, register, label=dataset.name, say=say)
+        options = replace(options, officials={one: checked.outcome for one, checked in checks.items()})
     tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]
     tables = _told_alone(dataset.name, everything, tables, say)
     failed = -1.0 if settings.legacy_minus_one else None
@@ -282,6 +291,8 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         confidence = describe(repeats[0])
         if confidence is not None:
             write_json(place / CONFIDENCE, confidence)
+        if checks is not None:
+            write_checks(place / REFERENCES, repeats[0], checks)
         write_json(place / SUMMARY, summary)
 
     return _Measured(repeats, Table.of_repeats(tables), finish)

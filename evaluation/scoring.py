@@ -50,8 +50,8 @@ def score(
     """Return what `measure` returns, whatever the engine."""
     if not cases or engine == "serial" or (engine == "local" and len(cases) <= _FEW):
         return measure(cases, options, names=names)
-    # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    sent = replace(options, judge=None, corpus=None)
+    # the judge has one budget, and what is known of the law may be large: neither is sent about
+    sent = replace(options, judge=None, corpus=None, officials=None)
     batches = [Batch(tuple(cases[start : start + _BATCH])) for start in range(0, len(cases), _BATCH)]
     outcomes = open_engine(engine, jobs=jobs, limits=None).map(Scoring(sent, tuple(names)), batches)
     values: dict[str, Values] = {}

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from engine import Limits, make_limits
 from evaluation.datasets import Selection
+from evaluation.officials import CASE_LAW, LEGISLATION
 from evaluation.targets import TargetOptions, read_target_settings
 from evaluation.targets._secrets import hide
 from rag.config import DEFAULT, Config, given_settings, setting_help
@@ -49,6 +50,9 @@ _ASKED_ANEW = frozenset(
         "jobs",
         "item_timeout",
         "item_memory",
+        "check_references",
+        "legislation_url",
+        "case_law_url",
     }
     | {"ingest", "skip_ingestion", "force_ingestion", "delete_collection", "output_dir", "run_name"}
 )
@@ -96,6 +100,10 @@ class Settings(BaseModel):
     repeat: Positive = 1
     """How often every question is asked: systems that sample do not answer alike twice."""
     legacy_minus_one: bool = False
+    check_references: bool = False
+    """Whether the public registers are asked for the references of the answers."""
+    legislation_url: str = LEGISLATION
+    case_law_url: str = CASE_LAW
     output_dir: Path = Path("results")
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
     resume: bool = False
