@@ -20,7 +20,7 @@ from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.officials import Client, Register
-from evaluation.officials.replies import REFERENCES, check_replies, write_checks
+from evaluation.officials.account import write_account
 from evaluation.records import (
     CONFIG,
     RESULTS,
@@ -89,6 +89,8 @@ def evaluate(
             one.finish(table)
         summary = summarise_run(tables)
         write_evaltools(folder)
+        if isinstance(plan.options.officials, Register):
+            write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
         report = write_report(folder, datasets=roots, cases=settings.report_cases)
@@ -156,7 +158,20 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     told = (settings.config.price_in, settings.config.price_out)
     prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
-    return Options(ks=ks, parity=settings.parity, judge=judge, votes=settings.judge_votes, prices=prices)
+    officials = _register(settings) if settings.check_references else None
+    return Options(
+        ks=ks,
+        parity=settings.parity,
+        judge=judge,
+        votes=settings.judge_votes,
+        prices=prices,
+        officials=officials,
+    )
+
+
+def _register(settings: Settings) -> Register:
+    client = Client(cache_folder() / "officials")
+    return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
 def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
@@ -272,13 +287,6 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
     everything = [case for cases in repeats for case in cases]
     options = replace(plan.options, corpus=_reference_corpus(everything, dataset, plan.names))
-    checks = None
-    if settings.check_references:
-        register = Register(
-            Client(cache_folder() / "officials"), legislation=settings.legislation_url, case_law=settings.case_law_url
-        )
-        checks = check_replies(everything, register, label=dataset.name, say=say)
-        options = replace(options, officials={one: checked.outcome for one, checked in checks.items()})
     tables = [_scored(cases, dataset, settings, plan, options) for cases in repeats]
     tables = _told_alone(dataset.name, everything, tables, say)
     failed = -1.0 if settings.legacy_minus_one else None
@@ -291,8 +299,6 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         confidence = describe(repeats[0])
         if confidence is not None:
             write_json(place / CONFIDENCE, confidence)
-        if checks is not None:
-            write_checks(place / REFERENCES, repeats[0], checks)
         write_json(place / SUMMARY, summary)
 
     return _Measured(repeats, Table.of_repeats(tables), finish)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from engine.llms import LLM
-from law.references import Reference
 from schemas.errors import ToolkitError
 
 KS = (1, 2, 4, 8, 16, 32, 64)
@@ -29,8 +27,8 @@ class Options:
     parity: Parity = ""
     corpus: object | None = None
     """Where `references_exist` looks references up."""
-    officials: Mapping[Reference, str] | None = None
-    """What the public registers say of each reference: `found`, `absent`; any other word decides nothing."""
+    officials: object | None = None
+    """The public registers, which `references_official` asks."""
     judge: LLM | None = None
     """Who gives marks; without one the judged metrics do not apply."""
     votes: int = 1

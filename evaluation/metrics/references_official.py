@@ -7,12 +7,14 @@ rules, Scottish and Northern Irish judgments, older cases) or could not be asked
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
-from law.references import references
+from law.references import Reference, references
+from schemas.errors import ToolkitError
 
 NAMES = ("references_official",)
 ABOUT = {
@@ -27,6 +29,14 @@ ABOUT = {
 _DECIDED = {"found": 1.0, "absent": 0.0}
 
 
+@runtime_checkable
+class Officials(Protocol):
+    """Who knows which references exist, such as `evaluation.officials.Register`."""
+
+    def outcome(self, reference: Reference) -> str:
+        """Return `found` or `absent`; any other word decides nothing."""
+
+
 def missing(options: Options) -> str:
     """Return what the metric lacks, nothing when it can be measured."""
     return "" if options.officials is not None else "references_official needs the registers: --check-references"
@@ -38,9 +48,12 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     if officials is None:
         return {"references_official": [None] * len(cases)}
 
+    if not isinstance(officials, Officials):
+        raise ToolkitError(f"a {type(officials).__name__} cannot look references up; give officials.Register")
+
     def score(case: Case) -> float | None:
         given = dict.fromkeys(references(case.reply.answer or "", context=case.question))
-        told = [_DECIDED[outcome] for one in given if (outcome := officials.get(one, "")) in _DECIDED]
+        told = [_DECIDED[outcome] for one in given if (outcome := officials.outcome(one)) in _DECIDED]
         return sum(told) / len(told) if told else None
 
     return {"references_official": each(cases, score)}

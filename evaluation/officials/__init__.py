@@ -1,6 +1,6 @@
 """Whether a reference exists, as the official registers have it: legislation.gov.uk and Find Case Law.
 
-checks = Register(Client(cache)).check_all(references("section 33 of the Limitation Act 1980"))
+checked = Register(Client(cache)).check(reference)
 
 Asked politely: one request at a time, with a pause, as robots.txt allows, and never twice for the same thing.
 """

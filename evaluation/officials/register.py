@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from engine import track
 from evaluation.officials.client import Client, DisallowedError, Page, UnreachableError
 from evaluation.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
 from law.references import Reference, references
@@ -39,14 +38,20 @@ class Register:
         self._client = client
         self._legislation, self._case_law = legislation.rstrip("/"), case_law.rstrip("/")
         self._instruments: dict[str, str | None] = {}
+        self.checked: dict[Reference, Checked] = {}
+        """What became of every reference that was asked about."""
 
-    def check_all(self, found: Iterable[Reference], *, label: str = "references checked") -> dict[Reference, Checked]:
-        """Return what became of each different reference, in the order in which they come."""
-        distinct = list(dict.fromkeys(found))
-        return {one: self.check(one) for one in track(distinct, total=len(distinct), label=label, unit="reference")}
+    def outcome(self, reference: Reference) -> Outcome:
+        """Return whether a reference exists, in a word."""
+        return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Checked:
-        """Return whether one reference exists."""
+        """Return whether a reference exists, and where."""
+        if reference not in self.checked:
+            self.checked[reference] = self._looked_up(reference)
+        return self.checked[reference]
+
+    def _looked_up(self, reference: Reference) -> Checked:
         try:
             if reference.kind == "case":
                 return self._case(reference)

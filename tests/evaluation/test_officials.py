@@ -108,11 +108,12 @@ def test_addresses_are_made_from_the_reference_alone():
 
 def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
     found = references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
-    first = register(tmp_path, registers).check_all(found)
+    once = register(tmp_path, registers)
+    first = {reference: once.check(reference) for reference in found}
     asked = list(registers.asked)
     assert len(first) == 3 and len(asked) == len(set(asked))
-    again = register(tmp_path, registers).check_all(found)
-    assert again == first
+    twice = register(tmp_path, registers)
+    assert {reference: twice.check(reference) for reference in found} == first == once.checked
     assert registers.asked == asked, "the second run asked anew"
 
 
@@ -155,8 +156,8 @@ def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, register
 def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, registers):
     registers.busy = 99
     one = register(tmp_path, registers)
-    checks = one.check_all(references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980"))
-    assert {checked.outcome for checked in checks.values()} == {"unreachable"}
+    found = references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
+    assert {one.outcome(reference) for reference in found} == {"unreachable"}
     assert len(registers.asked) == 4, "robots.txt, then three tries of the first and none of the others"
     assert not (tmp_path / "kept").exists()
 
@@ -180,6 +181,13 @@ OUTCOMES = {
 }
 
 
+class Table:
+    """Registers that know five references."""
+
+    def outcome(self, reference: Reference) -> str:
+        return {only(text): outcome for text, outcome in OUTCOMES.items()}[reference]
+
+
 @pytest.mark.parametrize(
     ("answer", "share"),
     [
@@ -196,8 +204,7 @@ OUTCOMES = {
     ],
 )
 def test_the_share_is_of_what_was_decided(answer, share):
-    officials = {only(text): outcome for text, outcome in OUTCOMES.items()}
-    values = references_official.measure([Case(0, "?", "", reply=Reply(answer))], Options(officials=officials))
+    values = references_official.measure([Case(0, "?", "", reply=Reply(answer))], Options(officials=Table()))
     assert values == {"references_official": [share]}
 
 
