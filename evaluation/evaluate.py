@@ -166,6 +166,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
         votes=settings.judge_votes,
         prices=prices,
         officials=officials,
+        flag_below=settings.flag_below,
     )
 
 

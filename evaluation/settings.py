@@ -51,6 +51,7 @@ _ASKED_ANEW = frozenset(
         "item_timeout",
         "item_memory",
         "check_references",
+        "flag_below",
         "legislation_url",
         "case_law_url",
     }
@@ -100,6 +101,8 @@ class Settings(BaseModel):
     repeat: Positive = 1
     """How often every question is asked: systems that sample do not answer alike twice."""
     legacy_minus_one: bool = False
+    flag_below: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The confidence under which an answer is flagged for review."""
     check_references: bool = False
     """Whether the public registers are asked for the references of the answers."""
     legislation_url: str = LEGISLATION

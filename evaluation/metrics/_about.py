@@ -26,6 +26,7 @@ Need = Literal[
     "usage",
     "clock",
     "registers",
+    "confidence",
 ]
 """What a question, its reply or the run must have for the metric to apply."""
 

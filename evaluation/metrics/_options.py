@@ -33,6 +33,8 @@ class Options:
     """Who gives marks; without one the judged metrics do not apply."""
     votes: int = 1
     """How often the judge of correctness is asked about an answer."""
+    flag_below: float | None = None
+    """The confidence under which an answer is flagged for review."""
     prices: tuple[float, float] | None = None
     """What a million tokens cost, in and out."""
 
