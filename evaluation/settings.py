@@ -15,6 +15,7 @@ from evaluation.datasets import Selection
 from evaluation.officials import CASE_LAW, LEGISLATION
 from evaluation.targets import TargetOptions, read_target_settings
 from evaluation.targets._secrets import hide
+from evaluation.testdata import bundle_of
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
 
@@ -153,7 +154,14 @@ class Settings(BaseModel):
     @property
     def selection(self) -> Selection:
         """Which documents and questions are used."""
-        return Selection(self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
+        return Selection(
+            self.file_type,
+            self.where,
+            self.limit,
+            self.sample_seed,
+            self.allow_changed_corpus,
+            needs_documents=self.target_name == "builtin" or self.ingest,
+        )
 
     @property
     def limits(self) -> Limits:
@@ -241,8 +249,13 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     notes = []
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
-        if Path(str(truth)).is_dir():
-            content["dataset_paths"] = [str(truth)]
+        # other tools look beside the config file
+        places = [path.parent / str(truth), Path(str(truth))]
+        found = next((place for place in places if place.exists()), None)
+        if found is not None and found.is_dir():
+            content["dataset_paths"] = [str(found)]
+        elif found is not None and found.suffix.lower() == ".jsonl":
+            content["dataset_paths"] = [str(bundle_of(found))]
         else:
             notes.append(
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"

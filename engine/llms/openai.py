@@ -38,6 +38,8 @@ class Options:
     retries: int = 4
     backoff: float = 1.0
     """Seconds before the first retry; each further one waits twice as long."""
+    top_p: float | None = None
+    """The share of the likeliest words that are drawn from; None leaves it to the server."""
     max_requests: int | None = None
     """Requests that may go out, retries included; replies from the cache are free."""
     max_cost: float | None = None
@@ -91,6 +93,10 @@ class OpenAI:
             stop.set()  # after Ctrl-C: whoever waits for a retry gives up
             pool.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def _sampling(self) -> dict[str, float]:
+        return {} if self._options.top_p is None else {"top_p": self._options.top_p}
+
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
@@ -100,6 +106,7 @@ class OpenAI:
             {
                 "address": self._endpoint.address,
                 "model": self._model,
+                **self._sampling,
                 "system": prompt.system,
                 "user": prompt.user,
                 "max_tokens": max_tokens,
@@ -160,7 +167,7 @@ class OpenAI:
     def _body(self, call: _Call) -> dict[str, object]:
         messages = [{"role": "system", "content": call.prompt.system}] if call.prompt.system else []
         messages.append({"role": "user", "content": call.prompt.user})
-        body: dict[str, object] = {"model": self._model, "messages": messages}
+        body: dict[str, object] = {"model": self._model, "messages": messages, **self._sampling}
         for name, value in (("max_tokens", call.max_tokens), ("temperature", call.temperature)):
             wanted = _RENAMED[name] if name in self._not_taken else name
             if wanted:
