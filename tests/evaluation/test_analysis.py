@@ -10,6 +10,8 @@ import evaluate_rag
 from evaluation.analysis import kinds_of
 from evaluation.cases import Case, Reply
 from evaluation.metrics import Options, about, flagged
+from evaluation.targets._confidence import read_confidence
+from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
 ANSWERS = [
@@ -62,6 +64,36 @@ def test_an_answer_with_little_confidence_is_flagged():
     assert flagged.measure(cases, Options(flag_below=0.3)) == {"flagged": [1.0, 0.0, None, None]}
     assert flagged.measure(cases, Options()) == {"flagged": [None] * 4}
     assert about("flagged").improves(1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "confidence"),
+    [
+        ({"answer": "x", "confidence": 0.25}, 0.25),
+        ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
+        ({"result": {"metadata": {"confidence": 0.5}}}, 0.5),
+        ([{"delta": "x"}, {"confidence": 0.75}], 0.75),
+        ({"answer": "x", "confidence": "high"}, None),
+        ({"answer": "x", "confidence": True}, None),
+        ({"answer": "x", "confidence": 87}, None),  # of a hundred, perhaps, or a logit: not guessed
+        ({"answer": "x", "passages": [{"confidence": 0.9}]}, None),
+        ("x", None),
+    ],
+)
+def test_a_servers_confidence_is_read_from_its_reply(reply, confidence):
+    assert read_confidence(reply) == confidence
+
+
+def test_a_server_is_asked_for_nothing_and_its_confidence_is_kept(command, tmp_path):
+    def sure(system, asked):
+        return {"answer": "Rule 3.4 applies.", "confidence": 0.2, "contexts": ["Rule 3.4"]}
+
+    questions = [f"Which law is question {number} about?" for number in range(len(KINDS))]
+    with imitating(sure, [Case(0, question, "") for question in questions]) as system:
+        assert command("--target", "http", "--target-url", f"{system.url}/ask", "--flag-below", "0.3") == 0
+    place = tmp_path / "results" / "r" / "procedure" / "eval_results.jsonl"
+    rows = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    assert [(row["reply"]["confidence"], row["scores"]["flagged"]) for row in rows] == [(0.2, 1.0)] * len(KINDS)
 
 
 def test_flags_are_in_rows_summary_and_terminal(command, tmp_path, capsys):
