@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from converters._choice import BEYOND
 from converters._cli import main
 from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
 from converters._titles import unique_titles
+from converters._web import refresh
 from converters._web.addresses import flaw_of
 from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
 from converters._web.stems import corpus_names
@@ -68,6 +69,9 @@ example, with a small site of this project served from this machine:
   python -m converters.web --source samples/web/urls.txt --out datasets_out/web --allow-private
   python -m schemas.validate datasets_out/web
 
+Has a page changed since, and which questions does that touch?
+  python -m converters.web --refresh datasets_out/web --allow-private
+
 A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
 """
 _LIST = "urls.txt"
@@ -79,6 +83,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add what only a list of URLs needs."""
     parser.add_argument("--column", metavar="NAME", help="the column of a table that holds the URLs (default: guessed)")
     add_fetch_arguments(parser)
+    parser.add_argument(
+        "--refresh",
+        default=SUPPRESS,  # no option of a conversion: bundle.json does not have it
+        metavar="BUNDLE",
+        help="convert nothing; say what changed on a bundle's pages since, and exit 4 (more: --refresh --help)",
+    )
     parser.epilog = _EPILOG
 
 
@@ -195,5 +205,13 @@ def _site(found: Sequence[Fetched]) -> str:
     return sites.pop() if len(sites) == 1 else ""
 
 
+def run(argv: list[str] | None = None) -> int:
+    """Convert a list, or compare a bundle with its sources where `--refresh` is given."""
+    given = sys.argv[1:] if argv is None else argv
+    if any(flag.partition("=")[0] == "--refresh" for flag in given):
+        return refresh.main(given)
+    return main(sys.modules[__name__], given)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))
+    sys.exit(run())

@@ -21,6 +21,8 @@ from typing import Any, get_origin
 from pydantic.fields import FieldInfo
 
 from engine import add_engine_arguments
+from evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
+from evaluation.datasets import load_datasets
 from evaluation.evaluate import Run, evaluate
 from evaluation.settings import Settings, parse_settings, read_config_file
 from evaluation.targets import target_settings
@@ -41,17 +43,43 @@ OWN = frozenset({"embedder", "llm", "k"})
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the evaluation; print one table and where the report is."""
     flags = vars(_parser().parse_args(argv))
+    analysed, label = flags.pop("analyze", None), _compared(flags)
+    if analysed:
+        print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
+        return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
     settings = parse_settings({**told, **flags}, where=str(file or "settings"))
     if not settings.dataset_paths:
         raise ToolkitError("\n".join(["no dataset: give --dataset-paths datasets_out/*", *notes]))
+    if analysed is not None:
+        datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
+        print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
+        return 0
     run = evaluate(with_fetched(settings), warn=print_note)
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     print(table_of(means, shown_metrics(run.summary, settings.metrics)))
+    if label:
+        print("", *comparison_lines(run.tables, label, metrics=settings.metrics), sep="\n")
+    if settings.flag_below is not None:
+        print("", *flag_lines(run.tables, settings.flag_below), sep="\n")
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return _judge(run, settings)
+
+
+def _compared(flags: dict[str, Any]) -> str:
+    """Return the label that questions are compared by; `--source-type` becomes the `--where` that it is short for."""
+    label = str(flags.pop("by", "") or (SOURCE_TYPE if flags.pop("all", False) else ""))
+    flags.pop("all", None)
+    types = flags.pop("source_type", [])
+    if types:
+        flags["where"] = [*flags.get("where", []), *(f"{SOURCE_TYPE}={one}" for one in types)]
+    return label
+
+
+def _names(told: str | None) -> list[str]:
+    return [name.strip() for name in (told or "").split(",") if name.strip()]
 
 
 def _judge(run: Run, settings: Settings) -> int:
@@ -112,6 +140,9 @@ def _add_data(group: Any) -> None:
     )
     group.add_argument("--file-type", metavar="pdf|txt|txt,html", help="ingest only such files, and count their pages")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
+    group.add_argument(
+        "--source-type", action="append", metavar="NAME", help="short for --where source_type=NAME: CPR, PD; repeat"
+    )
     group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     group.add_argument("--repeat", type=int, metavar="N", help="ask every question N times, and show the spread")
     group.add_argument(
@@ -186,6 +217,25 @@ def _add_results(group: Any) -> None:
     group.add_argument(
         "--max-failures", type=float, metavar="SHARE", help="exit 3 when more questions failed (default: 0.05)"
     )
+    group.add_argument("--all", action="store_true", help="one table more: the source types side by side")
+    group.add_argument("--by", metavar="LABEL", help="as --all, by another label of the questions, such as category")
+    group.add_argument(
+        "--analyze",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="take a finished run's folder apart and run nothing; without RUN: what the datasets ask, by kind",
+    )
+    group.add_argument(
+        "--flag-below", type=float, metavar="SHARE", help="flag answers for review whose confidence is lower, 0 to 1"
+    )
+    group.add_argument(
+        "--check-references",
+        action="store_true",
+        help="look the answers' references up at legislation.gov.uk and Find Case Law, politely and once",
+    )
+    group.add_argument("--legislation-url", metavar="URL", help="a mirror of legislation.gov.uk")
+    group.add_argument("--case-law-url", metavar="URL", help="a mirror of caselaw.nationalarchives.gov.uk")
     group.add_argument("--legacy-minus-one", action="store_true", help="write -1 for failures, as some tools expect")
     group.add_argument("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     group.add_argument("--run-name", metavar="NAME", help="the run's folder there (default: preset and time)")

@@ -38,6 +38,8 @@ class Selection:
     """Draws the limited questions at random; without it they are the first."""
     allow_changed_corpus: bool = False
     """Whether questions are scored whose documents are not those of bundle.json."""
+    needs_documents: bool = True
+    """Whether a dataset without any document is an error; a server may have them already."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def load_datasets(
     without = {
         name: f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
         for name, bundle in bundles.items()
-        if not choose_files(bundle, selection)
+        if not choose_files(bundle, selection) and (bundle.files or selection.needs_documents)
     }
     if without and len(without) == len(bundles):
         problems += without.values()

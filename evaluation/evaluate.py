@@ -20,7 +20,9 @@ from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.measured import Measured, measure_rounds
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
-from evaluation.records import CONFIG, SUMMARY, read_json, summary_json, write_json
+from evaluation.officials import Client, Register
+from evaluation.officials.account import write_account
+from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
 from evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
 from evaluation.report import write_report
 from evaluation.report.write import NAME as REPORT
@@ -82,6 +84,8 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
             one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
         summary = summarise_run(tables)
         write_evaltools(folder)
+        if isinstance(plan.options.officials, Register):
+            write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, summary_json(summary))
         report = _report(folder, settings, plan)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
@@ -154,7 +158,21 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     told = (settings.config.price_in, settings.config.price_out)
     prices = None if told == (None, None) else (told[0] or 0.0, told[1] or 0.0)
-    return Options(ks=ks, parity=settings.parity, judge=judge, votes=settings.judge_votes, prices=prices)
+    officials = _register(settings) if settings.check_references else None
+    return Options(
+        ks=ks,
+        parity=settings.parity,
+        judge=judge,
+        votes=settings.judge_votes,
+        prices=prices,
+        officials=officials,
+        flag_below=settings.flag_below,
+    )
+
+
+def _register(settings: Settings) -> Register:
+    client = Client(cache_folder() / "officials")
+    return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
 def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def score(
     `cases` says how many there are in all: few are scored here, at once.
     """
     # the judge has one budget, and the corpus is as large as its law: neither is sent about
-    sent = replace(scoring.options, judge=None, corpus=None)
+    sent = replace(scoring.options, judge=None, corpus=None, officials=None)
     here = _Here(scoring, sent, corpus)
     few = engine == "serial" or (engine == "local" and cases <= _FEW)
     under_way: deque[Batch] = deque()

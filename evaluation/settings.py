@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from engine import Limits, make_limits
 from evaluation.datasets import Selection
+from evaluation.officials import CASE_LAW, LEGISLATION
 from evaluation.targets import TargetOptions, read_target_settings
 from evaluation.targets._secrets import hide
+from evaluation.testdata import bundle_of
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
 
@@ -49,6 +51,10 @@ _ASKED_ANEW = frozenset(
         "jobs",
         "item_timeout",
         "item_memory",
+        "check_references",
+        "flag_below",
+        "legislation_url",
+        "case_law_url",
     }
     | {"ingest", "skip_ingestion", "force_ingestion", "delete_collection", "output_dir", "run_name"}
 )
@@ -96,6 +102,12 @@ class Settings(BaseModel):
     repeat: Positive = 1
     """How often every question is asked: systems that sample do not answer alike twice."""
     legacy_minus_one: bool = False
+    flag_below: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The confidence under which an answer is flagged for review."""
+    check_references: bool = False
+    """Whether the public registers are asked for the references of the answers."""
+    legislation_url: str = LEGISLATION
+    case_law_url: str = CASE_LAW
     output_dir: Path = Path("results")
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
     resume: bool = False
@@ -142,7 +154,14 @@ class Settings(BaseModel):
     @property
     def selection(self) -> Selection:
         """Which documents and questions are used."""
-        return Selection(self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
+        return Selection(
+            self.file_type,
+            self.where,
+            self.limit,
+            self.sample_seed,
+            self.allow_changed_corpus,
+            needs_documents=self.target_name == "builtin" or self.ingest,
+        )
 
     @property
     def limits(self) -> Limits:
@@ -230,8 +249,13 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     notes = []
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
-        if Path(str(truth)).is_dir():
-            content["dataset_paths"] = [str(truth)]
+        # other tools look beside the config file
+        places = [path.parent / str(truth), Path(str(truth))]
+        found = next((place for place in places if place.exists()), None)
+        if found is not None and found.is_dir():
+            content["dataset_paths"] = [str(found)]
+        elif found is not None and found.suffix.lower() == ".jsonl":
+            content["dataset_paths"] = [str(bundle_of(found))]
         else:
             notes.append(
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"

@@ -51,6 +51,7 @@ EXIT_CODES = {
     1: "an error, which stderr explains; or a check that does not hold",
     2: "the command cannot be understood",
     3: "too many questions failed (evaluate --max-failures)",
+    4: "a source is not what it was (convert web --refresh)",
     130: "stopped by Ctrl-C",
     141: "the reader of the output closed the pipe",
 }

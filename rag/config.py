@@ -148,6 +148,8 @@ class Search(Settings):
     """what a million tokens of output cost, in the same currency"""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
     """the language model's temperature"""
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    """the share of the likeliest words that the language model draws from; none = as its server has it"""
     max_tokens: Positive = 1000
     """tokens of an answer, at most"""
 

@@ -198,7 +198,8 @@ class Pipeline:
             raise ToolkitError("--max-cost needs --price-in and --price-out, the price of a million tokens in and out")
         model = model or os.environ.get("OPENAI_MODEL") or ""
         prices = {model: (config.price_in or 0.0, config.price_out or 0.0)} if config.max_cost is not None else {}
-        return {"max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
+        drawn = {} if config.top_p is None else {"top_p": config.top_p}
+        return {**drawn, "max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
 
     @cached_property
     def _reranker(self) -> Reranker | None:

@@ -18,10 +18,10 @@ import httpx
 
 from converters._web.addresses import Addresses, FetchError, flaw_of
 from converters._web.gate import MARK, Gate
-from converters._web.robots import Rules, rules_for
 from evidence.read import has_page, suffix_of
 from evidence.readers import picture
 from schemas import __version__
+from storage.robots import Rules, rules_for
 from storage.wire import ACCEPT, BodyError, body_blocks
 
 ROBOT = "exhibit-rag"

@@ -121,8 +121,11 @@ def report(fetched: Mapping[str, Fetched], tally: Tally, *, items: Mapping[str, 
             tally.note(one.note, name)
 
 
-def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str, Fetched]:
-    """Return what became of each distinct URL, in order; raise only when names collide or the disk is full."""
+def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, Fetched]:
+    """Return what became of each distinct URL, in order; raise only when names collide or the disk is full.
+
+    `tell` says on stderr where the account of it is.
+    """
     flaws = {url: flaw_of(url) for url in urls}
     names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
     found = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
@@ -138,7 +141,8 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str,
         manifest = store.write_manifest(fetched.values())
     except OSError as error:
         raise SourceError(f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
-    tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
+    if tell:
+        tqdm.write(f"{len(missing)} of {len(flaws)} URLs asked for; what became of each: {manifest}", file=sys.stderr)
     return fetched
 
 

@@ -39,6 +39,8 @@ class Options:
     retries: int = 4
     backoff: float = 1.0
     """Seconds before the first retry; each further one waits twice as long."""
+    top_p: float | None = None
+    """The share of the likeliest words that are drawn from; None leaves it to the server."""
     max_requests: int | None = None
     """Requests that may go out, retries included; replies from the cache are free."""
     max_cost: float | None = None
@@ -101,6 +103,10 @@ class OpenAI:
             stop.set()  # after Ctrl-C: whoever waits for a retry gives up
             pool.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def _sampling(self) -> dict[str, float]:
+        return {} if self._options.top_p is None else {"top_p": self._options.top_p}
+
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
@@ -110,6 +116,7 @@ class OpenAI:
             {
                 "address": self._endpoint.address,
                 "model": self._model,
+                **self._sampling,
                 "system": prompt.system,
                 "user": prompt.user,
                 "max_tokens": max_tokens,
@@ -184,7 +191,7 @@ class OpenAI:
             wanted["response_format"] = {"type": "json_schema", "json_schema": shape}
         if self._options.heard:
             wanted["stream_options"] = {"include_usage": True}
-        body: dict[str, object] = {"model": self._model, "messages": messages}
+        body: dict[str, object] = {"model": self._model, "messages": messages, **self._sampling}
         for name, value in wanted.items():
             known = _RENAMED[name] if name in self._not_taken else name
             if known:

@@ -14,7 +14,19 @@ Better = Literal["more", "less", "neither"]
 Group = Literal["Retrieval", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 Need = Literal[
-    "gold spans", "gold text", "gold files", "truth", "answer", "passages", "judge", "corpus", "pages", "usage", "clock"
+    "gold spans",
+    "gold text",
+    "gold files",
+    "truth",
+    "answer",
+    "passages",
+    "judge",
+    "corpus",
+    "pages",
+    "usage",
+    "clock",
+    "registers",
+    "confidence",
 ]
 """What a question, its reply or the run must have for the metric to apply."""
 

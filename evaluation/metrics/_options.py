@@ -27,10 +27,14 @@ class Options:
     parity: Parity = ""
     corpus: object | None = None
     """Where `references_exist` looks references up."""
+    officials: object | None = None
+    """The public registers, which `references_official` asks."""
     judge: LLM | None = None
     """Who gives marks; without one the judged metrics do not apply."""
     votes: int = 1
     """How often the judge of correctness is asked about an answer."""
+    flag_below: float | None = None
+    """The confidence under which an answer is flagged for review."""
     prices: tuple[float, float] | None = None
     """What a million tokens cost, in and out."""
 

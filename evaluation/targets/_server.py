@@ -22,6 +22,7 @@ from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
 from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from evaluation.targets._asking import ask_all
+from evaluation.targets._confidence import read_confidence
 from evaluation.targets._events import STREAMED, Event, read_events
 from evaluation.targets._ingestion import Library, bring_in, compare, remove
 from evaluation.targets._passages import Names, read_passages
@@ -208,6 +209,7 @@ class Server:
             seconds=seconds,
             usage=read.usage,
             first_token=read.first_token,
+            confidence=read_confidence(read.raw),
         )
 
     # ---------------------------------------------------------------- requests

@@ -1,4 +1,4 @@
-"""References to UK law in running text: rules, practice directions, statutes, court guides and neutral citations."""
+"""References to law in running text: UK rules, statutes, guides and cases, and the law of the European Union."""
 
 from law.references.corpus import ReferenceCorpus
 from law.references.parse import references

@@ -1,4 +1,4 @@
-"""Neutral citations: `[2024] EWCA Civ 123`, `[2024] EWHC 789 (Ch)`."""
+"""Neutral citations: `[2024] EWCA Civ 123`, `[2024] EWHC 789 (Ch)`, `[2019] SAC (Civ) 12`, `[2019] SC EDIN 12`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 from law.references.found import Found, found
 
-_COURTS = """UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT UKEAT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT
-UKGD CSIH CSOH HCJAC HCJ SAC ScotSC NICA NIQB NIKB NICh NICC NIFam NIMag NICty""".split()
-_DIVIDED = {"EWCA": ("Civ", "Crim")}
-"""Courts whose division stands before the number; elsewhere it follows in brackets."""
+_COURTS = """UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT
+UKGD CSIH CSOH HCJAC HCJT HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty
+NICoroner""".split()
+_DIVIDED = frozenset({"EWCA", "SAC"})
+"""Courts whose division stands before the number, the Sheriff Appeal Court's in brackets; elsewhere it follows."""
+_SHERIFFS = """ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE
+HAM INV JED KIL KIR KLK LAN LER LIV OBA PAI PER PET POR SEL STI STO STR TAI WIC"""
+"""Towns whose sheriffs' judgments are numbered for themselves; `[2019] SC 12` is a page of a law report."""
 _BY_NAME = {court.upper(): court for court in _COURTS}
 _DIVISIONS = {
     name.upper(): name
@@ -18,8 +22,9 @@ _DIVISIONS = {
     TC GRC HESC PC SEC WPAFCC Ftpr""".split()
 }
 _CITATION = re.compile(
-    rf"""\[(?P<year>(?:19|20)\d\d)\]\s+(?P<court>{"|".join(sorted(_COURTS, key=len, reverse=True))})
-    (?:\s+(?P<before>Civ|Crim)\b\.?)?\s+(?P<number>\d{{1,5}})(?![\d_])(?:\s{{0,2}}\((?P<after>[A-Za-z0-9]{{1,10}})\))?""",
+    rf"""\[(?P<year>(?:19|20)\d\d)\]\s+
+    (?:(?P<court>{"|".join(sorted(_COURTS, key=len, reverse=True))})|SC\s+(?P<town>{"|".join(_SHERIFFS.split())}))
+    (?:\s+\(?(?P<before>Civ|Crim)\b\.?\)?)?\s+(?P<number>\d{{1,5}})(?![\d_])(?:\s{{0,2}}\((?P<after>[A-Za-z0-9]{{1,10}})\))?""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -27,12 +32,20 @@ _CITATION = re.compile(
 def find_cases(text: str) -> Iterator[Found]:
     """Yield every neutral citation; law reports such as [1974] AC 133 are none."""
     for match in _CITATION.finditer(text):
-        court = _BY_NAME[match["court"].upper()]
-        division = _DIVISIONS.get((match["after"] or "").upper())
+        court = _BY_NAME[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
+        after = match["after"] or ""
+        # "[2022] EWFC 9 (b) the second point": a division of one letter is a capital
+        division = None if after == after.lower() and len(after) == 1 else _DIVISIONS.get(after.upper())
         end = match.end() if division or not match["after"] else match.end("number")
         if court in _DIVIDED:
-            source = f"{court} {match['before'].capitalize()}" if match["before"] else court
+            source = _divided(court, match["before"])
             end = match.end("number")
         else:
             source = f"{court} ({division})" if division else court
         yield found("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
+
+
+def _divided(court: str, division: str | None) -> str:
+    if not division:
+        return court
+    return f"{court} ({division.capitalize()})" if court == "SAC" else f"{court} {division.capitalize()}"

@@ -9,7 +9,8 @@ from typing import NamedTuple
 _SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
 _YEARS = r"(?:1[2-9]\d\d|20\d\d)"
 _ENDING = re.compile(
-    rf"(?<![\w-])(?P<sort>{_SORTS}|ACT|REGULATIONS|ORDER|RULES)\s+(?P<year>{_YEARS})(?=\d{{0,2}}(?!\d))"
+    rf"(?<![\w-])(?P<sort>{_SORTS}|ACT|REGULATIONS|ORDER|RULES)(?P<place>\s{{1,3}}\((?:Northern\s{{1,3}}Ireland|NI|N\.I\.)\))?"
+    rf"\s+(?P<year>{_YEARS})(?=\d{{0,2}}(?!\d))"
 )
 """A footnote's number is often glued to the year: `Senior Courts Act 19811`."""
 _TOKEN = re.compile(
@@ -147,7 +148,9 @@ def _named(text: str, ending: re.Match[str]) -> Instrument | None:
         start = floor + token.start()
     start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])  # type: ignore[index]
     words = text[start : ending.start()].strip()
-    name = _plain(f"{words} {ending['sort']} {ending['year']}")
+    # Acts of Northern Ireland have its name after the sort, Orders before it: one place for both
+    place = " (Northern Ireland)" if ending["place"] else ""
+    name = _plain(f"{words}{place} {ending['sort']} {ending['year']}")
     if not words or name == "civil procedure rules 1998":
         return None
     return Instrument(start, ending.end(), re.sub(r"\bacts (?=\d{4}$)", "act ", name))
@@ -155,4 +158,4 @@ def _named(text: str, ending: re.Match[str]) -> Instrument | None:
 
 def _plain(name: str) -> str:
     words = re.sub(r"['’]", "", " ".join(name.split())).lower().replace("&", "and").replace(",", "")
-    return re.sub(r"^the ", "", words).strip()
+    return re.sub(r"^the ", "", re.sub(r"\((?:ni|n\.i\.)\)", "(northern ireland)", words)).strip()

@@ -7,14 +7,26 @@ from dataclasses import replace
 from evidence import Span
 from law.references.cases import find_cases
 from law.references.directions import find_directions
+from law.references.european import find_european
 from law.references.found import blank
 from law.references.guides import find_guides
+from law.references.numbered import find_numbered
 from law.references.reference import Reference
 from law.references.rules import find_rules
 from law.references.statutes import find_statutes
+from law.references.tribunals import find_tribunals
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
-_FINDERS = (find_cases, find_statutes, find_directions, find_guides, find_rules)
+_FINDERS = (
+    find_cases,
+    find_tribunals,
+    find_european,
+    find_statutes,
+    find_numbered,
+    find_directions,
+    find_guides,
+    find_rules,
+)
 
 
 def references(text: str, *, context: str = "") -> list[Reference]:

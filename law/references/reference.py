@@ -25,7 +25,7 @@ class Reference:
 
     kind: Kind
     source: str
-    """`CPR`; `53B`; `limitation act 1980`; `commercial court`; `EWHC (Ch)`."""
+    """`CPR`; `53B`; `limitation act 1980`; `eu directive 1995/46`; `commercial court`; `EWHC (Ch)`; `UKEAT`."""
     path: Path
     """`("3", "4", "2", "a")` for rule 3.4(2)(a); year and number of a case; empty for an Act as a whole."""
     span: Span = field(default=Span(0, 0), compare=False)
@@ -33,13 +33,23 @@ class Reference:
     def __str__(self) -> str:
         """The reference in one form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
         if self.kind == "case":
-            court, _, division = self.source.partition(" (")
-            return f"[{self.path[0]}] {court} {self.path[1]}" + (f" ({division}" if division else "")
+            return self._case()
         if self.kind == "rule":
             rule = ".".join(self.path[:2]) + "".join(f"({part})" for part in self.path[2:])
             return f"CPR {rule}" if len(self.path) > 1 else f"CPR Part {rule}"
         name = f"PD {self.source}" if self.kind == "direction" else self.source
         return " ".join([name or "unnamed", ".".join(self.path)]).strip()
+
+    def _case(self) -> str:
+        first, second = self.path[:2]
+        if self.source.startswith("UKEAT"):
+            return f"{self.source}/{first}/{second}"
+        if self.source in ("EA", "CJEU"):
+            return f"EA-{first}-{second}" if self.source == "EA" else f"{first}-{second}"
+        court, _, division = self.source.partition(" (")
+        if not division or court == "SAC":
+            return f"[{first}] {self.source} {second}"
+        return f"[{first}] {court} {second} ({division}"
 
 
 def credit(expected: Reference, given: Reference) -> float:

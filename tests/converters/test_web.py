@@ -31,12 +31,12 @@ from converters._web.addresses import Addresses, flaw_of, is_public
 from converters._web.download import USER_AGENT, Hosts
 from converters._web.fetch import Policy, fetch_all
 from converters._web.gate import Gate
-from converters._web.robots import rules_for
 from converters._web.stems import corpus_names, filename_of, stem_of
 from evidence import read_document
 from schemas.bundle import GOLD, INFO, TRAIN
 from schemas.errors import SourceError
 from schemas.validate import validate
+from storage.robots import rules_for
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 from tests.evidence import files

@@ -1,0 +1,218 @@
+"""Ground truth against its source as it is today: pages fetched anew, compared, and the questions that this touches.
+
+python -m converters.web --refresh datasets_out/web
+
+Nothing is written unless it is asked for: `--changes FILE` writes what was found, `--keep` keeps the new pages, so that
+the next conversion uses them. The bundle itself is never changed. Exit code 0: every page says what it said; 4: a page
+says something else, or is gone; 1: none does, but some could not be had today.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import textwrap
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from converters._web.changes import Change, changes_between
+from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
+from evidence import Document, Span, locate, read_document
+from schemas.bundle import INFO, read_info
+from schemas.command import FAILED, guarded, spelled
+from schemas.errors import BundleError, SourceError, ToolkitError
+from schemas.models import Gold
+from storage.bundle import Bundle, open_bundle
+from storage.locations import Remote
+from storage.whole import write_whole
+
+CHANGED = 4
+"""The exit code where a source is not what it was."""
+_SHOWN = 5
+"""Changes and questions of a page that are printed; `--changes` has all."""
+_WIDTH = 100
+
+State = Literal["same", "changed", "gone", "unknown"]
+"""gone: its server says that it is not there; unknown: it could not be had today."""
+_GONE = frozenset({404, 410})
+
+
+@dataclass(frozen=True)
+class Touched:
+    """A question whose gold is not where it was."""
+
+    id: int
+    fate: Literal["gone", "moved"]
+    quote: str
+    pages: tuple[int, ...] = ()
+    """The pages that it stands on now."""
+
+
+@dataclass(frozen=True)
+class PageState:
+    """A document of the bundle and its source today."""
+
+    filename: str
+    url: str
+    state: State
+    reason: str = ""
+    changes: list[Change] = field(default_factory=list)
+    questions: list[Touched] = field(default_factory=list)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compare a bundle with its sources; return 4 where one has changed."""
+    options = _parser().parse_args(argv)
+    return guarded("stopped; nothing was written")(_refresh)(options)
+
+
+def _refresh(options: Namespace) -> int:
+    states = refresh(options.refresh, options)
+    sys.stdout.write("\n".join(told(states)) + "\n")
+    if options.changes:
+        write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
+    found = {one.state for one in states}
+    return CHANGED if found & {"changed", "gone"} else FAILED if "unknown" in found else 0
+
+
+def _parser() -> ArgumentParser:
+    what, _, rest = (__doc__ or "").partition("\n\n")
+    parser = ArgumentParser(
+        prog=spelled("python -m converters.web"),
+        description=what,
+        epilog=spelled(rest),
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
+    parser.add_argument("--changes", type=Path, metavar="FILE", help="write what changed there, too, as JSON")
+    parser.add_argument("--keep", action="store_true", help="keep the new pages, for the next conversion to use")
+    add_fetch_arguments(parser)
+    return parser
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def refresh(root: Path, options: Namespace) -> list[PageState]:
+    """Return the state of every document that has a web address, in the order of the bundle."""
+    if not (root / INFO).is_file():
+        raise BundleError(f"{root}: no {INFO} in it, so where its documents come from is not known")
+    urls = {
+        entry.filename: entry.source
+        for entry in read_info(root / INFO).documents
+        if entry.source.startswith(("http://", "https://"))
+    }
+    if not urls:
+        raise SourceError(f"{root}: none of its documents comes from a web address")
+    bundle = open_bundle(root)
+    options.refetch = True
+    with ExitStack() as stack:
+        temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="exhibit-refresh-"))
+        folder = fetch_folder() if options.keep else Path(temporary)
+        fetched = fetch_all(list(urls.values()), folder=folder, policy=policy_from(options), tell=options.keep)
+        return [_state(bundle, name, fetched[url]) for name, url in urls.items()]
+
+
+def _state(bundle: Bundle, name: str, one: Fetched) -> PageState:
+    if one.path is not None:
+        return _compared(bundle, name, one.url, one.path)
+    reason = f"{one.reason}: {one.detail}" if one.detail else one.reason
+    if one.status not in _GONE:
+        return PageState(name, one.url, "unknown", reason=reason)
+    lost = [Touched(line.id, "gone", _quote(bundle, line)) for line in bundle.gold if line.filename == name]
+    return PageState(name, one.url, "gone", reason=reason, questions=lost)
+
+
+def _compared(bundle: Bundle, name: str, url: str, path: Path) -> PageState:
+    here = bundle.files.get(name)
+    if here is None or isinstance(here, Remote):
+        raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
+    old = read_document(here)
+    try:
+        new = read_document(path)
+    except ToolkitError as error:
+        return PageState(name, url, "unknown", reason=f"cannot be read: {error}")
+    changes = changes_between(old.text, new.text)
+    touched = list(_touched(bundle, name, old, new)) if changes else []
+    return PageState(name, url, "changed" if changes else "same", changes=changes, questions=touched)
+
+
+def _touched(bundle: Bundle, name: str, old: Document, new: Document) -> Iterator[Touched]:
+    """Yield the questions whose gold in a file is gone, or stands elsewhere in it now."""
+    for line in bundle.gold:
+        if line.filename != name or not line.spans:
+            continue
+        # a section is a place without a quote: its words are those that stand there
+        quote = _quote(bundle, line) or " ".join(old.text[start:end] for start, end in line.spans)
+        matches = locate(quote, new)
+        if not matches:
+            yield Touched(line.id, "gone", quote)
+        elif all(tuple(match.spans) != tuple(Span(*span) for span in line.spans) for match in matches):
+            pages = sorted({page for span in matches[0].spans for page in new.pages_of(span)})
+            yield Touched(line.id, "moved", quote, tuple(pages))
+
+
+def _quote(bundle: Bundle, line: Gold) -> str:
+    """Return the words that a line of gold is about, as train.json has them."""
+    contexts = next((question.contexts for question in bundle.questions if question.id == line.id), ())
+    return (contexts[line.context].text or "") if line.context is not None and line.context < len(contexts) else ""
+
+
+# ---------------------------------------------------------------- telling
+
+
+def told(states: Sequence[PageState]) -> list[str]:
+    """Return what a terminal shows: each page that changed, then how many did not."""
+    lines: list[str] = []
+    for one in (one for one in states if one.state != "same"):
+        lines.append(f"{one.state}: {one.filename} ({one.url})")
+        if one.reason:
+            lines.append(f"  {one.reason}")
+        lines += _change_lines(one)
+    counts = Counter(one.state for one in states)
+    unknown = f", {counts['unknown']} not had today" if counts["unknown"] else ""
+    hit = {(touched.id, touched.fate) for one in states for touched in one.questions}
+    lines.append(
+        f"{len(states)} pages: {counts['same']} as they were, {counts['changed']} changed, "
+        f"{counts['gone']} gone{unknown}; "
+        f"questions whose gold is gone: {sum(fate == 'gone' for _, fate in hit)}, "
+        f"moved: {sum(fate == 'moved' for _, fate in hit)}"
+    )
+    return lines
+
+
+def _change_lines(one: PageState) -> Iterator[str]:
+    if one.changes:
+        removed = sum(len(change.words_removed) for change in one.changes)
+        added = sum(len(change.words_added) for change in one.changes)
+        yield f"  {removed} words removed, {added} added"
+    for change in one.changes[:_SHOWN]:
+        for sign, text in (("-", change.removed), ("+", change.added)):
+            if text:
+                yield f"  {sign} {_short(text)}"
+    if len(one.changes) > _SHOWN:
+        yield f"  … and {len(one.changes) - _SHOWN} more changes (--changes)"
+    for touched in one.questions[:_SHOWN]:
+        where = f" to page {', '.join(map(str, touched.pages))}" if touched.fate == "moved" and touched.pages else ""
+        yield f"  question {touched.id}: its gold {'moved' if touched.fate == 'moved' else 'is gone'}{where}: " + (
+            _short(touched.quote)
+        )
+    if len(one.questions) > _SHOWN:
+        yield f"  … and {len(one.questions) - _SHOWN} more questions (--changes)"
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, _WIDTH, placeholder=" …")
+
+
+def as_json(one: PageState) -> dict[str, Any]:
+    """Return a page's state as `--changes` writes it."""
+    row = asdict(one)
+    row["changes"] = [change._asdict() for change in one.changes]
+    return row

@@ -1,0 +1,32 @@
+"""Flagged for review: the share of answers of which the system itself is less sure than `--flag-below` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.cases import Case, Values
+from evaluation.metrics._about import About
+from evaluation.metrics._each import each
+from evaluation.metrics._options import Options
+
+NAMES = ("flagged",)
+ABOUT = {
+    "flagged": About(
+        "Flagged for review",
+        "answers whose confidence is below the one asked for",
+        "Answers",
+        better="neither",  # fewer flags are no merit of a system that is sure of everything
+        needs=("confidence",),
+    )
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 for a reply with too little confidence and 0 for any other; None where it tells none."""
+    below = options.flag_below
+
+    def score(case: Case) -> float | None:
+        sure = case.reply.confidence
+        return None if below is None or sure is None else float(sure < below)
+
+    return {"flagged": each(cases, score)}

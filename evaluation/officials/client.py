@@ -1,0 +1,176 @@
+"""Pages of a public register, asked for politely and kept: a pause between requests, robots.txt, one try at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from schemas import __version__
+from schemas.errors import ServiceError
+from storage.robots import Rules, rules_for
+from storage.waiting import LONGEST_WAIT, seconds_asked
+from storage.whole import write_whole
+from storage.wire import ACCEPT, BodyError, read_body
+
+ROBOT = "exhibit-rag"
+USER_AGENT = f"{ROBOT}/{__version__}"
+DELAY = 0.5
+"""Seconds between two requests to a host: half of what the slower of the two registers allows (1,000 in 5 minutes)."""
+_TIMEOUT = 20.0
+"""Seconds for one reply, whole."""
+_LARGEST = 2 << 20
+"""Bytes of a list or a feed that are read; of a law or a judgment only the status is."""
+_ROBOTS_LARGEST = 500 << 10
+_HOPS = 4
+_TRIES = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SEE_OTHER = 303
+"""What the name of a thing that exists answers with; the document that it leads to need not be asked for."""
+_KEPT = frozenset({200, 300, 404, 410})
+"""Answers that are kept; any other says nothing about the law."""
+_ABSENT_FOR = 30 * 24 * 3600.0
+"""Seconds after which what was not there is asked for again: new judgments come every day."""
+
+
+class UnreachableError(ServiceError):
+    """A register that cannot be asked now; the rest of the run does not ask it again."""
+
+
+class DisallowedError(ServiceError):
+    """An address that robots.txt asks robots to leave alone."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What an address gave in the end."""
+
+    url: str
+    status: int
+    text: str = ""
+    asked: float = 0.0
+    """When, in seconds since 1970."""
+
+
+class Client:
+    """Asks for pages, one at a time, and keeps what came."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        delay: float = DELAY,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.time,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Keep pages in `folder`; `pause` and `clock` are the machine's unless a test has its own."""
+        self._folder, self._delay, self._pause, self._clock = folder, delay, pause, clock
+        self._http = httpx.Client(
+            transport=transport, headers={"User-Agent": USER_AGENT, **ACCEPT}, timeout=_TIMEOUT, follow_redirects=False
+        )
+        self._robots: dict[str, Rules] = {}
+        self._last: dict[str, float] = {}
+        self._gone: dict[str, UnreachableError] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def page(self, url: str, *, body: bool = False) -> Page:
+        """Return what an address gives, redirects on its own host followed; its text only where `body` is asked for.
+
+        Raises UnreachableError where the register does not answer, DisallowedError where robots.txt says no.
+        """
+        kept = self._kept(url, body)
+        if kept is not None:
+            return kept
+        page = self._fetch(url, body)
+        if page.status in _KEPT:
+            write_whole(self._place(url, body), json.dumps(asdict(page), ensure_ascii=False))
+        return page
+
+    def _kept(self, url: str, body: bool) -> Page | None:
+        try:
+            page = Page(**json.loads(self._place(url, body).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+        return page if page.status < 400 or self._clock() - page.asked < _ABSENT_FOR else None
+
+    def _place(self, url: str, body: bool) -> Path:
+        key = hashlib.sha256(f"{int(body)} {url}".encode()).hexdigest()[:32]
+        return self._folder / f"{key}.json"
+
+    # ---------------------------------------------------------------- asking
+
+    def _fetch(self, url: str, body: bool) -> Page:
+        host = urlsplit(url).netloc
+        address = url
+        for hop in range(_HOPS):
+            self._allowed(address)
+            # what a redirect leads to is a law or a judgment, which may be large: that it is there is enough
+            status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
+            target = urljoin(address, location) if location and status in _REDIRECTS else ""
+            if not target:
+                return Page(address, status, text, self._clock())
+            # registers name things by http:// addresses of their own; only their paths are followed
+            address = urlsplit(target)._replace(scheme=urlsplit(url).scheme, netloc=host).geturl()
+            if status == _SEE_OTHER:
+                return Page(address, 200, "", self._clock())
+        raise UnreachableError(f"{url}: redirects without end")
+
+    def _allowed(self, url: str) -> None:
+        parts = urlsplit(url)
+        rules = self._robots.get(parts.netloc)
+        if rules is None:
+            status, _, text = self._ask(f"{parts.scheme}://{parts.netloc}/robots.txt", most=_ROBOTS_LARGEST)
+            rules = self._robots[parts.netloc] = rules_for(ROBOT, text if status == 200 else "")
+        if not rules.allow(parts.path + (f"?{parts.query}" if parts.query else "")):
+            raise DisallowedError(f"{url}: robots.txt asks robots to leave it alone")
+
+    def _ask(self, url: str, *, most: int) -> tuple[int, str, str]:
+        """Return status, Location and text; a register that is away once is not asked again."""
+        host = urlsplit(url).netloc
+        if host in self._gone:
+            raise self._gone[host]
+        try:
+            return self._tried(url, host, most)
+        except BodyError as error:
+            raise UnreachableError(f"{url}: {error}") from error
+        except (httpx.HTTPError, TimeoutError, ServiceError) as error:
+            told = str(error) or type(error).__name__
+            self._gone[host] = UnreachableError(f"{host} cannot be asked: {told}")
+            raise self._gone[host] from error
+
+    def _tried(self, url: str, host: str, most: int) -> tuple[int, str, str]:
+        for attempt in range(_TRIES):
+            self._wait(host)
+            with self._http.stream("GET", url) as response:
+                status = response.status_code
+                if status < 500 and status != 429:
+                    text = ""
+                    if most and status in (200, 300):
+                        data = read_body(response, most=most, deadline=time.monotonic() + _TIMEOUT)
+                        text = data.decode("utf-8", errors="replace")
+                    return status, response.headers.get("location", ""), text
+                wait = seconds_asked(response.headers.get("retry-after", "")) or 2.0**attempt
+            if wait > LONGEST_WAIT:
+                break
+            if attempt < _TRIES - 1:
+                self._pause(wait)
+        raise ServiceError(f"HTTP {status}")
+
+    def _wait(self, host: str) -> None:
+        """Leave a pause after the last request to the host: ours, or what its robots.txt asks for."""
+        delay = max(self._delay, self._robots[host].delay if host in self._robots else 0.0)
+        last = self._last.get(host)
+        left = delay - (self._clock() - last) if last is not None else 0.0
+        if left > 0:
+            self._pause(left)
+        self._last[host] = self._clock()

@@ -1,0 +1,159 @@
+"""References looked up in the registers, each once: found, absent, not covered, or not to be asked now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from evaluation.officials.client import Client, DisallowedError, Page, UnreachableError
+from evaluation.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
+from law.references import Reference, references
+from law.references.reference import same_source
+
+LEGISLATION = "https://www.legislation.gov.uk"
+CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
+
+Outcome = Literal["found", "absent", "uncovered", "unreachable"]
+"""uncovered: the registers do not have such law, or not all of it; unreachable: a register did not answer."""
+
+_PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d-]{1,9})/\d{1,4})(?:/|$)")
+"""Older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
+
+
+class Checked(NamedTuple):
+    """What became of a reference."""
+
+    outcome: Outcome
+    url: str = ""
+    """Where it was found, or looked for last."""
+    detail: str = ""
+
+
+class Register:
+    """Looks references up; what was asked once is remembered."""
+
+    def __init__(self, client: Client, *, legislation: str = LEGISLATION, case_law: str = CASE_LAW) -> None:
+        self._client = client
+        self._legislation, self._case_law = legislation.rstrip("/"), case_law.rstrip("/")
+        self._instruments: dict[str, str | None] = {}
+        self.checked: dict[Reference, Checked] = {}
+        """What became of every reference that was asked about."""
+
+    def outcome(self, reference: Reference) -> Outcome:
+        """Return whether a reference exists, in a word."""
+        return self.check(reference).outcome
+
+    def check(self, reference: Reference) -> Checked:
+        """Return whether a reference exists, and where."""
+        if reference not in self.checked:
+            self.checked[reference] = self._looked_up(reference)
+        return self.checked[reference]
+
+    def _looked_up(self, reference: Reference) -> Checked:
+        try:
+            if reference.kind == "case":
+                return self._case(reference)
+            if reference.kind == "statute":
+                return self._statute(reference)
+        except UnreachableError as error:
+            return Checked("unreachable", detail=str(error))
+        except DisallowedError as error:
+            return Checked("uncovered", detail=str(error))
+        return Checked("uncovered", detail="court rules, practice directions and guides are in neither register")
+
+    # ---------------------------------------------------------------- judgments
+
+    def _case(self, reference: Reference) -> Checked:
+        path = case_path(reference)
+        if path is None:
+            return Checked("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
+        url = f"{self._case_law}/{path}"
+        if self._client.page(f"{url}/data.xml").status == 200 or self._in_feed(reference):
+            return Checked("found", url)
+        if int(reference.path[0]) < COMPLETE_FROM:
+            return Checked("uncovered", url, f"not there, but Find Case Law is whole from {COMPLETE_FROM} on only")
+        return Checked("absent", url)
+
+    def _in_feed(self, reference: Reference) -> bool:
+        """Return whether a search by its citation finds a judgment that is filed elsewhere."""
+        feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
+        told = [element.text or "" for element in _elements(feed, "identifier")]
+        return any(reference in references(citation) for citation in told)
+
+    # ---------------------------------------------------------------- legislation
+
+    def _statute(self, reference: Reference) -> Checked:
+        if not is_covered(reference.source):
+            return Checked("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
+        if reference.source not in self._instruments:
+            self._instruments[reference.source] = self._instrument(reference.source)
+        instrument = self._instruments[reference.source]
+        if instrument is None:
+            return Checked("absent", f"{self._legislation}/id?title={quote(reference.source)}", "no such instrument")
+        whole = f"{self._legislation}/{instrument}"
+        paths = provision_paths(reference)
+        if not paths:
+            return Checked("found", whole)
+        for path in paths:
+            if self._client.page(f"{whole}/{path}/data.xml").status == 200:
+                return Checked("found", f"{whole}/{path}")
+        return Checked("absent", f"{whole}/{paths[0]}", "no such provision")
+
+    def _instrument(self, source: str) -> str | None:
+        """Return an instrument's path: by its number, by its title, or by a search for the words of its title."""
+        path = instrument_path(source)
+        if path is not None:
+            page = self._client.page(f"{self._legislation}/id/{path}")
+            return (_path_of(page.url) or path) if page.status in (200, 300) else None
+        page = self._client.page(f"{self._legislation}/id?title={quote(source)}", body=True)
+        if page.status == 200:
+            return _path_of(page.url)
+        listed = _links(page) if page.status == 300 else iter(())
+        if chosen := _same_title(source, listed):
+            return chosen
+        # titles are compared there with their commas and apostrophes, which ours do not have
+        feed = self._client.page(f"{self._legislation}/all/data.feed?title={quote(source)}", body=True)
+        return _same_title(source, _entries(feed))
+
+
+def _same_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
+    """Return the path of what has the title; titles are read as references are, so that punctuation does not count."""
+    for address, title in listed:
+        named = [one for one in references(title) if one.kind == "statute" and not one.path]
+        if len(named) == 1 and same_source("statute", source, named[0].source):
+            return _path_of(address)
+    return None
+
+
+def _links(page: Page) -> Iterator[tuple[str, str]]:
+    for link in _elements(page, "a"):
+        yield link.get("href", ""), "".join(link.itertext())
+
+
+def _entries(page: Page) -> Iterator[tuple[str, str]]:
+    for entry in _elements(page, "entry"):
+        told = {_name(child): "".join(child.itertext()) for child in entry}
+        yield told.get("id", ""), told.get("title", "")
+
+
+def _elements(page: Page, name: str) -> Iterator[Any]:
+    """Yield the elements of a page by name, in whatever namespace; none of what is no XML."""
+    from lxml import etree
+
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    root = etree.fromstring(page.text.encode("utf-8"), parser) if page.status in (200, 300) and page.text else None
+    for element in root.iter() if root is not None else ():
+        if _name(element) == name:
+            yield element
+
+
+def _name(element: Any) -> str:
+    """Return an element's name without its namespace; nothing for a comment."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _path_of(address: str) -> str | None:
+    match = _PATH.match(urlsplit(address).path)
+    return match["path"] if match else None

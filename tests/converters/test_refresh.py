@@ -1,0 +1,166 @@
+"""Ground truth against its sources: what changed on each page, and which questions it touches; nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from converters import web
+from converters._web.changes import changes_between
+from converters._web.fetch import Policy
+from converters._web.refresh import CHANGED
+from evidence import read_document
+from tests.converters.site import Site, serve
+from tests.evidence import files
+
+FLAGS = ("--allow-private", "--delay", "0", "--retries", "0")
+FEE = "The fee for an appeal is forty pounds."
+TIME = "An appeal is made within ten days of the order."
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    root = tmp_path / "site"
+    root.mkdir()
+    (root / "fees.pdf").write_bytes(files.pdf(f"{FEE} Cheques are not taken."))
+    (root / "time.pdf").write_bytes(files.pdf(TIME))
+    (root / "seal.pdf").write_bytes(files.pdf("The seal is kept by the clerk."))
+    with serve(root) as running:
+        yield running
+
+
+@pytest.fixture
+def bundle(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus fetched from the site, and three questions that somebody asked of it."""
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "urls.txt").write_text("".join(f"{site.url}/{n}.pdf\n" for n in ("fees", "time", "seal")), "utf-8")
+    folder = tmp_path / "bundle"
+    assert web.run(["--source", str(tmp_path / "urls.txt"), "--out", str(folder), *FLAGS, "--jobs", "1"]) == 0
+    asked = [("fees.pdf", FEE), ("time.pdf", TIME), ("fees.pdf", "Cheques are not taken.")]
+    rows, gold = [], []
+    for id, (name, quote) in enumerate(asked):
+        start = read_document(folder / "corpus" / name).text.index(quote)
+        contexts = [{"filename": name, "text": quote}]
+        rows.append({"id": id, "question": "?", "answer": quote, "is_impossible": False, "contexts": contexts})
+        gold.append({"id": id, "context": 0, "filename": name, "pages": [1], "spans": [[start, start + len(quote)]],
+                     "alternatives": [], "how": "exact", "score": 1.0, "labels": {}})  # fmt: skip
+    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
+    return folder
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_pages_that_say_what_they_said_are_no_change(bundle, capsys):
+    capsys.readouterr()
+    assert web.run(["--refresh", str(bundle), *FLAGS]) == 0
+    assert capsys.readouterr().out == (
+        "3 pages: 3 as they were, 0 changed, 0 gone; questions whose gold is gone: 0, moved: 0\n"
+    )
+
+
+def test_what_changed_and_which_questions_it_touches(site, bundle, tmp_path, capsys):
+    (site.root / "fees.pdf").write_bytes(
+        files.pdf("The fee for an appeal is fifty-five pounds. Cheques are not taken.")
+    )
+    (site.root / "time.pdf").unlink()
+    before = everything(tmp_path)
+    capsys.readouterr()
+    assert web.run([f"--refresh={bundle}", *FLAGS]) == CHANGED == 4
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"changed: fees.pdf ({site.url}/fees.pdf)",
+        "  1 words removed, 1 added",
+        f"  - {FEE}",
+        "  + The fee for an appeal is fifty-five pounds.",
+        f"  question 0: its gold is gone: {FEE}",
+        "  question 2: its gold moved to page 1: Cheques are not taken.",
+        f"gone: time.pdf ({site.url}/time.pdf)",
+        "  HTTP 404 not found",
+        f"  question 1: its gold is gone: {TIME}",
+        "3 pages: 1 as they were, 1 changed, 1 gone; questions whose gold is gone: 2, moved: 1",
+    ]
+    assert everything(tmp_path) == before, "something was written"
+
+
+def test_the_changes_are_written_where_they_are_asked_for(site, bundle, tmp_path, capsys):
+    (site.root / "time.pdf").write_bytes(files.pdf(f"Read this first. {TIME}"))
+    out = tmp_path / "changes.json"
+    assert web.run(["--refresh", str(bundle), "--changes", str(out), *FLAGS]) == 4
+    states = {one["filename"]: one for one in json.loads(out.read_text(encoding="utf-8"))}
+    assert [states[name]["state"] for name in ("fees.pdf", "time.pdf", "seal.pdf")] == ["same", "changed", "same"]
+    [change] = states["time.pdf"]["changes"]
+    assert change == {"removed": "", "added": "Read this first.", "words_removed": [],
+                      "words_added": ["Read", "this", "first."]}  # fmt: skip
+    [touched] = states["time.pdf"]["questions"]
+    assert (touched["id"], touched["fate"], touched["pages"]) == (1, "moved", [1])
+
+
+def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_path):
+    (site.root / "time.pdf").write_bytes(files.pdf("An appeal is made within thirty days of the order."))
+    convert = ["--source", str(tmp_path / "urls.txt"), "--jobs", "1", *FLAGS]
+    assert web.run(["--refresh", str(bundle), *FLAGS]) == 4
+    assert web.run([*convert, "--out", str(tmp_path / "old")]) == 0
+    assert "ten days" in read_document(tmp_path / "old" / "corpus" / "time.pdf").text
+    assert web.run(["--refresh", str(bundle), "--keep", *FLAGS]) == 4
+    assert web.run([*convert, "--out", str(tmp_path / "new")]) == 0
+    assert "thirty days" in read_document(tmp_path / "new" / "corpus" / "time.pdf").text
+
+
+def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
+    monkeypatch.setattr("converters._web.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
+    assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
+    out = capsys.readouterr().out
+    assert out.count("unknown: ") == 3 and "0 gone, 3 not had today" in out
+
+
+def test_a_conversion_does_not_know_of_it(bundle):
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert not {"refresh", "changes", "keep"} & set(info["options"])
+
+
+def test_a_bundle_without_addresses_is_an_error(bundle, tmp_path, capsys):
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    for entry in info["documents"]:
+        entry["source"] = ""
+    (bundle / "bundle.json").write_text(json.dumps(info), encoding="utf-8")
+    assert web.run(["--refresh", str(bundle), *FLAGS]) == 1
+    assert "none of its documents comes from a web address" in capsys.readouterr().err
+    assert web.run(["--refresh", str(tmp_path), *FLAGS]) == 1
+    assert "where its documents come from is not known" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_page_that_is_printed_anew_says_the_same_until_it_is_written_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    page = "<!doctype html><title>Costs</title><h1>Costs</h1><p>Costs follow the event.</p><p>{}</p>"
+    (tmp_path / "costs.html").write_text(page.format("They are assessed at once."), encoding="utf-8")
+    with serve(tmp_path) as site:
+        (tmp_path / "urls.txt").write_text(f"{site.url}/costs.html\n", encoding="utf-8")
+        source = ["--source", str(tmp_path / "urls.txt"), "--jobs", "1", *FLAGS]
+        assert web.run([*source, "--out", str(tmp_path / "bundle")]) == 0
+        assert web.run(["--refresh", str(tmp_path / "bundle"), *FLAGS]) == 0
+        (tmp_path / "costs.html").write_text(page.format("They are assessed in detail."), encoding="utf-8")
+        capsys.readouterr()
+        assert web.run(["--refresh", str(tmp_path / "bundle"), *FLAGS]) == 4
+    assert "  + They are assessed in detail." in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "removed", "added"),
+    [
+        ("One day. Two days.", "One day.\nTwo\ndays.", [], []),
+        ("The fee is 40 pounds.", "The fee is 55 pounds now.", ["40", "pounds."], ["55", "pounds", "now."]),
+        ("A rule. B rule.", "B rule.", ["A", "rule."], []),
+        ("", "New words.", [], ["New", "words."]),
+    ],
+)
+def test_words_that_differ(old, new, removed, added):
+    changes = changes_between(old, new)
+    assert [word for change in changes for word in change.words_removed] == removed
+    assert [word for change in changes for word in change.words_added] == added

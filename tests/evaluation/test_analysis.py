@@ -1,0 +1,187 @@
+"""A run taken apart: what was asked, how each kind did, what is flagged, and the weakest answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import evaluate_rag
+from evaluation.analysis import kinds_of
+from evaluation.cases import Case, Reply
+from evaluation.metrics import Options, about, flagged
+from evaluation.targets._confidence import read_confidence
+from tests.evaluation.loopback import imitating
+
+KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
+ANSWERS = [
+    ("Rule 3.4 applies.", 0.9),
+    ("Rule 3.4 applies.", 0.2),
+    ("PD 28 applies.", 0.5),
+    ("PD 29 applies.", 0.1),
+    ("Commercial Court Guide section O.5.1.", None),
+    ("Nothing applies.", 0.7),
+]
+TRUTHS = ["Rule 3.4.", "Rule 3.5.", "PD 28.", "PD 28.", "Commercial Court Guide section O.5.1.", "Annex E."]
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "procedure"
+    (folder / "corpus").mkdir(parents=True)
+    (folder / "corpus" / "rules.txt").write_text("Rule 3.4 is about statements of case.", encoding="utf-8")
+    rows, gold, replies = [], [], []
+    for number, (kind, truth, (answer, sure)) in enumerate(zip(KINDS, TRUTHS, ANSWERS, strict=True)):
+        rows.append({"id": number, "question": f"Which law is question {number} about?", "answer": truth,
+                     "is_impossible": False, "contexts": [{"filename": "rules.txt"}]})  # fmt: skip
+        labels = {"source_type": kind, "category": "Costs" if number % 2 else "Trial", "reference": f"r{number}"}
+        gold.append({"id": number, "context": 0, "filename": "rules.txt", "pages": [], "spans": [], "alternatives": [],
+                     "how": "absent", "score": 1.0, "labels": labels})  # fmt: skip
+        replies.append({"id": number, "answer": answer} | ({} if sure is None else {"confidence": sure}))
+    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    for path, lines in ((folder / "gold.jsonl", gold), (tmp_path / "replies.jsonl", replies)):
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    fixed = ["--dataset-paths", folder, "--target", f"predictions:{tmp_path / 'replies.jsonl'}",
+             "--output-dir", tmp_path / "results", "--run-name", "r", "--report-cases", "0"]  # fmt: skip
+
+    def run(*flags):
+        return evaluate_rag.main([*map(str, fixed), *map(str, flags)])
+
+    return run
+
+
+def row_of(out: str, metric: str) -> str:
+    [line] = [line for line in out.splitlines() if line.startswith(metric)]
+    return line
+
+
+def test_an_answer_with_little_confidence_is_flagged():
+    def case(**reply):
+        return Case(0, "?", "", reply=Reply("x", **reply))
+
+    cases = [case(confidence=0.29), case(confidence=0.3), case(), case(confidence=0.1, error="away")]
+    assert flagged.measure(cases, Options(flag_below=0.3)) == {"flagged": [1.0, 0.0, None, None]}
+    assert flagged.measure(cases, Options()) == {"flagged": [None] * 4}
+    assert about("flagged").improves(1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "confidence"),
+    [
+        ({"answer": "x", "confidence": 0.25}, 0.25),
+        ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
+        ({"result": {"metadata": {"confidence": 0.5}}}, 0.5),
+        ([{"delta": "x"}, {"confidence": 0.75}], 0.75),
+        ({"answer": "x", "confidence": "high"}, None),
+        ({"answer": "x", "confidence": True}, None),
+        ({"answer": "x", "confidence": 87}, None),  # of a hundred, perhaps, or a logit: not guessed
+        ({"answer": "x", "passages": [{"confidence": 0.9}]}, None),
+        ("x", None),
+    ],
+)
+def test_a_servers_confidence_is_read_from_its_reply(reply, confidence):
+    assert read_confidence(reply) == confidence
+
+
+def test_a_server_is_asked_for_nothing_and_its_confidence_is_kept(command, tmp_path):
+    def sure(system, asked):
+        return {"answer": "Rule 3.4 applies.", "confidence": 0.2, "contexts": ["Rule 3.4"]}
+
+    questions = [f"Which law is question {number} about?" for number in range(len(KINDS))]
+    with imitating(sure, [Case(0, question, "") for question in questions]) as system:
+        assert command("--target", "http", "--target-url", f"{system.url}/ask", "--flag-below", "0.3") == 0
+    place = tmp_path / "results" / "r" / "procedure" / "eval_results.jsonl"
+    rows = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    assert [(row["reply"]["confidence"], row["scores"]["flagged"]) for row in rows] == [(0.2, 1.0)] * len(KINDS)
+
+
+def test_flags_are_in_rows_summary_and_terminal(command, tmp_path, capsys):
+    assert command("--flag-below", "0.3") == 0
+    out = capsys.readouterr().out
+    assert "2 of 5 answers have a confidence below 0.3: flagged for review" in out
+    assert "  procedure: 1, 3" in out.splitlines()
+    place = tmp_path / "results" / "r" / "procedure"
+    rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["scores"]["flagged"] for row in rows] == [0.0, 1.0, 0.0, 1.0, None, 0.0]
+    assert [row["reply"]["confidence"] for row in rows] == [0.9, 0.2, 0.5, 0.1, None, 0.7]
+    told = json.loads((place / "summary.json").read_text(encoding="utf-8"))["flagged"]
+    assert (told["mean"], told["n"]) == (0.4, 5)
+    assert row_of(out, "flagged").split()[1] == "0.400"
+
+
+def test_where_nobody_tells_a_confidence_that_is_said(command, tmp_path, capsys):
+    path = tmp_path / "replies.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    bare = [{"id": line["id"], "answer": line["answer"]} for line in lines]
+    path.write_text("".join(json.dumps(line) + "\n" for line in bare), encoding="utf-8")
+    assert command("--flag-below", "0.3") == 0
+    assert "no reply tells its confidence, so nothing is flagged" in capsys.readouterr().out
+
+
+def test_a_threshold_beyond_the_scale_is_an_error(command, capsys):
+    assert command("--flag-below", "7") == 1
+    assert "flag_below" in capsys.readouterr().err
+
+
+def test_all_compares_the_source_types_in_one_table(command, capsys):
+    assert command("--all") == 0
+    out = capsys.readouterr().out
+    [head] = [line for line in out.splitlines() if "Court Guide (2 questions)" in line]
+    assert [head.index(name) for name in ("CPR (2", "Court Guide (2", "PD (2", "ALL (6")] == sorted(
+        head.index(name) for name in ("CPR (2", "Court Guide (2", "PD (2", "ALL (6")
+    )
+    compared = [line for line in out.splitlines() if line.startswith("statute_citation_accuracy")][-1]
+    # CPR: one of two right; guides: one of two; directions: one of two; in all three of six
+    assert compared.count("0.500") == 4
+
+
+def test_by_compares_by_another_label_and_names_those_there_are(command, capsys):
+    assert command("--by", "category") == 0
+    assert "Costs (3 questions)" in capsys.readouterr().out
+    assert command("--by", "colour", "--resume") == 1
+    err = capsys.readouterr().err
+    assert "no question has a label 'colour'" in err and "category" in err
+
+
+def test_source_type_is_short_for_where(command, tmp_path):
+    assert command("--source-type", "PD", "--source-type", "CPR") == 0
+    config = json.loads((tmp_path / "results" / "r" / "config.json").read_text(encoding="utf-8"))
+    assert config["where"] == {"source_type": ["PD", "CPR"]} and config["datasets"]["procedure"]["questions"] == 4
+
+
+def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
+    assert command("--flag-below", "0.3") == 0
+    capsys.readouterr()
+    before = sorted((tmp_path / "results").rglob("*"))
+    assert evaluate_rag.main(["--analyze", str(tmp_path / "results" / "r")]) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert lines[0] == "r: 6 questions of 1 dataset, 0 failed"
+    heads = [line for line in lines if line[:4].isupper() and line[:1] != " "]
+    assert [head.split(" (")[0] for head in heads] == [
+        "WHAT WAS ASKED", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "WHAT BECAME OF THE QUESTIONS",
+        "FLAGGED FOR REVIEW", "WEAKEST ANSWERS",
+    ]  # fmt: skip
+    assert "  Court Guide       2   33.3%" in lines and "procedure: 1, 3" in lines
+    weakest = lines[lines.index(heads[-1]) + 1]
+    assert weakest.split()[0] == "0.000" and "Which law is question" in weakest
+    assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
+
+
+def test_without_a_run_it_tells_what_the_datasets_ask(command, tmp_path, capsys):
+    assert command("--analyze") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "questions: 6" and "  CPR               2   33.3%" in lines
+    assert not (tmp_path / "results").exists(), "nothing was run"
+
+
+def test_what_is_no_run_is_an_error(tmp_path, capsys):
+    assert evaluate_rag.main(["--analyze", str(tmp_path)]) == 1
+    assert "is not a run" in capsys.readouterr().err
+
+
+def test_a_label_with_a_value_of_its_own_for_each_question_is_no_kind():
+    rows = [{"id": str(n), "kind": "ab"[n % 2], "same": 1} for n in range(10)]
+    assert kinds_of(rows) == ["kind"]
+    assert kinds_of([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == ["source_type", "kind"]

@@ -1,0 +1,275 @@
+"""References looked up in the public registers: found, absent or undecided; politely, once, and only when asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import evaluate_rag
+from evaluation.cases import Case, Reply
+from evaluation.metrics import Options, about, references_official
+from evaluation.officials import Client, Register
+from evaluation.officials.places import case_path, instrument_path, provision_paths
+from law.references import Reference, references
+from tests.evaluation import registers as loopback
+
+
+@pytest.fixture
+def registers():
+    with loopback.serve() as running:
+        yield running
+
+
+class Clock:
+    """A clock that only goes on while somebody waits."""
+
+    def __init__(self) -> None:
+        self.now, self.pauses = 1000.0, []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+def client(tmp_path, clock=None, **options) -> Client:
+    clock = clock or Clock()
+    return Client(tmp_path / "kept", pause=clock.pause, clock=clock, **options)
+
+
+def register(tmp_path, registers, clock=None) -> Register:
+    return Register(client(tmp_path, clock), legislation=registers.url, case_law=registers.url)
+
+
+def only(text: str) -> Reference:
+    [reference] = references(text)
+    return reference
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("section 33 of the Limitation Act 1980", "found"),
+        ("section 33(1) of the Limitation Act 1980", "found"),
+        ("section 99 of the Limitation Act 1980", "absent"),
+        ("the Limitation Act 1980", "found"),
+        ("section 33 of the Limitations Statute Act 1980", "absent"),
+        ("paragraph 2 of Schedule 1 to the Human Rights Act 1998", "found"),
+        ("paragraph 9 of Schedule 1 to the Human Rights Act 1998", "absent"),
+        ("regulation 2(1) of the Public Contracts Regulations 2015", "found"),
+        ("Part 1 of the Legal Aid, Sentencing and Punishment of Offenders Act 2012", "found"),
+        ("section 8 of the Justice Act (Northern Ireland) 2015", "found"),
+        ("the Rent Act 1977", "found"),
+        ("art 4 of SI 2002/618", "found"),
+        ("art 5 of SI 2002/618", "absent"),
+        ("SI 2002/9999", "absent"),
+        ("Article 6(1)(f) of Regulation (EU) 2016/679", "found"),
+        ("Article 6 of the UK GDPR", "found"),
+        ("Article 600 of Regulation (EU) 2016/679", "absent"),
+        ("Article 5 of Regulation (EU) 2022/2065", "uncovered"),
+        ("Article 101 TFEU", "uncovered"),
+        ("[2021] UKSC 1", "found"),
+        ("[2024] EWCA Civ 123", "found"),
+        ("[2023] EWHC 55 (Fam)", "found"),
+        ("[2023] EAT 105", "found"),
+        ("[2024] EWHC 789 (Ch)", "found"),
+        ("[2024] EWCA Civ 99999", "absent"),
+        ("[2009] EWCA Civ 99999", "uncovered"),
+        ("[2019] CSIH 12", "uncovered"),
+        ("[2020] NICA 3", "uncovered"),
+        ("UKEAT/0123/20/LA", "uncovered"),
+        ("CPR 3.4", "uncovered"),
+        ("PD 53B para 2.1", "uncovered"),
+    ],
+)
+def test_what_becomes_of_a_reference(tmp_path, registers, text, outcome):
+    checked = register(tmp_path, registers).check(only(text))
+    assert checked.outcome == outcome, checked
+    assert checked.url.startswith(registers.url) or outcome == "uncovered"
+    assert outcome != "uncovered" or checked.detail
+
+
+def test_addresses_are_made_from_the_reference_alone():
+    assert case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
+    assert case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
+    assert case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
+    assert instrument_path("eu directive 1995/46") == "eudr/1995/46"
+    assert instrument_path("nisr 2006/261") == "nisr/2006/261"
+    assert instrument_path("limitation act 1980") is None
+    assert provision_paths(only("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
+    assert provision_paths(only("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
+    assert provision_paths(only("paragraph 6 of Schedule 18 to the Housing Act 1985")) == ["schedule/18/paragraph/6"]
+    assert provision_paths(only("recital 47 of Regulation (EU) 2016/679")) == []
+    assert provision_paths(only("Annex III to Directive 2014/24/EU")) == ["annex/III"]
+
+
+def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
+    found = references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
+    once = register(tmp_path, registers)
+    first = {reference: once.check(reference) for reference in found}
+    asked = list(registers.asked)
+    assert len(first) == 3 and len(asked) == len(set(asked))
+    twice = register(tmp_path, registers)
+    assert {reference: twice.check(reference) for reference in found} == first == once.checked
+    assert registers.asked == asked, "the second run asked anew"
+
+
+def test_what_was_absent_is_asked_for_again_after_a_month(tmp_path, registers):
+    clock = Clock()
+    reference = only("[2024] EWCA Civ 124")
+    assert register(tmp_path, registers, clock).check(reference).outcome == "absent"
+    clock.now += 31 * 24 * 3600
+    registers_now = loopback.JUDGMENTS | {"ewca/civ/2024/124"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loopback, "JUDGMENTS", registers_now)
+        assert register(tmp_path, registers, clock).check(reference).outcome == "found"
+
+
+def test_there_is_a_pause_between_requests_and_a_name_on_each(tmp_path, registers):
+    clock = Clock()
+    register(tmp_path, registers, clock).check(only("section 33 of the Limitation Act 1980"))
+    # robots.txt, the title, the identifier, the section
+    assert len(registers.asked) == 4 and clock.pauses == [0.5] * 3
+    assert all(agent.startswith("exhibit-rag/") for agent in registers.agents)
+
+
+def test_robots_txt_is_obeyed_with_its_delay(tmp_path, registers):
+    clock = Clock()
+    registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
+    checked = register(tmp_path, registers, clock).check(only("[2021] UKSC 1"))
+    assert checked.outcome == "uncovered" and "robots.txt" in checked.detail
+    assert [path for path in registers.asked if "uksc" in path] == []
+    register(tmp_path, registers, clock).check(only("[2024] EWCA Civ 123"))
+    assert 7 in clock.pauses
+
+
+def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, registers):
+    clock = Clock()
+    registers.busy = 1
+    assert register(tmp_path, registers, clock).check(only("[2021] UKSC 1")).outcome == "found"
+    assert 3 in clock.pauses
+
+
+def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, registers):
+    registers.busy = 99
+    one = register(tmp_path, registers)
+    found = references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
+    assert {one.outcome(reference) for reference in found} == {"unreachable"}
+    assert len(registers.asked) == 4, "robots.txt, then three tries of the first and none of the others"
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_reply_without_end_is_cut_off(tmp_path, registers, monkeypatch):
+    monkeypatch.setattr("evaluation.officials.client._LARGEST", 100)
+    monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
+    checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
+    assert checked.outcome == "unreachable" and "100 bytes" in checked.detail
+    assert register(tmp_path, registers).check(only("[2021] UKSC 1")).outcome == "found"
+
+
+# ---------------------------------------------------------------- the metric, counted by hand
+
+OUTCOMES = {
+    "section 33 of the Limitation Act 1980": "found",
+    "section 99 of the Limitation Act 1980": "absent",
+    "[2021] UKSC 1": "found",
+    "CPR 3.4": "uncovered",
+    "[2024] EWCA Civ 7": "unreachable",
+}
+
+
+class Table:
+    """Registers that know five references."""
+
+    def outcome(self, reference: Reference) -> str:
+        return {only(text): outcome for text, outcome in OUTCOMES.items()}[reference]
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [
+        ("section 33 of the Limitation Act 1980", 1.0),
+        ("section 99 of the Limitation Act 1980", 0.0),
+        ("section 33 of the Limitation Act 1980, and [2021] UKSC 1", 1.0),
+        ("sections 33 and 99 of the Limitation Act 1980, and [2021] UKSC 1", 2 / 3),
+        ("sections 33 and 99 of the Limitation Act 1980, again section 33 of the Limitation Act 1980", 1 / 2),
+        ("section 99 of the Limitation Act 1980 under CPR 3.4", 0.0),
+        ("CPR 3.4", None),
+        ("[2024] EWCA Civ 7", None),
+        ("No law at all.", None),
+        (None, None),
+    ],
+)
+def test_the_share_is_of_what_was_decided(answer, share):
+    values = references_official.measure([Case(0, "?", "", reply=Reply(answer))], Options(officials=Table()))
+    assert values == {"references_official": [share]}
+
+
+def test_without_the_registers_it_does_not_apply():
+    cases = [Case(0, "?", "", reply=Reply("[2021] UKSC 1"))]
+    assert references_official.measure(cases, Options()) == {"references_official": [None]}
+    assert "--check-references" in references_official.missing(Options())
+    assert about("references_official").group == "Citations"
+
+
+# ---------------------------------------------------------------- a whole run
+
+
+def bundle(tmp_path):
+    folder = tmp_path / "limits"
+    (folder / "corpus").mkdir(parents=True)
+    (folder / "corpus" / "a.txt").write_text("Time may be extended.", encoding="utf-8")
+    rows = [
+        {"id": n, "question": q, "answer": "yes", "is_impossible": False, "contexts": [{"filename": "a.txt"}]}
+        for n, q in enumerate(["May time be extended?", "By whom?"])
+    ]
+    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    answers = ["Yes: sections 33 and 99 of the Limitation Act 1980.", "By the court: [2021] UKSC 1, CPR 3.4."]
+    replies = [{"id": n, "answer": answer} for n, answer in enumerate(answers)]
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(r) + "\n" for r in replies), encoding="utf-8")
+    return folder
+
+
+def flags(tmp_path, url: str) -> list[str]:
+    return [
+        "--dataset-paths", str(bundle(tmp_path)), "--target", f"predictions:{tmp_path / 'replies.jsonl'}",
+        "--output-dir", str(tmp_path / "results"), "--run-name", "r",
+        "--legislation-url", url, "--case-law-url", url,
+    ]  # fmt: skip
+
+
+def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("evaluation.evaluate.Client", lambda folder: Client(folder, delay=0.0))
+    assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
+    place = tmp_path / "results" / "r" / "limits"
+    rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["scores"]["references_official"] for row in rows] == [0.5, 1.0]
+    assert json.loads((place / "summary.json").read_text(encoding="utf-8"))["references_official"]["mean"] == 0.75
+    lines = [json.loads(line) for line in (place / "references.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(line["id"], line["reference"], line["outcome"]) for line in lines] == [
+        (0, "limitation act 1980 33", "found"),
+        (0, "limitation act 1980 99", "absent"),
+        (1, "[2021] UKSC 1", "found"),
+        (1, "CPR 3.4", "uncovered"),
+    ]
+    assert "references_official" in capsys.readouterr().out
+
+
+def test_a_run_that_was_not_asked_to_asks_nobody(tmp_path, registers):
+    assert evaluate_rag.main(flags(tmp_path, registers.url)) == 0
+    assert registers.asked == []
+    summary = json.loads((tmp_path / "results" / "r" / "summary.json").read_text(encoding="utf-8"))
+    assert "references_official" not in summary
+
+
+def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    with loopback.serve() as gone:
+        url = gone.url
+    assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
+    assert len(told) == 1 and "3 of 4 references not checked" in told[0] and "127.0.0.1" in told[0]
