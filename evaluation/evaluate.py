@@ -19,6 +19,7 @@ from evaluation.confidence import CONFIDENCE, describe
 from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
+from evaluation.provenance import PROVENANCE, describe_run, read_provenance
 from evaluation.records import (
     CONFIG,
     RESULTS,
@@ -81,6 +82,7 @@ def evaluate(
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, before=read_provenance(folder)))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _without_empty([one.table for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
