@@ -48,6 +48,7 @@ EXIT_CODES = {
     1: "an error, which stderr explains; or a check that does not hold",
     2: "the command cannot be understood",
     3: "too many questions failed (evaluate --max-failures)",
+    4: "what results index --fail-on names is so",
     130: "stopped by Ctrl-C",
     141: "the reader of the output closed the pipe",
 }
