@@ -3,7 +3,7 @@
 A step is one paired comparison, as `diff` makes it: worse when the 95% interval of the change leaves out 0. Over many
 runs and metrics chance alone gives such steps, so with enough runs a step must also be larger than the series' usual
 step. A level is the mean, question by question, of the runs since the last change; a run that leaves it begins a new
-one, so that a decline too slow for any single step is found too. The bar for that is raised with the number of runs.
+one, so that a decline too slow for any single step is found too; its bar rises with the number of runs and metrics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evaluation.trend.runs import Series
 
 Floats = npt.NDArray[np.float64]
 _LEVEL = 0.05
-"""How often a series in which nothing changed may be said to have changed, over all its runs."""
+"""How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
 _OTHERS = 3
 """Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
 _DEVIATION = 1.4826
@@ -91,7 +91,7 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     tables = [_only(table, metrics) for table in series.tables]
     priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
     steps = {at: compare([tables[prior]], [tables[at]]) for at, prior in priors.items()}
-    leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric)} for metric in metrics}
+    leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
     found = []
     for at, prior in priors.items():
         shared = overlap([tables[prior]], [tables[at]])
@@ -171,14 +171,14 @@ class Leap:
         return self.after - self.before
 
 
-def find_leaps(tables: Sequence[Table], metric: str) -> list[Leap]:
-    """Return the runs at which a metric's level changes.
+def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Leap]:
+    """Return the runs at which the level of a metric, one `of` several that are looked at, changes.
 
     Each run is held against the mean of the runs since the last change. Where it is beyond chance, the change is said
     to begin at whichever run since then parts the two levels best, by least squares.
     """
     grid = _Grid.of(tables, metric)
-    critical = grid.critical(max(1, len(tables) - 1))
+    critical = grid.critical(max(1, len(tables) - 1) * of)
     leaps, start = [], 0
     for at in range(1, len(tables)):
         if abs(grid.score(range(start, at), range(at, at + 1))) <= critical:

@@ -113,7 +113,7 @@ def shown_digest(text: str) -> str:
 
 
 def usual_change(series: Series, metric: str, at: int) -> float:
-    """Return what 19 of 20 questions stay below from run to run, in the middle one of the other steps; 0 without any."""
+    """Return the change that 19 of 20 questions stay below in a usual step; 0 where there is no other step."""
     tails = []
     for place in (place for place in range(1, len(series.runs)) if place != at):
         old, new = (
@@ -144,7 +144,7 @@ def _fallen(
             continue
         elif about(metric).improves(value - was) is False:
             worse[id] = (abs(value - was), was, value)
-    ranked = sorted(worse, key=lambda id: (-worse[id][0], str(id)))
+    ranked = sorted(worse, key=lambda id: (-worse[id][0], isinstance(id, str), id))
     return {id: worse[id][1:] for id in ranked}
 
 

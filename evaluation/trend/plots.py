@@ -113,7 +113,7 @@ def draw(
         dots,
         _outlines([(across(at), up(mean.ci95[1]), up(mean.ci95[0])) if mean.ci95 else None for at, mean in known]),
         _zones(bands, low, high, up) if bands else [],
-        [Mark(up(side), value(metric, side)) for side in (low, (low + high) / 2, high)],
+        [Mark(up(side), value(metric, side).replace(".0%", "%")) for side in (low, (low + high) / 2, high)],
         [Mark(across(at), str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         [Mark(across(at - 0.5), f"the data changed at {series.runs[at].name}") for at in _data_changes(series)],
     )

@@ -1,4 +1,4 @@
-"""Runs over time, made up: ten of them over forty questions about ten leases, with a regression where it is asked for."""
+"""Runs over time, made up: forty questions about ten leases, and a regression where one is asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ WORDS = ("rent", "repairs", "notice", "deposit")
 METRICS = ("char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8", "latency")
 
 
-def make_runs(folder: Path, *, bad: int | None = 7, back: int | None = None, runs: int = 10, noise: float = 0.02) -> Path:
+def make_runs(
+    folder: Path, *, bad: int | None = 7, back: int | None = None, runs: int = 10, noise: float = 0.02
+) -> Path:
     """Write runs `run-01` and on; from run `bad` to before run `back` questions about repairs and notice fall."""
     for number in range(1, runs + 1):
         broken = bad is not None and number >= bad and (back is None or number < back)
