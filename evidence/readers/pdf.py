@@ -70,6 +70,18 @@ def boxes(document: Document, span: Span) -> list[Box]:
     return found
 
 
+def word_boxes(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
+    """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
+    if document.path is None:
+        return []
+    page = document.pages[number - 1]
+    spans = [match.span() for match in _WORD.finditer(document.text[page.span.start : page.span.end])]
+    with _opened(document.path) as pdf:
+        found = _boxes_of(pdf, number, spans)
+    shift = page.span.start
+    return [(Span(start + shift, end + shift), lines) for (start, end), lines in zip(spans, found, strict=True)]
+
+
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
     """Return a page's picture as a PIL image."""
     with _opened(path) as pdf:
@@ -167,6 +179,7 @@ def _clean(text: str) -> str:
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
+_WORD = re.compile(r"\S+")
 # Anything that is not printable ASCII, a newline or a common letter may need a look.
 _ODD = re.compile(r"[^\n\r\x20-\x7e]")
 
@@ -180,23 +193,30 @@ def _plain(character: str) -> str:
 
 
 def _page_boxes(pdf: Any, number: int, start: int, end: int) -> list[Box]:
+    return _boxes_of(pdf, number, [(start, end)])[0]
+
+
+def _boxes_of(pdf: Any, number: int, spans: Sequence[tuple[int, int]]) -> list[list[Box]]:
+    """Return the rectangles of some stretches of a page's cleaned text, the page being opened once."""
     page = pdf[number - 1]
     textpage = page.get_textpage()
     try:
-        first, last = _char_range(textpage, start, end)
-        if last <= first:
-            return []
-        count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
-        lines = _lines([_rectangle(textpage, index) for index in range(count)])
-        return [_box(page, number, line) for line in lines]
+        raw = _raw_text(textpage)
+        cleaned, units = _clean(raw), _units(raw)
+        found = []
+        for start, end in spans:
+            first, last = _char_range(textpage, cleaned, units, start, end)
+            count = pdfium_c.FPDFText_CountRects(textpage, first, last - first) if last > first else 0
+            lines = _lines([_rectangle(textpage, index) for index in range(count)])
+            found.append([_box(page, number, line) for line in lines])
+        return found
     finally:
         textpage.close()
         page.close()
 
 
-def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
-    """Turn offsets in the cleaned text of a page into PDFium's character indices."""
-    raw = _raw_text(textpage)
+def _units(raw: str) -> list[int]:
+    """Return where each character of the cleaned text begins as PDFium counts."""
     # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
     units = [0]
     position = 0
@@ -206,8 +226,12 @@ def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
         unit += step if step == 2 else 1 + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
+    return units
+
+
+def _char_range(textpage: Any, cleaned: str, units: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """Turn offsets in the cleaned text of a page into PDFium's character indices."""
     # a span never ends in white space that matters; drop it so that no empty rectangle follows
-    cleaned = _clean(raw)
     if end > len(cleaned):
         return 0, 0  # words that OCR read: they have no characters in the PDF
     while end > start and cleaned[end - 1].isspace():
