@@ -29,6 +29,9 @@ VERBS = {
     "results": Verb(
         "evaluation.results", "main", "compare runs; say how sound the gold is", "python -m evaluation.results"
     ),
+    "review": Verb(
+        "evaluation.review.command", "main", "let an expert check gold and answers", "python -m evaluation.review"
+    ),
     "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
     "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),
     "check": Verb("evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"),
