@@ -30,7 +30,7 @@ VERBS = {
         "evaluation.results", "main", "compare runs; say how sound the gold is", "python -m evaluation.results"
     ),
     "review": Verb(
-        "evaluation.review.command", "main", "let an expert check gold and answers", "python -m evaluation.review"
+        "evaluation.review.__main__", "main", "let an expert check gold and answers", "python -m evaluation.review"
     ),
     "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
     "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),

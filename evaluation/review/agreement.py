@@ -14,7 +14,7 @@ from evaluation.review.sample import weights
 from evaluation.review.source import Key, Record, document_name
 from evaluation.statistics import RESAMPLES, SEED, Interval
 from evaluation.verdicts import STAGES
-from schemas.review import Review, ReviewedCase
+from schemas.review import Review
 
 ASPECTS = ("gold", "answer")
 _MARK = "answer_correctness"
@@ -36,10 +36,6 @@ class Agreement:
     """None where chance alone would make them agree always: each gives one judgment throughout."""
     ci95: Interval | None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as the file has it."""
-        return {**vars(self), "ci95": list(self.ci95) if self.ci95 else None}
-
 
 @dataclass(frozen=True)
 class Share:
@@ -54,22 +50,14 @@ class Share:
     """Of the whole run: each question counts for those that it was drawn from."""
     ci95: Interval | None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as the file has it."""
-        return {**vars(self), "ci95": list(self.ci95) if self.ci95 else None}
-
 
 Judged = dict[Key, str]
 
 
 def judgments(review: Review, aspect: str) -> Judged:
     """Return what a reviewer said of the gold, or of the answers, as far as they said something."""
-    told = {(case.dataset, case.id): _said(case, aspect) for case in review.cases}
+    told = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
     return {key: value for key, value in told.items() if value}
-
-
-def _said(case: ReviewedCase, aspect: str) -> str | None:
-    return case.gold if aspect == "gold" else case.answer
 
 
 def agreements(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Agreement]:

@@ -84,8 +84,10 @@ def sheets_of(key: Key, row: Record, run: ReviewedRun) -> list[tuple[str, int, i
     # that a document has no answer can only be seen in all of it
     name = row.get("filename") or ""
     document = run.document(key[0], name) if name else None
-    rest = [(name, page.number, 0) for page in document.pages] or [(name, 0, 0)] if document is not None else []
-    return list(dict.fromkeys([*found, *beside, *(rest if not found or document and document.pages else [])]))[:PAGES]
+    rest = [(name, page.number, 0) for page in (document.pages if document else ())]
+    if document is not None and not document.pages and not found:
+        rest = [(name, 0, 0)]
+    return list(dict.fromkeys([*found, *beside, *rest]))[:PAGES]
 
 
 def _sights(row: Record) -> Iterator[tuple[str, Span, bool]]:

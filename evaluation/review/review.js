@@ -133,6 +133,7 @@ function show(n, focus) {
   showProgress();
   keep();
   if (focus) {
+    byId("help").open = false;
     byId("case").focus({ preventScroll: true });
     byId("shown").scrollIntoView();
   }

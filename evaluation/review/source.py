@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from evaluation.documents import Documents
 from evaluation.records import CONFIG, RESULTS, read_json
 from evidence import Document
-from evidence.guard import read_within
 from hub.pull import fetch, is_repository, parse_address
 from schemas.bundle import INFO, TRAIN, read_info, read_lines
 from schemas.command import print_note
-from schemas.errors import BundleError, ToolkitError
+from schemas.errors import BundleError
 from schemas.parsing import parse_json
 from storage.bundle import corpus_files, sha256_of
-from storage.locations import Location, parse_location
+from storage.locations import parse_location
 from storage.mirror import mirrored
 
 Record = dict[str, Any]
@@ -33,7 +33,6 @@ class ReviewedRun:
     config: Record
     rows: dict[Key, Record]
     bundles: dict[str, Path]
-    _read: dict[Location, Document | None] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,19 +46,12 @@ class ReviewedRun:
 
     def document(self, dataset: str, filename: str) -> Document | None:
         """Return a document, read once; None where there is none, or it cannot be read."""
-        path = self._files.get(dataset, {}).get(filename)
-        if path is None:
-            return None
-        if path not in self._read:
-            try:
-                self._read[path] = read_within(path)
-            except ToolkitError:
-                self._read[path] = None
-        return self._read[path]
+        documents = self._documents.get(dataset)
+        return documents.get(filename) if documents else None
 
     @cached_property
-    def _files(self) -> dict[str, dict[str, Location]]:
-        return {name: corpus_files(root) for name, root in self.bundles.items()}
+    def _documents(self) -> dict[str, Documents]:
+        return {name: Documents(corpus_files(root)) for name, root in self.bundles.items()}
 
 
 def open_run(folder: Path, *, paths: Iterable[str] = ()) -> ReviewedRun:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist, median
 
 import numpy as np
@@ -143,15 +143,7 @@ def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> b
 
 
 def _only(table: Table, metrics: Sequence[str]) -> Table:
-    return Table(
-        table.name,
-        table.ids,
-        table.documents,
-        {name: table.values[name] for name in metrics if name in table.values},
-        table.failed,
-        table.labels,
-        table.groups,
-    )
+    return replace(table, values={name: table.values[name] for name in metrics if name in table.values}, repeats=())
 
 
 # ---------------------------------------------------------------- levels
@@ -218,7 +210,7 @@ class _Grid:
         for number, table in enumerate(tables):
             for id, value in zip(table.ids, table.values.get(metric, ()), strict=False):
                 values[number, places[id]] = np.nan if value is None else value
-        return cls(values, _coded(documents), _coded(groups))
+        return cls(values, *(np.unique(names, return_inverse=True)[1] for names in (documents, groups)))
 
     def mean(self, runs: range) -> float:
         """Return the mean of each group's mean over some runs."""
@@ -277,11 +269,6 @@ def student(share: float, freedom: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
     return float(z + sum(term / freedom**power for power, term in enumerate(terms, 1)))
-
-
-def _coded(names: Sequence[str]) -> npt.NDArray[np.int64]:
-    place = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([place[name] for name in names], dtype=np.int64)
 
 
 def _known_mean(values: Floats) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from evaluation.metrics import about
 from evaluation.statistics import Estimate
@@ -85,7 +86,7 @@ def draw(
     if not known:
         return None
     low, high = _range([mean for _, mean in known], about(metric).unit == "share")
-    across = _Across(len(means))
+    across = partial(_across, runs=len(means))
     worse = {found.at for found in regressions if any(fall.metric == metric for fall in found.falls)}
 
     def up(number: float) -> float:
@@ -119,15 +120,10 @@ def draw(
     )
 
 
-@dataclass(frozen=True)
-class _Across:
-    """Runs stand evenly, whatever the time between them."""
-
-    runs: int
-
-    def __call__(self, at: float) -> float:
-        inner = RIGHT - LEFT - 16
-        return LEFT + 8 + (at * inner / (self.runs - 1) if self.runs > 1 else inner / 2)
+def _across(at: float, runs: int) -> float:
+    """Return where a run stands: evenly, whatever the time between them."""
+    inner = RIGHT - LEFT - 16
+    return LEFT + 8 + (at * inner / (runs - 1) if runs > 1 else inner / 2)
 
 
 def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:

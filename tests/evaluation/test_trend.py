@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import Browser
 
+from engine.machine import commit_of
 from evaluation.evaluate import evaluate
-from evaluation.provenance import commit_of, describe_run
+from evaluation.provenance import describe_run
 from evaluation.results import main
 from evaluation.settings import parse_settings
 from evaluation.statistics import Table

@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from converters._benchmark import DatasetInfo
+from converters._build import ORIGINALS
+from converters._patches import CORRECTED, UNFIT
 from engine import open_engine, track
 from evidence import Document, Span, fold
 from evidence.guard import read_within
@@ -24,9 +26,6 @@ from schemas.validate import validate
 from storage.bundle import Bundle, open_bundle, sha256_of
 from storage.locations import fetched
 from storage.upload import check_out, opened_out
-
-_UNFIT = "correction not applied: the gold is not what was reviewed"
-_ORIGINALS = "originals"
 
 
 @dataclass
@@ -98,11 +97,11 @@ def _fixed(
     row: Row, lines: Sequence[Gold], fix: Correction, bundle: Bundle, changed: _Changed
 ) -> tuple[Row, list[Gold]]:
     if fix.was != gold_digest((context.filename, context.text) for context in row.contexts):
-        changed.noted.setdefault(_UNFIT, []).append(f"row {row.id}")
+        changed.noted.setdefault(UNFIT, []).append(f"row {row.id}")
         return row, list(lines)
     changed.corrected += 1
     by = f"row {row.id}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else "")
-    changed.noted.setdefault("gold corrected by review", []).append(by)
+    changed.noted.setdefault(CORRECTED, []).append(by)
     labels = dict(lines[0].labels) if lines else {}
     if fix.is_impossible:
         name = next((line.filename for line in lines if line.filename), None)
@@ -185,8 +184,8 @@ def _write(bundle: Bundle, info: BundleInfo, changed: _Changed, out: Path, *, fo
         for name in track(names, total=len(names), label="documents"):
             with fetched(bundle.files[name]) as here:
                 shutil.copyfile(here, folder / CORPUS / name)
-        if (bundle.root / _ORIGINALS).is_dir():
-            shutil.copytree(bundle.root / _ORIGINALS, folder / _ORIGINALS)
+        if (bundle.root / ORIGINALS).is_dir():
+            shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
         write_train(changed.rows, folder / TRAIN)
         write_gold(changed.gold, folder / GOLD)
         engine = open_engine("local", jobs=1, items=len(names))
