@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 from engine import Limits, guarded
 from evidence.document import Box, Document, Span
 from evidence.read import read_document
-from evidence.readers.pdf import boxes, render, word_boxes
+from evidence.readers.pdf import boxes, page_boxes, render
 from storage.locations import Location, fetched
 
 _USUAL = Limits()
+_WORD = re.compile(r"\S+")
 
 
 def read_within(path: Location, limits: Limits = _USUAL) -> Document:
@@ -30,14 +32,15 @@ def boxes_within(document: Document, spans: list[Span], limits: Limits = _USUAL)
 
 
 def words_within(document: Document, number: int, limits: Limits = _USUAL) -> list[tuple[Span, list[Box]]]:
-    """Return the words of a page with their rectangles, as `word_boxes` does."""
+    """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
     if document.path is None:
         return []
-    page = document.pages[number - 1]
-    # of the text only this page is needed; the others are blank, so that offsets stay as they are
-    text = " " * page.span.start + document.text[page.span.start : page.span.end]
+    page = document.pages[number - 1].span
+    spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetched(document.path) as here:
-        return guarded(_Words(number), replace(document, text=text, path=here), limits=limits)
+        # the text stays here: boxes are found by the pages alone
+        found = guarded(_PageBoxes(number, tuple(spans)), replace(document, text="", path=here), limits=limits)
+    return list(zip(spans, found, strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float, limits: Limits = _USUAL) -> Any:
@@ -55,11 +58,12 @@ class _Boxes:
 
 
 @dataclass(frozen=True)
-class _Words:
+class _PageBoxes:
     number: int
+    spans: tuple[Span, ...]
 
-    def __call__(self, document: Document) -> list[tuple[Span, list[Box]]]:
-        return word_boxes(document, self.number)
+    def __call__(self, document: Document) -> list[list[Box]]:
+        return page_boxes(document, self.number, self.spans)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from evaluation.report.pages import picture
 from evaluation.review.source import Key, Record, ReviewedRun
 from evidence import Document, Span
 from evidence.document import Page
 from evidence.guard import words_within
+from evidence.pictures import page_uri
 from schemas.errors import DocumentError
 
 BUDGET = 24_000_000
 """Characters that all pictures may take: a page that a browser still opens at once, and that can be mailed."""
 PAGES = 8
 """Pages that a question shows at most: its gold, what was retrieved, the pages beside the gold, and then others."""
+_WIDTH = 830
+"""Pixels across: what a page has beside the questions on a wide screen."""
 _TOP = 3
 """Passages whose pages are shown whether they are cited or not."""
 _AROUND = 1500
@@ -110,7 +112,7 @@ def _page(document: Document, page: Page) -> Record | None:
         "number": page.number,
         "width": page.width,
         "height": page.height,
-        "src": picture(document.path, page),
+        "src": page_uri(document.path, page, width=_WIDTH),
         "words": [_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
     }
 

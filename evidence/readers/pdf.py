@@ -66,20 +66,18 @@ def boxes(document: Document, span: Span) -> list[Box]:
     with _opened(document.path) as pdf:
         for number in document.pages_of(span):
             start, end = document.pages[number - 1].span
-            found += _page_boxes(pdf, number, max(span.start, start) - start, min(span.end, end) - start)
+            found += _page_boxes(pdf, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
     return found
 
 
-def word_boxes(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
-    """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
-    if document.path is None:
-        return []
-    page = document.pages[number - 1]
-    spans = [match.span() for match in _WORD.finditer(document.text[page.span.start : page.span.end])]
+def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
+    """Return for each span the rectangles of it on one page, which is opened once for all of them."""
+    if document.path is None or not spans:
+        return [[] for _ in spans]
+    start, end = document.pages[number - 1].span
+    parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
     with _opened(document.path) as pdf:
-        found = _boxes_of(pdf, number, spans)
-    shift = page.span.start
-    return [(Span(start + shift, end + shift), lines) for (start, end), lines in zip(spans, found, strict=True)]
+        return _page_boxes(pdf, number, parts)
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
@@ -179,7 +177,6 @@ def _clean(text: str) -> str:
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
-_WORD = re.compile(r"\S+")
 # Anything that is not printable ASCII, a newline or a common letter may need a look.
 _ODD = re.compile(r"[^\n\r\x20-\x7e]")
 
@@ -192,31 +189,35 @@ def _plain(character: str) -> str:
     return " " if category in {"Zs", "Zl", "Zp", "Cc"} else character
 
 
-def _page_boxes(pdf: Any, number: int, start: int, end: int) -> list[Box]:
-    return _boxes_of(pdf, number, [(start, end)])[0]
-
-
-def _boxes_of(pdf: Any, number: int, spans: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the rectangles of some stretches of a page's cleaned text, the page being opened once."""
+def _page_boxes(pdf: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
     page = pdf[number - 1]
     textpage = page.get_textpage()
     try:
-        raw = _raw_text(textpage)
-        cleaned, units = _clean(raw), _units(raw)
-        found = []
-        for start, end in spans:
-            first, last = _char_range(textpage, cleaned, units, start, end)
-            count = pdfium_c.FPDFText_CountRects(textpage, first, last - first) if last > first else 0
-            lines = _lines([_rectangle(textpage, index) for index in range(count)])
-            found.append([_box(page, number, line) for line in lines])
-        return found
+        counted = _counted(textpage)
+        return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
     finally:
         textpage.close()
         page.close()
 
 
-def _units(raw: str) -> list[int]:
-    """Return where each character of the cleaned text begins as PDFium counts."""
+def _part_boxes(page: Any, textpage: Any, number: int, characters: tuple[int, int]) -> list[Box]:
+    first, last = characters
+    if last <= first:
+        return []
+    count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
+    lines = _lines([_rectangle(textpage, index) for index in range(count)])
+    return [_box(page, number, line) for line in lines]
+
+
+class _Counted(NamedTuple):
+    """A page's cleaned text, and PDFium's text index of each of its characters."""
+
+    text: str
+    units: list[int]
+
+
+def _counted(textpage: Any) -> _Counted:
+    raw = _raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
     units = [0]
     position = 0
@@ -226,20 +227,20 @@ def _units(raw: str) -> list[int]:
         unit += step if step == 2 else 1 + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
-    return units
+    return _Counted(_clean(raw), units)
 
 
-def _char_range(textpage: Any, cleaned: str, units: Sequence[int], start: int, end: int) -> tuple[int, int]:
+def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> tuple[int, int]:
     """Turn offsets in the cleaned text of a page into PDFium's character indices."""
-    # a span never ends in white space that matters; drop it so that no empty rectangle follows
-    if end > len(cleaned):
+    if end > len(counted.text):
         return 0, 0  # words that OCR read: they have no characters in the PDF
-    while end > start and cleaned[end - 1].isspace():
+    # a span never ends in white space that matters; drop it so that no empty rectangle follows
+    while end > start and counted.text[end - 1].isspace():
         end -= 1
     if end <= start:
         return 0, 0
-    first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, units[start])
-    last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, units[end - 1])
+    first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
+    last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[end - 1])
     return (first, last + 1) if first >= 0 and last >= 0 else (0, 0)
 
 
