@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from schemas.errors import BundleError, SourceError
-from schemas.models import Account, Licence
+from schemas.models import Account, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
@@ -110,6 +110,8 @@ class Quote:
     """Further places like `spans`, where the converter cannot tell which one is meant."""
     score: float = 1.0
     """Below 1 where the words at `spans` are only similar to the quote."""
+    found: tuple[tuple[int, int], ...] = ()
+    """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""
 
@@ -141,6 +143,8 @@ class Benchmark:
     """The raw files that decided the content, by name."""
     info: DatasetInfo | None = None
     """What is known of it, where only the source or the command line can say."""
+    patches: tuple[PatchEntry, ...] = ()
+    """What was applied to it."""
 
 
 class Tally:

@@ -26,6 +26,7 @@ from storage.upload import Out
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict"}
     | {"per_host", "delay", "timeout", "retries", "refetch"}
+    | {"patch"}  # bundle.json tells of patches by what is in them
 )
 """Where and how, not what: the same bundle must come out whatever these are."""
 
@@ -229,6 +230,7 @@ def _describe(
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
         options=_content_options(options),
+        patches=list(benchmark.patches),
     )
 
 

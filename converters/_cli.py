@@ -9,6 +9,7 @@ from pathlib import Path
 from converters._benchmark import Converter, Tally
 from converters._build import build
 from converters._choice import choose
+from converters._patches import SHIPPED, patched
 from converters._source import open_source
 from engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
 from evidence.scan import add_ocr_arguments
@@ -41,7 +42,8 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
     check_engine(options.engine)
     check_out(options.out, force=options.force)
     with open_source(converter.INFO, options.source) as source:
-        benchmark = choose(converter.read(source, options, tally), options, tally)
+        read = patched(converter.read(source, options, tally), converter.INFO, options.patch, tally)
+        benchmark = choose(read, options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
             raise SourceError(f"{options.source or source}: no questions left; {_reasons(tally)}")
         with opened_out(options.out, force=options.force, progress=track) as out:
@@ -80,6 +82,14 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add_engine_arguments(parser)
     parser.add_argument(
         "--answerable-only", action="store_true", help="leave out questions that have no answer in the document"
+    )
+    parser.add_argument(
+        "--patch",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help=f"apply reviewers' corrections of the gold, in order; {SHIPPED}: those that come with the converter",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from converters._benchmark import Quote, RawDocument
 from converters._press import Press, source_text
-from evidence import Document, Match, Span, locate, read_document
+from evidence import Document, Match, Span, fold, locate, read_document
 from evidence.fold import Fold
 from evidence.locate import worthy
 from evidence.readers import picture
@@ -165,7 +165,20 @@ class _Finder:
         found = self._place(quote)
         return replace(found, how="section", score=quote.score) if quote.section and found.spans else found
 
+    def _marked(self, quote: Quote) -> Place | None:
+        """Return the place that a reviewer marked, where the document still has those words there."""
+        text = self.document.text
+        words = " ".join(text[start:end] for start, end in quote.found if end <= len(text))
+        if not quote.found or fold(words, loose=True) != fold(quote.text or "", loose=True):
+            return None
+        pages = sorted({number for span in quote.found for number in self.document.pages_of(Span(*span))})
+        how: How = "parts" if len(quote.found) > 1 else "exact" if words == quote.text else "folded"
+        return Place(pages, list(quote.found), [], how, 1.0)
+
     def _place(self, quote: Quote) -> Place:
+        marked = self._marked(quote)
+        if marked:
+            return marked
         if quote.spans and self.source is not None:
             known = self._carried(quote.spans)
             if known:

@@ -22,6 +22,7 @@ from evaluation.measured import Measured, measure_rounds
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
 from evaluation.officials import Client, Register
 from evaluation.officials.account import write_account
+from evaluation.provenance import PROVENANCE, describe_run, read_provenance
 from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
 from evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
 from evaluation.report import write_report
@@ -78,6 +79,7 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, before=read_provenance(folder)))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _without_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):

@@ -3,6 +3,7 @@
 python -m evaluation.results summary results/naive results/sac
 python -m evaluation.results diff results/before results/after --fail-on-regression
 python -m evaluation.results gold datasets_out/cuad
+python -m evaluation.results index results --fail-on regression
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_tables
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
+from evaluation.trend.command import add_arguments, index
 from schemas.command import guarded, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
@@ -54,7 +56,7 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
     options = _parser().parse_args(argv)
-    commands = {"summary": _summary, "diff": _diff, "gold": _gold}
+    commands = {"summary": _summary, "diff": _diff, "gold": _gold, "index": index}
     return commands[options.command](options)
 
 
@@ -120,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     gold = commands.add_parser("gold", help="what share of a bundle's gold is located, by method; lists the rest")
     gold.add_argument("datasets", nargs="+", metavar="DIR")
     gold.add_argument("--list", type=int, default=20, metavar="N", help="passages listed (default: 20)")
+    add_arguments(commands.add_parser("index", help="a page over all runs; which one made what worse, and why"))
     return parser
 
 

@@ -5,14 +5,17 @@ Without limits of their own these calls have those of the command that runs (`en
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 from engine import Limits, guarded
 from evidence.document import Box, Document, Span
 from evidence.read import read_document
-from evidence.readers.pdf import boxes, render
+from evidence.readers.pdf import boxes, page_boxes, render
 from storage.locations import Location, fetched
+
+_WORD = re.compile(r"\S+")
 
 
 def read_within(path: Location, limits: Limits | None = None) -> Document:
@@ -30,6 +33,18 @@ def boxes_within(document: Document, spans: list[Span], limits: Limits | None = 
         return guarded(_Boxes(tuple(spans)), replace(document, text="", path=here), limits=limits)
 
 
+def words_within(document: Document, number: int, limits: Limits | None = None) -> list[tuple[Span, list[Box]]]:
+    """Return the words of a page, each with its rectangles: two where it is broken at a line's end."""
+    if document.path is None:
+        return []
+    page = document.pages[number - 1].span
+    spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
+    with fetched(document.path) as here:
+        # the text stays here: boxes are found by the pages alone
+        found = guarded(_PageBoxes(number, tuple(spans)), replace(document, text="", path=here), limits=limits)
+    return list(zip(spans, found, strict=True))
+
+
 def render_within(path: Location, page: int, *, scale: float, limits: Limits | None = None) -> Any:
     """Return a page's picture, as `render` does."""
     with fetched(path) as here:
@@ -42,6 +57,15 @@ class _Boxes:
 
     def __call__(self, document: Document) -> list[list[Box]]:
         return [boxes(document, span) for span in self.spans]
+
+
+@dataclass(frozen=True)
+class _PageBoxes:
+    number: int
+    spans: tuple[Span, ...]
+
+    def __call__(self, document: Document) -> list[list[Box]]:
+        return page_boxes(document, self.number, self.spans)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ VERBS = {
     "results": Verb(
         "evaluation.results", "main", "compare runs; say how sound the gold is", "python -m evaluation.results"
     ),
+    "review": Verb(
+        "evaluation.review.__main__", "main", "let an expert check gold and answers", "python -m evaluation.review"
+    ),
     "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
     "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),
     "check": Verb("evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"),
@@ -51,7 +54,7 @@ EXIT_CODES = {
     1: "an error, which stderr explains; or a check that does not hold",
     2: "the command cannot be understood",
     3: "too many questions failed (evaluate --max-failures)",
-    4: "a source is not what it was (convert web --refresh)",
+    4: "what was watched for is so: a source changed (convert web --refresh), or a run fell (results index --fail-on)",
     130: "stopped by Ctrl-C",
     141: "the reader of the output closed the pipe",
 }

@@ -49,7 +49,8 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
 
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
-    text = json.dumps(info.model_dump(), ensure_ascii=False, indent=1)
+    record = info.model_dump(exclude=None if info.patches else {"patches"})
+    text = json.dumps(record, ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 

@@ -11,12 +11,15 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from schemas.models import BundleInfo, Gold, Row
+from schemas.review import Patch, Review
 
 FOLDER = Path(__file__).parent / "json"
 SCHEMAS: dict[str, type[BaseModel] | Any] = {
     "train.schema.json": list[Row],
     "gold.schema.json": Gold,
     "bundle.schema.json": BundleInfo,
+    "review.schema.json": Review,
+    "patch.schema.json": Patch,
 }
 
 

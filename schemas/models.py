@@ -175,6 +175,17 @@ class Printing(_Model):
     fonts: dict[str, Sha256]
 
 
+class PatchEntry(_Model):
+    """A patch that was applied: which file, and how much of the gold it changed."""
+
+    name: NonBlank
+    sha256: Sha256
+    about: str
+    documents: Natural
+    questions: Natural
+    corrections: Natural
+
+
 class BundleInfo(_Model):
     """`bundle.json`: where a bundle comes from, what is in it, and what is not."""
 
@@ -195,3 +206,5 @@ class BundleInfo(_Model):
     tool: Tool
     printing: Printing | None = None
     options: dict[str, str | int | float | bool | None]
+    patches: list[PatchEntry] = []
+    """Corrections by reviewers that were applied to the source's gold, in order."""

@@ -82,7 +82,7 @@ files = s3fs.S3FileSystem()
 files.mkdir('bucket')
 files.put('samples/cuad/CUAD_v1/full_contract_txt/', 'bucket/contracts/', recursive=True)" """
 PREPARED = (
-    Rule(r"evaluation\.results (diff|summary)", RUNS, "two runs to compare"),
+    Rule(r"evaluation\.results (diff|summary|index)", RUNS, "two runs to compare"),
     Rule(r"hub\.pull me/cuad-rag |hf://me/cuad-rag$", "python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag",
          "what is on the Hub already"),
     Rule(r"score\.py", f"python -m schemas.export datasets_out/cuad --to legalbenchrag --out gold && {SCORED}",
@@ -98,7 +98,7 @@ WRITTEN = {
 """Records of measurements, a model card and a book of recipes: looked up, not read through."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""
-LONG = r"converters\.|python -m rag|evaluate_rag\.py|bench\.|docs\."
+LONG = r"converters\.|python -m rag|evaluate_rag\.py|evaluation\.review|bench\.|docs\."
 """Embeds, prints or measures: over a second or two."""
 
 

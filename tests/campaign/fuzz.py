@@ -22,8 +22,9 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from converters._source import unpack
 from converters._web.robots import rules_for
+
+from converters._source import unpack
 from engine import Limits, open_engine
 from engine.llms.openai import _text_of
 from evaluation.metrics._judge import read_mark

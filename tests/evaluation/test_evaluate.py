@@ -139,7 +139,7 @@ def test_a_run_read_back_has_the_same_means(run):
 
 def test_two_runs_are_the_same_apart_from_times(run):
     one, other = contents(run("one").folder), contents(run("two").folder)
-    assert one == other and len(one) == 8
+    assert one == other and len(one) == 9
 
 
 def test_retrieval_alone_and_other_settings(run):

@@ -1,0 +1,217 @@
+"""A bundle with a patch applied, where its raw source is not at hand: the same result as a converter's `--patch`."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+
+from converters._benchmark import DatasetInfo
+from converters._build import ORIGINALS
+from converters._patches import CORRECTED, UNFIT
+from engine import open_engine, track
+from evidence import Document, Span, fold
+from evidence.guard import read_within
+from hub.card import CardText, write_card
+from schemas import IMPOSSIBLE_ANSWER
+from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from schemas.errors import BundleError
+from schemas.models import HOWS, BundleInfo, Context, Counts, FileEntry, Gold, PatchEntry, Row
+from schemas.plugins import plugin_names
+from schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from schemas.validate import validate
+from storage.bundle import Bundle, open_bundle, sha256_of
+from storage.locations import fetched
+from storage.upload import check_out, opened_out
+
+
+@dataclass
+class _Changed:
+    """A bundle's questions and gold, changed, and what a reader should know of it."""
+
+    rows: list[Row] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+    corrected: int = 0
+
+
+def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
+    """Write the bundle with the patch applied; it appears whole or not at all."""
+    check_out(out, force=force)
+    bundle = open_bundle(root)
+    info = bundle.info
+    if info is None:
+        raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
+    if info.name != patch.dataset:
+        raise BundleError(f"{path}: is for {patch.dataset}, and {root} is {info.name}")
+    changed = _change(bundle, patch)
+    aside = {document.filename for document in patch.documents} & bundle.files.keys()
+    entry = PatchEntry(
+        name=path.name,
+        sha256=sha256_of(path),
+        about=patch.about,
+        documents=len(aside),
+        questions=len(bundle.questions) - len(changed.rows),
+        corrections=changed.corrected,
+    )
+    if not any((entry.documents, entry.questions, entry.corrections)):
+        raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
+    _write(bundle, _described(info, changed, aside, patch, entry), changed, out, force=force)
+    return entry
+
+
+def _change(bundle: Bundle, patch: Patch) -> _Changed:
+    aside = {document.filename: document.reason for document in patch.documents}
+    dropped = {question.id: question.reason for question in patch.questions}
+    fixes = {fix.id: fix for fix in patch.corrections}
+    lines: dict[int, list[Gold]] = {}
+    for line in bundle.gold:
+        lines.setdefault(line.id, []).append(line)
+    changed = _Changed()
+    for question in bundle.questions:
+        row = Row(
+            id=int(question.id),
+            question=question.question,
+            answer=question.answer,
+            is_impossible=question.is_impossible,
+            contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
+        )
+        mine = lines.get(row.id, [])
+        files = [line.filename for line in mine] + [context.filename for context in row.contexts]
+        reason = dropped.get(row.id) or next((aside[name] for name in files if name in aside), None)
+        if reason:
+            changed.left_out.setdefault(f"set aside by a patch: {reason}", []).append(f"row {row.id}")
+            continue
+        if row.id in fixes:
+            row, mine = _fixed(row, mine, fixes[row.id], bundle, changed)
+        changed.rows.append(row)
+        changed.gold += mine
+    return changed
+
+
+def _fixed(
+    row: Row, lines: Sequence[Gold], fix: Correction, bundle: Bundle, changed: _Changed
+) -> tuple[Row, list[Gold]]:
+    if fix.was != gold_digest((context.filename, context.text) for context in row.contexts):
+        changed.noted.setdefault(UNFIT, []).append(f"row {row.id}")
+        return row, list(lines)
+    changed.corrected += 1
+    by = f"row {row.id}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else "")
+    changed.noted.setdefault(CORRECTED, []).append(by)
+    labels = dict(lines[0].labels) if lines else {}
+    if fix.is_impossible:
+        name = next((line.filename for line in lines if line.filename), None)
+        nowhere = Gold(
+            id=row.id, context=None, filename=name, pages=[], spans=[], alternatives=[], how="absent", labels=labels
+        )
+        return row.model_copy(update={"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}), [nowhere]
+    gold = [_line(row.id, at, context, labels, bundle) for at, context in enumerate(fix.contexts)]
+    answer = fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts)
+    contexts = [Context(filename=context.filename, text=context.text) for context in fix.contexts]
+    return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
+
+
+def _line(
+    id: int, at: int, context: MarkedPassage, labels: dict[str, str | int | float | bool | None], bundle: Bundle
+) -> Gold:
+    if context.filename not in bundle.files:
+        raise BundleError(f"row {id}: {context.filename} is not in {bundle.root}/{CORPUS}")
+    document = read_within(bundle.files[context.filename])
+    words = " ".join(document.text[start:end] for start, end in context.spans)
+    if not context.spans or fold(words, loose=True) != fold(context.text, loose=True):
+        raise BundleError(
+            f"row {id}: {context.filename} has other words at {context.spans}; run its converter with --patch"
+        )
+    return Gold(
+        id=id,
+        context=at,
+        filename=context.filename,
+        pages=_pages(document, context),
+        spans=list(context.spans),
+        alternatives=[],
+        how="parts" if len(context.spans) > 1 else "exact" if words == context.text else "folded",
+        labels=labels,
+    )
+
+
+def _pages(document: Document, context: MarkedPassage) -> list[int]:
+    return sorted({number for span in context.spans for number in document.pages_of(Span(*span))})
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _described(info: BundleInfo, changed: _Changed, aside: set[str], patch: Patch, entry: PatchEntry) -> BundleInfo:
+    words = {row.id: row.contexts for row in changed.rows}
+    located = Counter(
+        line.how for line in changed.gold if line.context is not None and words[line.id][line.context].text
+    )
+    impossible = sum(row.is_impossible for row in changed.rows)
+    documents = [document for document in info.documents if document.filename not in aside]
+    left_out = {reason: list(names) for reason, names in info.left_out.items()}
+    for document in patch.documents:
+        if document.filename in aside:
+            left_out.setdefault(f"set aside by a patch: {document.reason}", []).append(document.filename)
+    for reason, names in changed.left_out.items():
+        left_out.setdefault(reason, []).extend(names)
+    return info.model_copy(
+        update={
+            "counts": Counts(
+                documents=len(documents),
+                questions=len(changed.rows),
+                answerable=len(changed.rows) - impossible,
+                impossible=impossible,
+                contexts=sum(len(row.contexts) for row in changed.rows),
+                located={how: located[how] for how in HOWS if located[how] or how in info.counts.located},
+            ),
+            "left_out": left_out,
+            "noted": {**info.noted, **changed.noted},
+            "documents": documents,
+            "patches": [*info.patches, entry],
+        }
+    )
+
+
+def _write(bundle: Bundle, info: BundleInfo, changed: _Changed, out: Path, *, force: bool) -> None:
+    names = [document.filename for document in info.documents]
+    with opened_out(out, force=force) as place:
+        folder = place.folder
+        (folder / CORPUS).mkdir()
+        for name in track(names, total=len(names), label="documents"):
+            with fetched(bundle.files[name]) as here:
+                shutil.copyfile(here, folder / CORPUS / name)
+        if (bundle.root / ORIGINALS).is_dir():
+            shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
+        write_train(changed.rows, folder / TRAIN)
+        write_gold(changed.gold, folder / GOLD)
+        engine = open_engine("local", jobs=1, items=len(names))
+        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info), out=place)
+        paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+        ordered = sorted(paths.items(), key=lambda item: PurePosixPath(item[0]))
+        files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in ordered}
+        write_info(info.model_copy(update={"files": files}), folder / INFO)
+        problems = validate(folder)
+        if problems:
+            listing = "\n".join(f"  {problem}" for problem in problems[:20])
+            raise BundleError(
+                f"the corrected bundle breaks {len(problems)} promises; please report this bug:\n{listing}"
+            )
+
+
+def _card_text(info: BundleInfo) -> CardText:
+    """Return what the converter says that no file of the bundle does; a table's bundle is called as its user likes."""
+    if info.name not in plugin_names("converters"):
+        return CardText(converter="table")
+    told: DatasetInfo = import_module(f"converters.{info.name}").INFO
+    return CardText(
+        tags=told.tags,
+        questions=told.questions,
+        limits=told.limits,
+        annotations=told.annotations,
+        converter=info.name,
+        derived=told.derived,
+    )

@@ -1,0 +1,41 @@
+"""What a run stood on besides its settings: when, at which commit, on which machine, over which version of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engine.machine import commit_of, machine
+from evaluation.datasets import Dataset
+from evaluation.records import read_json
+from schemas import __version__
+from schemas.bundle import GOLD, INFO, TRAIN
+from storage.bundle import sha256_of
+
+PROVENANCE = "provenance.json"
+
+
+def describe_run(datasets: Iterable[Dataset], *, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what is written beside a run's settings; a run that is resumed began when it first did."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "started": (before or {}).get("started") or now,
+        "version": __version__,
+        **commit_of(Path.cwd(), os.environ),
+        "machine": machine(),
+        "data": {dataset.name: digests(dataset.root) for dataset in datasets},
+    }
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """Return what is known of a run; nothing of one that was made before this was written."""
+    path = folder / PROVENANCE
+    return read_json(path) if path.is_file() else {}
+
+
+def digests(root: Path) -> dict[str, str]:
+    """Return the sha256 of a bundle's small files: bundle.json has those of all its documents."""
+    return {name: sha256_of(root / name) for name in (INFO, TRAIN, GOLD) if (root / name).is_file()}

@@ -1,0 +1,101 @@
+"""A run's metrics with the gold that reviewers gave it: only the corrected questions are scored anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+from evaluation.cases import Case, GoldPassage, Passage, Reply, Values
+from evaluation.metrics import Options, measure, needing
+from evaluation.records import read_tables
+from evaluation.review.source import Key, Record, ReviewedRun
+from evaluation.statistics import Table
+from evidence import Span
+from schemas import IMPOSSIBLE_ANSWER
+from schemas.review import Correction
+
+_REPLY = {field.name for field in fields(Reply)} - {"passages"}
+
+
+def rescored(run: ReviewedRun, corrections: Mapping[Key, Correction]) -> tuple[list[Table], list[Table]]:
+    """Return the run's tables as they are, and with the corrected questions scored against their better gold.
+
+    What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
+    expected answer changed.
+    """
+    before = read_tables(run.folder)
+    after = []
+    for table in before:
+        mine = {key[1]: fix for key, fix in corrections.items() if key[0] == table.name}
+        after.append(_with(table, _scores(run, table, mine), mine) if mine else table)
+    return before, after
+
+
+def _scores(
+    run: ReviewedRun, table: Table, fixes: Mapping[int | str, Correction]
+) -> dict[int | str, dict[str, float | None]]:
+    cases = [_case(run, (table.name, id), fix) for id, fix in fixes.items()]
+    told = run.config.get("measured") or {}
+    options = Options(parity=told.get("parity") or "")
+    options = replace(options, ks=tuple(told["ks"])) if told.get("ks") else options
+    values = measure(cases, options)
+    anew = set(values) - set(needing(values, "judge")) - set(needing(values, "corpus")) - set(needing(values, "usage"))
+    return {case.id: {name: values[name][at] for name in anew} for at, case in enumerate(cases)}
+
+
+def _with(
+    table: Table, scores: Mapping[int | str, Mapping[str, float | None]], fixes: Mapping[int | str, Correction]
+) -> Table:
+    stale = {id for id, fix in fixes.items() if fix.answer or fix.is_impossible}
+    columns: dict[str, Values] = {}
+    for name, column in table.values.items():
+        judged = bool(needing([name], "judge")) and bool(needing([name], "truth"))
+        columns[name] = [
+            None if judged and id in stale else scores[id][name] if name in scores.get(id, {}) else value
+            for id, value in zip(table.ids, column, strict=True)
+        ]
+    return replace(table, values=columns, repeats=())
+
+
+def _case(run: ReviewedRun, key: Key, fix: Correction) -> Case:
+    row = run.rows[key]
+    golds = tuple(
+        GoldPassage(
+            context.filename,
+            context.text,
+            (tuple(Span(*span) for span in context.spans),) if context.spans else (),
+            _pages(run, key[0], context.filename, [Span(*span) for span in context.spans]),
+        )
+        for context in fix.contexts
+    )
+    return Case(
+        id=key[1],
+        question=row["question"],
+        truth=IMPOSSIBLE_ANSWER if fix.is_impossible else fix.answer or row["truth"],
+        gold=golds,
+        is_impossible=fix.is_impossible,
+        filename=golds[0].filename if golds else row.get("filename"),
+        labels=row.get("labels") or {},
+        reply=_reply(run, key[0], row["reply"]),
+    )
+
+
+def _pages(run: ReviewedRun, dataset: str, filename: str, spans: Sequence[Span]) -> tuple[int, ...]:
+    document = run.document(dataset, filename)
+    return tuple(sorted({page for span in spans for page in document.pages_of(span)})) if document else ()
+
+
+def _reply(run: ReviewedRun, dataset: str, told: Record) -> Reply:
+    known = {name: value for name, value in told.items() if name in _REPLY and value is not None}
+    return Reply(**known, passages=tuple(_passage(run, dataset, one) for one in told.get("passages") or ()))
+
+
+def _passage(run: ReviewedRun, dataset: str, told: Record) -> Passage:
+    span = Span(*told["span"]) if told.get("span") else None
+    filename = told.get("filename")
+    text = told.get("text")
+    if text is None:  # the file has the words of the first passages alone
+        document = run.document(dataset, filename) if filename else None
+        text = document.text[span.start : span.end] if document and span else ""
+    pages = _pages(run, dataset, filename, [span]) if filename and span else ()
+    return Passage(text, filename, span, told.get("score"), told.get("page"), told.get("told_page"), pages)

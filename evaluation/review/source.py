@@ -1,0 +1,89 @@
+"""What a review is about: a run's questions with their replies, and the documents they are asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evaluation.documents import Documents
+from evaluation.records import CONFIG, RESULTS, read_json
+from evidence import Document
+from hub.pull import fetch, is_repository, parse_address
+from schemas.bundle import INFO, TRAIN, read_info, read_lines
+from schemas.command import print_note
+from schemas.errors import BundleError
+from schemas.parsing import parse_json
+from storage.bundle import corpus_files, sha256_of
+from storage.locations import parse_location
+from storage.mirror import mirrored
+
+Record = dict[str, Any]
+Key = tuple[str, int | str]
+"""A dataset and the id of a question in it."""
+
+
+@dataclass
+class ReviewedRun:
+    """A run, its rows by dataset and id, and the bundles they come from."""
+
+    folder: Path
+    config: Record
+    rows: dict[Key, Record]
+    bundles: dict[str, Path]
+
+    @property
+    def name(self) -> str:
+        """The run's folder."""
+        return self.folder.resolve().name
+
+    def bundle_name(self, dataset: str) -> str:
+        """Return what a patch calls a dataset: its name in bundle.json, or that of its folder."""
+        path = self.bundles[dataset] / INFO
+        return read_info(path).name if path.is_file() else dataset
+
+    def document(self, dataset: str, filename: str) -> Document | None:
+        """Return a document, read once; None where there is none, or it cannot be read."""
+        documents = self._documents.get(dataset)
+        return documents.get(filename) if documents else None
+
+    @cached_property
+    def _documents(self) -> dict[str, Documents]:
+        return {name: Documents(corpus_files(root)) for name, root in self.bundles.items()}
+
+
+def open_run(folder: Path, *, paths: Iterable[str] = ()) -> ReviewedRun:
+    """Return a run that ended; `paths` are its bundles where they are no longer where it found them."""
+    config = read_json(folder / CONFIG)
+    given = {Path(path).resolve().name: path for path in paths}
+    rows: dict[Key, Record] = {}
+    bundles: dict[str, Path] = {}
+    for name, told in config.get("datasets", {}).items():
+        if not (folder / name / RESULTS).is_file():
+            raise BundleError(f"{folder}: no results of {name}; go on with --resume --run-name {folder.name}")
+        bundles[name] = _bundle(given.get(name) or str(told.get("origin") or told.get("path") or ""), name)
+        if told.get("train_sha256") not in (None, sha256_of(bundles[name] / TRAIN)):
+            print_note(f"{bundles[name]}: its questions are no longer those of the run {folder.name}")
+        path = folder / name / RESULTS
+        for line in read_lines(path):
+            row = parse_json(line, where=path)
+            rows[name, row["id"]] = row
+    return ReviewedRun(folder, config, rows, bundles)
+
+
+def _bundle(address: str, name: str) -> Path:
+    if is_repository(address):
+        repo_id, revision = parse_address(address)
+        return fetch(repo_id, revision=revision, say=print_note).folder
+    root = mirrored(parse_location(address)) if address else Path(address)
+    if not address or not (root / TRAIN).is_file():
+        raise BundleError(f"{address or name}: the bundle of {name} is not there; give it with --dataset-paths DIR")
+    return root
+
+
+def document_name(row: Mapping[str, Any]) -> str:
+    """Return the document that a question is about; one of its own where none is known."""
+    named = [row.get("filename"), *(gold.get("filename") for gold in row.get("gold") or ())]
+    return next((name for name in named if name), f"\0{row['id']}")

@@ -1,0 +1,1 @@
+"""Runs over time: what each stood on, how every metric moved, which run made it worse, and why."""

@@ -1,0 +1,185 @@
+"""What an expert's review leaves: the review itself, and the patch of gold that is made from it.
+
+A review is the file that the review's page saves: judgments and better gold, by one person. A patch is what a
+converter applies on its next run: corrected gold, questions and documents set aside, each with its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from schemas.errors import SourceError
+from schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
+
+REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
+PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
+_LARGEST = 50_000_000
+"""Bytes of a review or a patch: a thousand corrections are a megabyte."""
+
+Judgment = Literal["right", "wrong", "unclear"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MarkedPassage(_Model):
+    """Words of a document that answer a question: offsets in its text as extracted, and the words themselves."""
+
+    filename: Filename
+    spans: list[Offsets]
+    text: NonBlank
+
+
+class Better(_Model):
+    """What the gold should be: passages, or that the documents do not answer; and the answer, where that is wrong."""
+
+    contexts: list[MarkedPassage] = []
+    is_impossible: bool = False
+    answer: str = ""
+
+    @model_validator(mode="after")
+    def _either(self) -> Better:
+        if self.is_impossible and self.contexts:
+            raise ValueError("is_impossible is true, yet there are passages")
+        return self
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it changes the passages."""
+        return self.is_impossible or bool(self.contexts)
+
+
+class ReviewedCase(_Model):
+    """One question as one person judged it; what was left open is None."""
+
+    dataset: NonBlank
+    id: int | str
+    gold: Judgment | None = None
+    answer: Judgment | None = None
+    comment: str = ""
+    better: Better = Better()
+
+
+class Sample(_Model):
+    """How the questions were drawn."""
+
+    size: Natural
+    of: Natural
+    seed: int
+    by: list[str]
+
+
+class Review(_Model):
+    """What one person made of a sample of a run."""
+
+    format: Literal["exhibit-review/1"]
+    review: NonBlank
+    """The same in all files that came from one page."""
+    run: NonBlank
+    reviewer: NonBlank
+    sample: Sample
+    cases: list[ReviewedCase]
+
+    @model_validator(mode="after")
+    def _once(self) -> Review:
+        _no_twins("the case", [f"{case.dataset} {case.id}" for case in self.cases])
+        return self
+
+
+class SetAsideDocument(_Model):
+    """A document that is not to be used, with all questions about it."""
+
+    filename: Filename
+    reason: NonBlank
+
+
+class SetAsideQuestion(_Model):
+    """A question that is not to be used."""
+
+    id: Natural
+    reason: NonBlank
+
+
+class Correction(_Model):
+    """What a question's gold is to be; it is applied only where the gold is still what was reviewed."""
+
+    id: Natural
+    was: Sha256
+    """`gold_digest` of the contexts that are replaced."""
+    contexts: list[MarkedPassage]
+    is_impossible: bool = False
+    answer: NonBlank | None = None
+    """The expected answer where that changes too; an impossible question has the usual refusal."""
+    reviewers: Annotated[list[NonBlank], Field(min_length=1)]
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _either(self) -> Correction:
+        if self.is_impossible == bool(self.contexts):
+            raise ValueError("has contexts exactly when is_impossible is false")
+        return self
+
+
+class Patch(_Model):
+    """Corrections to one benchmark's gold."""
+
+    format: Literal["exhibit-patch/1"]
+    dataset: NonBlank
+    """The bundle's `name` in bundle.json: `cuad`, `maud` …"""
+    about: NonBlank
+    """Why there is this patch, in a sentence."""
+    documents: list[SetAsideDocument] = []
+    questions: list[SetAsideQuestion] = []
+    corrections: list[Correction] = []
+
+    @model_validator(mode="after")
+    def _once(self) -> Patch:
+        _no_twins("the document", [document.filename for document in self.documents])
+        _no_twins("the question", [str(q.id) for q in self.questions] + [str(c.id) for c in self.corrections])
+        return self
+
+
+def _no_twins(what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name} occurs more than once")
+        seen.add(name)
+
+
+def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
+    """Return the sha256 of a question's gold: its files and their words, in order, spaces apart."""
+    told = [[filename, " ".join((text or "").split())] for filename, text in contexts]
+    return hashlib.sha256(json.dumps(told, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+Kind = TypeVar("Kind", Review, Patch)
+
+
+def read_review(path: Path) -> Review:
+    """Return a review; raise one error that names what is wrong with the file."""
+    return _read(path, Review)
+
+
+def read_patch(path: Path) -> Patch:
+    """Return a patch; raise one error that names what is wrong with the file."""
+    return _read(path, Patch)
+
+
+def _read(path: Path, model: type[Kind]) -> Kind:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SourceError(f"{path}: over {_LARGEST // 1_000_000} MB, which is no {model.__name__.lower()}")
+        return model.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()[:5]]
+        raise SourceError(f"{path}: no {model.__name__.lower()}: {'; '.join(faults)}") from error

@@ -1,0 +1,91 @@
+"""A page in a real browser that is watched: what it complains of, and what it asks of anybody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from converters._browser import find_browser, launch_arguments
+
+CONTRASTS = """() => {
+  const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const e of document.querySelectorAll("body *")) {
+    if (e.closest("svg, [hidden], script") || !e.checkVisibility()) continue;
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(getComputedStyle(e).fontSize);
+    if (ratio < (size >= 24 ? 3 : 4.5)) poor.push([ratio, e.tagName, e.textContent.trim().slice(0, 40)]);
+  }
+  return poor;
+}"""
+"""Text that stands out too little from its ground, by WCAG's AA."""
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """Yield a browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=launch_arguments())
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
+    """Yield an open page; afterwards fail on any error it has logged and on any request beside its own place."""
+    complaints: list[str] = []
+    context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **told)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.set_default_timeout(8000)
+    home = address.rpartition("/")[0]
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: asked.url.startswith((home, "data:", "blob:")) or complaints.append(asked.url))
+    page.goto(address)
+    yield page
+    context.close()
+    assert complaints == []
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        """Give out a file; a browser asks for an icon that no page names."""
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Yield the address of a static server over a folder."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
