@@ -89,7 +89,9 @@ def evaluate(
         write_evaltools(folder)
         write_json(folder / SUMMARY, summary_json(summary))
         roots = {dataset.name: dataset.root for dataset in plan.datasets}
-        report = write_report(folder, datasets=roots, cases=settings.report_cases)
+        report = write_report(
+            folder, datasets=roots, cases=settings.report_cases, jobs=settings.jobs, limits=settings.limits, say=say
+        )
     asked = [case for one in measured for cases in one.repeats for case in cases]
     return Run(folder, tuple(tables), summary, report, failures_of(asked))
 

@@ -66,8 +66,18 @@ def boxes(document: Document, span: Span) -> list[Box]:
     with _opened(document.path) as pdf:
         for number in document.pages_of(span):
             start, end = document.pages[number - 1].span
-            found += _page_boxes(pdf, number, max(span.start, start) - start, min(span.end, end) - start)
+            found += _page_boxes(pdf, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
     return found
+
+
+def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
+    """Return for each span the rectangles of it on one page, which is opened once for all of them."""
+    if document.path is None or not spans:
+        return [[] for _ in spans]
+    start, end = document.pages[number - 1].span
+    parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
+    with _opened(document.path) as pdf:
+        return _page_boxes(pdf, number, parts)
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
@@ -179,23 +189,34 @@ def _plain(character: str) -> str:
     return " " if category in {"Zs", "Zl", "Zp", "Cc"} else character
 
 
-def _page_boxes(pdf: Any, number: int, start: int, end: int) -> list[Box]:
+def _page_boxes(pdf: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
     page = pdf[number - 1]
     textpage = page.get_textpage()
     try:
-        first, last = _char_range(textpage, start, end)
-        if last <= first:
-            return []
-        count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
-        lines = _lines([_rectangle(textpage, index) for index in range(count)])
-        return [_box(page, number, line) for line in lines]
+        counted = _counted(textpage)
+        return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
     finally:
         textpage.close()
         page.close()
 
 
-def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
-    """Turn offsets in the cleaned text of a page into PDFium's character indices."""
+def _part_boxes(page: Any, textpage: Any, number: int, characters: tuple[int, int]) -> list[Box]:
+    first, last = characters
+    if last <= first:
+        return []
+    count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
+    lines = _lines([_rectangle(textpage, index) for index in range(count)])
+    return [_box(page, number, line) for line in lines]
+
+
+class _Counted(NamedTuple):
+    """A page's cleaned text, and PDFium's text index of each of its characters."""
+
+    text: str
+    units: list[int]
+
+
+def _counted(textpage: Any) -> _Counted:
     raw = _raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
     units = [0]
@@ -206,16 +227,20 @@ def _char_range(textpage: Any, start: int, end: int) -> tuple[int, int]:
         unit += step if step == 2 else 1 + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
-    # a span never ends in white space that matters; drop it so that no empty rectangle follows
-    cleaned = _clean(raw)
-    if end > len(cleaned):
+    return _Counted(_clean(raw), units)
+
+
+def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> tuple[int, int]:
+    """Turn offsets in the cleaned text of a page into PDFium's character indices."""
+    if end > len(counted.text):
         return 0, 0  # words that OCR read: they have no characters in the PDF
-    while end > start and cleaned[end - 1].isspace():
+    # a span never ends in white space that matters; drop it so that no empty rectangle follows
+    while end > start and counted.text[end - 1].isspace():
         end -= 1
     if end <= start:
         return 0, 0
-    first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, units[start])
-    last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, units[end - 1])
+    first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
+    last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[end - 1])
     return (first, last + 1) if first >= 0 and last >= 0 else (0, 0)
 
 

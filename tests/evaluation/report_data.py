@@ -21,17 +21,24 @@ WIDTH = 500
 PASSAGES = 16
 
 
-def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40) -> Path:
-    """Write the results of a made-up run over some bundles; the same each time."""
+def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
+    """Write the results of a made-up run over some bundles; the same each time, and other replies for another turn."""
     tables = []
     for name, path in bundles.items():
         bundle = open_bundle(path)
-        cases = list(make_cases(bundle, limit=limit))
+        cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
         tables.append(Table.of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
-    config = {"preset": "sac", "embedder": "hashing", "llm": "none", "top_k": 8, "dataset_paths": list(bundles)}
+    config: dict[str, Any] = {
+        "preset": "sac",
+        "embedder": "hashing",
+        "llm": "none",
+        "top_k": 8,
+        "dataset_paths": list(bundles),
+    }
+    config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
     write(folder / "config.json", {**config, "run_name": folder.name, "openai_api_key": "sk-never-shown"})
     return folder
 
@@ -108,7 +115,7 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
     }
 
 
-def make_cases(bundle: Bundle, *, limit: int) -> Iterator[tuple[Case, str]]:
+def make_cases(bundle: Bundle, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
     """Yield questions with replies of every kind and their verdicts."""
     documents = {name: read_document(path) for name, path in bundle.files.items()}
     gold: dict[int | str, list[GoldPassage]] = defaultdict(list)
@@ -122,7 +129,9 @@ def make_cases(bundle: Bundle, *, limit: int) -> Iterator[tuple[Case, str]]:
     for number, question in enumerate(bundle.questions[::step][:limit]):
         golds = tuple(gold[question.id])
         filename = next((g.filename for g in golds), None)
-        reply, verdict = make_reply(number, golds, question.answer, documents, question.is_impossible)
+        reply, verdict = make_reply(
+            number + turn * (number % 3), golds, question.answer, documents, question.is_impossible
+        )
         labels = {key: value for key, value in bundle.labels.get(question.id, {}).items() if key != "answer"}
         yield (
             Case(
