@@ -120,7 +120,7 @@ function pageFigure(sheet, page, filename, found, side, document) {
     enlarge.setAttribute("aria-pressed", String(figure.classList.toggle("large")));
   } }, "Enlarge");
   figure.append(make("figcaption", {}, make("span", {}, make("b", {}, filename), ` page ${page} · ${said}`), enlarge),
-    make("div", { class: "sheet", tabindex: 0, role: "region", "aria-label": `Picture of ${filename}, page ${page}` }, drawing));
+    make("div", { class: "sheet", tabindex: 0, role: "group", "aria-label": `Picture of ${filename}, page ${page}` }, drawing));
   return figure;
 }
 
@@ -160,7 +160,7 @@ function legend() {
     ["hit", "retrieved: a passage the system found, by its number"], ["both", "both: gold that was retrieved"]].map(entry));
 }
 
-function pagesBlock(found, side, sheets) {
+function pagesBlock(found, side, sheets, { explained = true } = {}) {
   let missing = 0;
   const figures = side.pages.map(([document, page]) => {
     const sheet = sheets.get(document);
@@ -176,7 +176,7 @@ function pagesBlock(found, side, sheets) {
     : "Its pages are not drawn in this report; the words are below.") : null;
   const paged = figures.some((one) => one.classList.contains("page"));
   return make("section", { class: "seen" }, make("h4", {}, paged || !figures.length ? "On the page" : "In the document"),
-    figures.length ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), told);
+    figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), told);
 }
 
 // ---------------------------------------------------------------- words
@@ -261,14 +261,15 @@ function oneSide(detail, found, sheets) {
 }
 
 function twoSides(detail, found, sheets) {
-  detail.append(make("div", { class: "answers" }, make("section", {}, expectedBlock(found)), goldList(found) ?? ""),
+  detail.append(make("div", { class: "answers" }, make("section", {}, expectedBlock(found)), goldList(found) ?? ""), sheets.size ? legend() : "",
     make("div", { class: "sides" }, found.sides.map((side, index) => {
       const column = make("section", { class: "side-run", "aria-label": `Run ${META.runs[index]}` });
       column.append(make("h4", { class: "run" }, index ? "After: " : "Before: ", make("b", {}, META.runs[index])));
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {
         column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why),
-          make("section", {}, answerBlock(column, side)), pagesBlock(found, side, sheets) ?? "", passageList(side));
+          make("section", {}, answerBlock(column, side)),
+          pagesBlock(found, side, sheets, { explained: false }) ?? "", passageList(side));
       }
       return column;
     })),

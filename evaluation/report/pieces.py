@@ -45,19 +45,22 @@ class Inlined:
     def __init__(self, folder: Path, *, budget: int) -> None:
         """Take the index whole, then cases, then what lies on pages with their pictures."""
         self.blocks: dict[str, str] = {}
-        self.left_out = {"case": 0, "page": 0}
+        self.cases = 0
+        """Pieces of cases that are in, from the first on."""
+        self.pages_left_out = 0
         self._left = budget
         for path in _in_order(folder, "k", "i"):
             self._put(f"piece-{path.stem}", _told(path))
         for path in _in_order(folder, "c"):
             if not self._put(f"piece-{path.stem}", _told(path)):
-                self.left_out["case"] += 1
+                break
+            self.cases += 1
         for path in _in_order(folder, "d"):
             self._put(f"piece-{path.stem}", _told(path))
         for path in sorted(folder.glob(f"{IMAGES}/*"), key=lambda path: [int(n) for n in path.stem.split("-")]):
             data = base64.b64encode(path.read_bytes()).decode("ascii")
             if not self._put(f"image-{path.name}", f"data:image/{_KINDS[path.suffix]};base64,{data}"):
-                self.left_out["page"] += 1
+                self.pages_left_out += 1
 
     def _put(self, name: str, text: str) -> bool:
         if len(text) > self._left:

@@ -83,7 +83,8 @@ def pieces_folder(out: Path, *, single_file: bool) -> Iterator[tuple[Path, Calla
 
     def told(meta: Record, drawn: Drawn, inlined: Inlined | None) -> dict[str, str]:
         meta |= {"documents": drawn.documents, "folder": None if inlined else out.name}
-        meta |= {"missing": inlined.left_out if inlined else {}}
+        kept = min(meta["total"], inlined.cases * meta["cases"]) if inlined else meta["total"]
+        meta |= {"whole": kept, "pictures_left_out": inlined.pages_left_out if inlined else 0}
         return {"meta": shell.as_json(meta)}
 
     if single_file:
