@@ -27,7 +27,7 @@ VERBS = {
         "evaluation.command", "main", "test a RAG system on bundles, and write a report", "python evaluate_rag.py"
     ),
     "results": Verb(
-        "evaluation.results", "main", "compare runs; say how sound the gold is", "python -m evaluation.results"
+        "evaluation.results", "main", "draw and compare runs; say how sound the gold is", "python -m evaluation.results"
     ),
     "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
     "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),

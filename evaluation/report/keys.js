@@ -49,6 +49,8 @@ list.addEventListener("click", (event) => {
   if (row) move(Number(row.dataset.place), { open: true });
 });
 window.addEventListener("resize", redraw);
+wide.addEventListener("change", settle);
+settle();
 label.addEventListener("change", fillValues);
 for (const control of [...selects, label, value]) control.addEventListener("change", filter);
 search.addEventListener("input", filter);

@@ -189,7 +189,13 @@ function clearFilters() {
 
 // ---------------------------------------------------------------- opening
 
-const atDesk = () => window.matchMedia("(min-width: 1000px)").matches;
+// two runs side by side need more room beside the list
+const wide = window.matchMedia(`(min-width: ${PAIR ? 1250 : 900}px)`);
+const atDesk = () => wide.matches;
+function settle() {
+  document.body.classList.toggle("stacked", !atDesk());
+  redraw();
+}
 let opening = 0;
 
 function stepButton(words, step) {
