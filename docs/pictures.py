@@ -63,22 +63,19 @@ def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: 
     size: ViewportSize = {"width": width, "height": height}
     page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page.goto(report.resolve().as_uri())
+    page.wait_for_selector(".line .question")
     return page
 
 
 def _open_case(page: Page) -> None:
-    """Open the first case on whose page gold and a passage meet; the first with pages where there is none."""
-    cases = page.locator("article:has(button.open)", has_text="page")
-    for number in range(min(cases.count(), 40)):
-        case = cases.nth(number)
-        case.locator("button.open").click()
-        if case.locator("rect.mark.both").count():
+    """Open the first case on whose page gold and a passage meet; the first of all where there is none."""
+    for number in (*range(min(int(page.evaluate("META.total")), 60)), 0):
+        page.evaluate("number => openCase(number)", number)
+        page.wait_for_function("number => current === number && panel.dataset.took && !panel.ariaBusy", arg=number)
+        if page.locator("rect.mark.both").count():
             break
-        case.locator("button.open").click()
-    else:
-        case = cases.first
-        case.locator("button.open").click()
-    case.evaluate("element => element.scrollIntoView()")
+    page.evaluate("byId('list').scrollIntoView()")
+    page.wait_for_load_state("networkidle")
 
 
 def _picture(data: bytes) -> Image.Image:

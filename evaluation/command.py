@@ -240,7 +240,9 @@ def _add_results(group: Any) -> None:
     group.add_argument("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     group.add_argument("--run-name", metavar="NAME", help="the run's folder there (default: preset and time)")
     group.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
-    group.add_argument("--report-cases", type=int, metavar="N", help="questions shown with page images (default: 40)")
+    group.add_argument(
+        "--report-cases", type=int, metavar="N", help="questions shown with page images (default: all, to 2,000 pages)"
+    )
 
 
 def _add_pipeline(group: Any) -> None:

@@ -89,15 +89,17 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         if isinstance(plan.options.officials, Register):
             write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, summary_json(summary))
-        report = _report(folder, settings, plan)
+        report = _report(folder, settings, plan, say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
     return Run(folder, tuple(tables), summary, report, failures)
 
 
-def _report(folder: Path, settings: Settings, plan: _Plan) -> Path:
+def _report(folder: Path, settings: Settings, plan: _Plan, say: Say) -> Path:
     """Write the report from what the run has written; nothing of the run in memory is needed for it."""
     roots = {dataset.name: dataset.root for dataset in plan.datasets}
-    return write_report(folder, datasets=roots, cases=settings.report_cases)
+    return write_report(
+        folder, datasets=roots, cases=settings.report_cases, jobs=settings.jobs, limits=settings.limits, say=say
+    )
 
 
 # ---------------------------------------------------------------- before any work

@@ -2,6 +2,8 @@
 
 python -m evaluation.results summary results/naive results/sac
 python -m evaluation.results diff results/before results/after --fail-on-regression
+python -m evaluation.results report results/after
+python -m evaluation.results compare results/before results/after
 python -m evaluation.results gold datasets_out/cuad
 python -m evaluation.results index results --fail-on regression
 """
@@ -11,12 +13,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_tables
+from evaluation.report.command import add_commands
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
 from evaluation.trend.command import add_arguments, index
@@ -55,8 +58,9 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; return 1 on an error, or on a regression where that is asked for."""
-    options = _parser().parse_args(argv)
-    commands = {"summary": _summary, "diff": _diff, "gold": _gold, "index": index}
+    parser, pages = _parser()
+    options = parser.parse_args(argv)
+    commands = {"summary": _summary, "diff": _diff, "gold": _gold, "index": index, **pages}
     return commands[options.command](options)
 
 
@@ -100,7 +104,8 @@ def _gold(options: Any) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, Callable[[Any], int]]]:
+    """Return the parser, and what does the commands that other modules add to it."""
     parser = argparse.ArgumentParser(
         prog=spelled("python -m evaluation.results"),
         description=spelled(__doc__),
@@ -123,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     gold.add_argument("datasets", nargs="+", metavar="DIR")
     gold.add_argument("--list", type=int, default=20, metavar="N", help="passages listed (default: 20)")
     add_arguments(commands.add_parser("index", help="a page over all runs; which one made what worse, and why"))
-    return parser
+    return parser, add_commands(commands)
 
 
 if __name__ == "__main__":

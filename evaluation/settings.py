@@ -111,7 +111,7 @@ class Settings(BaseModel):
     output_dir: Path = Path("results")
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
     resume: bool = False
-    report_cases: Annotated[int, Field(ge=0)] = 40
+    report_cases: Annotated[int, Field(ge=0)] | None = None
 
     @field_validator("dataset_paths", mode="before")
     @classmethod

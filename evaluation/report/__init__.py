@@ -1,6 +1,6 @@
-"""The report: one HTML file in which the evidence of a run can be seen, made from its results folder.
+"""The report: a page in which the evidence of a run can be seen, made from its results folder alone.
 
->>> write_report(Path("results/first"), datasets={"cuad": Path("datasets_out/cuad")})
+>>> write_report(Path("results/first"))
 """
 
 from evaluation.report.write import NAME, write_report

@@ -1,113 +1,183 @@
-"""A case's evidence: the pages worth seeing with boxes on them, or the text where a document has no pages."""
+"""Which pages cases ask for, and the drawing of as many as are allowed: each page once, documents in parallel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from evaluation.report.pages import Gallery, excerpts, page_marks
+from engine import Limits, guarded, open_engine, track
+from evaluation.report.pages import Sheets, draw_sheets
 from evaluation.report.run import Record
-from evaluation.report.spans import Placed, placed
-from evidence import Document, Span
-from evidence.guard import read_within
-from schemas.errors import DocumentError, ToolkitError
+from evaluation.report.spans import Placed, best_place, meets
+from evidence import Span
+from schemas.errors import ToolkitError
 from storage.bundle import corpus_files
-from storage.locations import Location
+from storage.locations import Location, Remote, fetched
 
 PASSAGES = 10
-"""Passages that are drawn, and given in words, whether they are cited or not."""
+"""Passages that are drawn, and given in words, whether they are cited or not: what the rows have words of."""
+PAGES = 2000
+"""Pages drawn unless told otherwise: a minute on two cores, 60 MB; enough for every case of most runs."""
 _TOP = 3
 """Passages whose pages are shown even when no answer cites them."""
 _GOLD_PAGES = 2
 _PAGES = 4
 """Pages that a case shows at most."""
 
-
-class Library:
-    """The documents of the datasets, each read once and when first needed."""
-
-    def __init__(self, datasets: Mapping[str, Path]) -> None:
-        """Take the bundles' folders by dataset."""
-        self._files = {name: corpus_files(path) for name, path in datasets.items()}
-        self._read: dict[Location, Document | None] = {}
-
-    def find(self, dataset: str, filename: str) -> Document | None:
-        """Return a document; None where there is none, or it cannot be read."""
-        path = self._files.get(dataset, {}).get(filename)
-        if path is None:
-            return None
-        if path not in self._read:
-            try:
-                self._read[path] = read_within(path)
-            except ToolkitError:
-                self._read[path] = None
-        return self._read[path]
+DocumentKey = tuple[str, str]
+"""A dataset and a filename."""
 
 
-class _Sight(NamedTuple):
-    """A span worth seeing."""
+@dataclass
+class Wanted:
+    """What cases ask to see: documents by number, their pages in order of importance, and the spans on them."""
 
-    filename: str
-    span: Span
-    gold: bool
+    numbers: dict[DocumentKey, int] = field(default_factory=dict)
+    _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
+    _spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
+
+    def number(self, dataset: str, filename: str) -> int:
+        """Return the number of a document."""
+        return self.numbers.setdefault((dataset, filename), len(self.numbers))
+
+    def ask(self, dataset: str, row: Record, at: Mapping[str, Placed], *, rank: int | None) -> list[list[int]]:
+        """Return the pages a case shows as `[document, page]`; with a rank they may be drawn, the lowest first."""
+        shown = []
+        for filename, page in choose_pages(row, at):
+            number = self.number(dataset, filename)
+            shown.append([number, page])
+            if rank is not None:
+                self._ranks[number, page] = min(rank, self._ranks.get((number, page), rank))
+        if rank is not None:
+            cited = row["reply"].get("citations") or ()
+            for filename, document in at.items():
+                spans = self._spans[self.number(dataset, filename)]
+                spans.update(document.gold)
+                spans.update(span for n, span in document.passages.items() if n <= PASSAGES or n in cited)
+        return shown
+
+    @property
+    def pages(self) -> int:
+        """How many different pages are asked for."""
+        return len(self._ranks)
+
+    def chosen(self, most: int | None) -> dict[int, list[int]]:
+        """Return the pages to draw by document: as many as allowed, the most important first."""
+        ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
+        chosen: defaultdict[int, list[int]] = defaultdict(list)
+        for number, page in sorted(ranked[: most if most is not None else len(ranked)]):
+            chosen[number].append(page)
+        return chosen
+
+    def spans(self, number: int) -> tuple[Span, ...]:
+        """Return the spans asked for in a document."""
+        return tuple(sorted(self._spans[number]))
 
 
-def draw(dataset: str, row: Record, library: Library, gallery: Gallery) -> Record:
-    """Return the pages of a case with their boxes, and its excerpts."""
-    at = {name: _drawn(row, document) for name, document in placed(row).items()}
-    sights = list(_sights(row, at))
-    documents = {name: library.find(dataset, name) for name in at}
-    pages = []
-    for filename, number in _choose_pages(sights, documents):
-        document = documents[filename]
-        if document is None:
-            continue
-        page = document.pages[number - 1]
-        with suppress(DocumentError):  # a page that cannot be drawn in time: the words are there all the same
-            key = gallery.add(document, page)
-            if key is not None:
-                pages.append({"page": key, "marks": page_marks(document, page, at[filename])})
-    return {"pages": pages, "excerpts": list(_excerpts(sights, documents, at))}
-
-
-def _drawn(row: Record, document: Placed) -> Placed:
-    cited = row["reply"].get("citations") or ()
-    return Placed(document.gold, {n: span for n, span in document.passages.items() if n <= PASSAGES or n in cited})
-
-
-def _sights(row: Record, at: Mapping[str, Placed]) -> Iterator[_Sight]:
-    """Yield the spans worth seeing: gold, then what is cited, then what ranks first."""
-    for name, document in at.items():
-        yield from (_Sight(name, span, True) for span in document.gold)
-    cited = row["reply"].get("citations") or ()
-    for number in dict.fromkeys([*cited, *range(1, _TOP + 1)]):
-        for name, document in at.items():
-            if number in document.passages:
-                yield _Sight(name, document.passages[number], False)
-
-
-def _choose_pages(sights: list[_Sight], documents: Mapping[str, Document | None]) -> list[tuple[str, int]]:
-    """Return the pages to show in order; gold leaves room for what was retrieved instead of it."""
-    gold: dict[tuple[str, int], None] = {}
+def choose_pages(row: Record, at: Mapping[str, Placed]) -> list[tuple[str, int]]:
+    """Return the pages to show in order, 0 where a document has none; gold leaves room for what was retrieved."""
+    gold = dict.fromkeys(_gold_pages(row, at))
+    passages = row["reply"].get("passages") or []
+    first = dict.fromkeys([*(row["reply"].get("citations") or ()), *range(1, _TOP + 1)])
     others: dict[tuple[str, int], None] = {}
-    for sight in sights:
-        document = documents[sight.filename]
-        for number in document.pages_of(sight.span) if document is not None else ():
-            (gold if sight.gold else others).setdefault((sight.filename, number))
+    for number in first:
+        passage = passages[number - 1] if 0 < number <= len(passages) else {}
+        if passage.get("filename") and passage.get("span"):
+            others.setdefault((passage["filename"], passage.get("page") or 0))
     others = {page: None for page in others if page not in gold}
     room = max(_GOLD_PAGES, _PAGES - len(others))
-    first = list(gold)[:room]
-    return [*first, *others][:_PAGES]
+    return [*list(gold)[:room], *others][:_PAGES]
 
 
-def _excerpts(
-    sights: list[_Sight], documents: Mapping[str, Document | None], at: Mapping[str, Placed]
-) -> Iterator[Record]:
-    for name in dict.fromkeys(sight.filename for sight in sights):
-        document = documents[name]
-        if document is not None and not document.pages:
-            wanted = [sight.span for sight in sights if sight.filename == name]
-            for runs in excerpts(document, wanted, at[name]):
-                yield {"filename": name, "runs": runs}
+def _gold_pages(row: Record, at: Mapping[str, Placed]) -> Iterator[tuple[str, int]]:
+    passages = row["reply"].get("passages") or []
+    for gold in row.get("gold") or ():
+        name, places = gold.get("filename"), gold.get("places")
+        if not name or not places:
+            continue
+        best = best_place(places, at[name].passages.values())
+        pages = gold.get("pages") or [0]
+        if best != [Span(*span) for span in places[0]]:
+            # the rows have the pages of the first place alone; the best one is where a passage met it
+            pages = [passages[n - 1].get("page") or 0 for n, s in at[name].passages.items() if meets(s, best)] or pages
+        yield from ((name, page) for page in pages)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of drawing: the documents that have something to show, how many pages, and what was left out."""
+
+    documents: list[int]
+    pages: int
+    wanted: int
+    faults: list[str]
+
+
+def draw(
+    wanted: Wanted,
+    datasets: Mapping[str, Path],
+    folder: Path,
+    put: Callable[[int, Record], None],
+    *,
+    most: int | None,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+) -> Drawn:
+    """Draw the pages asked for and hand on what lies on those of each document."""
+    chosen = wanted.chosen(most) if most != 0 else {}
+    items, faults = _sheets(wanted, chosen, datasets, folder)
+    documents: list[int] = []
+    pages = 0
+    outcomes = _drawn(items, jobs=jobs, limits=limits or Limits())
+    for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
+        if isinstance(outcome, ToolkitError):
+            faults.append(str(outcome))
+            continue
+        if outcome.get("pages") or outcome.get("text"):
+            put(sheets.number, outcome)
+            documents.append(sheets.number)
+            pages += len(outcome.get("pages") or [None])
+    return Drawn(documents, pages, wanted.pages, faults)
+
+
+def _sheets(
+    wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
+) -> tuple[list[Sheets], list[str]]:
+    """Return the work, a document each, and why there is none where a dataset's documents are not to be had."""
+    files: dict[str, dict[str, Location]] = {}
+    faults = []
+    for name in dict.fromkeys(dataset for dataset, _ in wanted.numbers):
+        files[name] = {}
+        if chosen and name in datasets:
+            try:
+                files[name] = corpus_files(datasets[name])
+            except ToolkitError as error:
+                faults.append(str(error))
+    items = []
+    for (dataset, filename), number in wanted.numbers.items():
+        path = files[dataset].get(filename)
+        if number in chosen and path is not None:
+            pages = tuple(page for page in chosen[number] if page)
+            items.append(Sheets(number, filename, path, pages, wanted.spans(number), folder))
+    return items, faults
+
+
+def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
+    here = [item for item in items if not isinstance(item.path, Remote)]
+    if here:
+        engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
+        for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
+            yield item, outcome.error or outcome.unwrap()
+    for item in items:
+        if isinstance(item.path, Remote):  # fetched here, one at a time: a worker has no credentials
+            yield item, _fetched(item, limits)
+
+
+def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
+    try:
+        with fetched(item.path) as path:
+            return guarded(draw_sheets, replace(item, path=path), limits=limits)
+    except ToolkitError as error:
+        return error

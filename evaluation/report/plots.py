@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -130,9 +131,7 @@ def _plotted(name: str) -> bool:
 
 def latency(run: Run) -> Plot | None:
     """Return how many replies took how long."""
-    seconds = sorted(
-        value for d in run.datasets for row in d.rows if (value := row["reply"].get("seconds")) is not None
-    )
+    seconds = sorted(run.seconds)
     if len(seconds) < 2:
         return None
     top = seconds[min(len(seconds) - 1, math.ceil(0.99 * len(seconds)) - 1)] or 1e-6
@@ -152,21 +151,22 @@ def latency(run: Run) -> Plot | None:
 
 def verdict_shares(run: Run) -> list[dict[str, Any]]:
     """Return how many questions have each verdict, for the run and for each dataset."""
-    everything = [("All", [row for d in run.datasets for row in d.rows])] if len(run.datasets) > 1 else []
+    counted = [(dataset.name, dataset.verdicts) for dataset in run.datasets]
+    everything = [("All", sum((verdicts for _, verdicts in counted), Counter[str]()))] if len(counted) > 1 else []
     return [
-        {"name": name, "total": len(rows), "parts": _parts(rows)}
-        for name, rows in [*everything, *((d.name, d.rows) for d in run.datasets)]
-        if rows
+        {"name": name, "total": verdicts.total(), "parts": _parts(verdicts)}
+        for name, verdicts in [*everything, *counted]
+        if verdicts
     ]
 
 
-def _parts(rows: Sequence[Record]) -> list[dict[str, Any]]:
+def _parts(verdicts: Counter[str]) -> list[dict[str, Any]]:
     parts, left = [], 0.0
     for verdict in reversed(VERDICTS):
-        count = sum(row["verdict"] == verdict for row in rows)
-        if count:
-            parts.append({"verdict": verdict, "count": count, "x": left, "width": 100 * count / len(rows)})
-            left += 100 * count / len(rows)
+        if verdicts[verdict]:
+            width = 100 * verdicts[verdict] / verdicts.total()
+            parts.append({"verdict": verdict, "count": verdicts[verdict], "x": left, "width": width})
+            left += width
     return parts
 
 

@@ -1,153 +1,175 @@
-"""Questions as the page's script reads them: all of them in brief, as many as fit with their evidence."""
+"""Questions as the page's script reads them: each as a line of the list, and as the case that it opens to."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine import track
-from evaluation.report.drawing import PASSAGES, Library, draw
-from evaluation.report.pages import Gallery
-from evaluation.report.run import DatasetRun, Record, Run
-from evaluation.report.spans import Placed, meets, placed
-from evaluation.report.wording import ANSWERED, VERDICTS, explain
+from evaluation.report.drawing import PASSAGES, Wanted
+from evaluation.report.run import Record
+from evaluation.report.spans import Placed, best_place, gold_ranges, meets, placed
+from evaluation.report.wording import explain
 from evidence import Span
 
-BRIEF_BUDGET = 9_000_000
-DETAIL_BUDGET = 5_000_000
-"""Characters that the list, and the texts that its questions open to, may take."""
 _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""
-
-Chosen = tuple[str, Record]
-
-
-def in_order(run: Run, *, cases: int) -> tuple[list[Chosen], set[tuple[str, Any]]]:
-    """Return every question, failures first, and the keys of those whose pages are drawn, from all datasets alike."""
-    worst = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
-    turns = list(_in_turn([_in_turns(dataset) for dataset in run.datasets]))
-    turns.sort(key=lambda chosen: chosen[1]["verdict"] == ANSWERED)
-    drawn = {(name, row["id"]) for name, row in turns[:cases]}
-
-    def order(chosen: Chosen) -> tuple[bool, bool, int]:
-        verdict = chosen[1]["verdict"]
-        return verdict == ANSWERED, (chosen[0], chosen[1]["id"]) not in drawn, worst.get(verdict, -1)
-
-    everything = [(dataset.name, row) for dataset in run.datasets for row in dataset.rows]
-    return sorted(everything, key=order), drawn
+_LONGEST_PASSAGE = 4000
+_QUESTION, _ANSWER, _ERROR = 500, 240, 300
+"""Characters of a line of the list, where search looks."""
+FIELDS = ("id", "question", "answer", "file", "found", "error")
+"""What a line of the report's list tells beside its dataset, verdict, kind of error and labels."""
 
 
-def make_records(run: Run, library: Library, gallery: Gallery, *, cases: int) -> list[Record]:
-    """Return the questions that fit, each with what it opens to as long as that fits too."""
-    ordered, drawn = in_order(run, cases=cases)
-    records = []
-    brief_left, detail_left = BRIEF_BUDGET, DETAIL_BUDGET
-    for dataset, row in track(ordered, total=len(ordered), label="report", unit="question"):
-        record = _brief(dataset, row)
-        brief_left -= len(json.dumps(record))
-        if brief_left < 0:
-            break
-        if detail_left > 0:
-            detail = _detail(row)
-            if (dataset, row["id"]) in drawn:
-                detail |= draw(dataset, row, library, gallery)
-            detail_left -= len(json.dumps(detail))
-            if detail_left > 0:
-                record["detail"] = detail
-        records.append(record)
-    return records
+class Table:
+    """Values by number, each once."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.numbers: dict[Any, int] = {}
+
+    def number(self, value: Any) -> int:
+        """Return the number of a value."""
+        return self.numbers.setdefault(value, len(self.numbers))
+
+    def __iter__(self) -> Any:
+        """Return the values in the order of their numbers."""
+        return iter(self.numbers)
 
 
-def _in_turns(dataset: DatasetRun) -> list[Chosen]:
-    """Return a dataset's questions, its verdicts taking turns, so that the first few show every kind of failure."""
-    groups = [[(dataset.name, row) for row in dataset.rows if row["verdict"] == verdict] for verdict in VERDICTS]
-    return list(_in_turn(groups))
+class Block:
+    """Some cases that are loaded together: what they share is there once."""
 
+    def __init__(self, metrics: Table, wanted: Wanted) -> None:
+        """Start empty; metrics and documents have numbers for the whole report."""
+        self.cases: list[Record] = []
+        self._texts = Table()
+        self._files: dict[int, str] = {}
+        self._metrics = metrics
+        self._wanted = wanted
 
-def _in_turn(groups: Sequence[Sequence[Chosen]]) -> Iterator[Chosen]:
-    for turn in zip_longest(*groups):
-        yield from (chosen for chosen in turn if chosen is not None)
-
-
-def _brief(dataset: str, row: Record) -> Record:
-    reply = row["reply"]
-    return {
-        "dataset": dataset,
-        "id": row["id"],
-        "question": _cut(row["question"], 2000),
-        "verdict": row["verdict"],
-        "labels": {key: _cut(str(value), 120) for key, value in (row.get("labels") or {}).items() if _plain(value)},
-        "filename": row.get("filename") or "",
-        "answer": _cut(reply.get("answer") or "", 300),
-        "recall": None if reply.get("error") else _nearest(row["scores"], "char_recall"),
-    }
-
-
-def _detail(row: Record) -> Record:
-    reply = row["reply"]
-    at = placed(row)
-    return {
-        "why": explain(row),
-        "truth": _cut(row["truth"], _LONGEST),
-        "impossible": bool(row.get("is_impossible")),
-        "answer": _cut(reply.get("answer") or "", _LONGEST),
-        "refused": bool(reply.get("refused")),
-        "seconds": reply.get("seconds"),
-        "selected": reply.get("selected"),
-        "retrieved": len(reply.get("passages") or ()),
-        # a failed question has no score, even where -1 was written for other tools
-        "scores": {} if reply.get("error") else {n: round(v, 4) for n, v in row["scores"].items() if _finite(v)},
-        "gold": [
+    def add(self, dataset: str, rows: Sequence[Record | None], *, rank: int | None) -> None:
+        """Add a question and what became of it in each run, None where a run did not ask it."""
+        first = next(row for row in rows if row is not None)
+        self.cases.append(
             {
-                "filename": gold.get("filename") or "",
-                "pages": gold.get("pages") or [],
-                "how": gold.get("how") or "",
-                "text": _cut(gold.get("text") or "", _LONGEST),
+                "dataset": dataset,
+                "id": first["id"],
+                "question": cut(first["question"], _LONGEST),
+                "truth": cut(first["truth"], _LONGEST),
+                "impossible": bool(first.get("is_impossible")),
+                "labels": labels_of(first),
+                "gold": [self._gold(dataset, gold, rows) for gold in first.get("gold") or ()],
+                "sides": [None if row is None else self._side(dataset, row, rank) for row in rows],
             }
-            for gold in row.get("gold") or ()
-        ],
-        "passages": [_passage(passage, at) for passage in _with_text(reply)],
-    }
+        )
+
+    def as_json(self) -> Record:
+        """Return what the script reads."""
+        return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
+
+    def _side(self, dataset: str, row: Record, rank: int | None) -> Record:
+        reply, at = row["reply"], placed(row)
+        return {
+            "verdict": row["verdict"],
+            "why": explain(row),
+            "answer": cut(reply.get("answer") or "", _LONGEST),
+            "refused": bool(reply.get("refused")),
+            "error": cut(reply.get("error") or "", _LONGEST),
+            "seconds": reply.get("seconds") if _finite(reply.get("seconds")) else None,
+            "confidence": reply.get("confidence") if _finite(reply.get("confidence")) else None,
+            "selected": reply.get("selected"),
+            "retrieved": len(reply.get("passages") or ()),
+            # a failed question has no score, even where -1 was written for other tools
+            "scores": [] if reply.get("error") else self._scores(row["scores"]),
+            "passages": [self._passage(dataset, one, at) for one in (reply.get("passages") or ())[:PASSAGES]],
+            "pages": self._wanted.ask(dataset, row, at, rank=rank),
+        }
+
+    def _scores(self, scores: Mapping[str, Any]) -> list[Any]:
+        """Return metric, value, metric, value …"""
+        return [one for m, v in scores.items() if _finite(v) for one in (self._metrics.number(m), round(v, 4))]
+
+    def _gold(self, dataset: str, gold: Record, rows: Sequence[Record | None]) -> Record:
+        filename = gold.get("filename") or ""
+        retrieved = [
+            Span(*passage["span"])
+            for row in rows
+            for passage in (row or {"reply": {}})["reply"].get("passages") or ()
+            if passage.get("span") and passage.get("filename") == filename
+        ]
+        return {
+            "file": self._file(dataset, filename),
+            "pages": gold.get("pages") or [],
+            "how": gold.get("how") or "",
+            "text": self._texts.number(cut(gold.get("text") or "", _LONGEST)),
+            "spans": best_place(gold["places"], retrieved) if gold.get("places") else [],
+        }
+
+    def _passage(self, dataset: str, passage: Record, at: Mapping[str, Placed]) -> Record:
+        filename = passage.get("filename") or ""
+        text = passage.get("text") or ""
+        span = Span(*passage["span"]) if passage.get("span") else None
+        gold = at[filename].gold if filename in at else []
+        # the words are those of the span, unless a system gave others
+        told = span is not None and span.end - span.start == len(text)
+        return {
+            "file": self._file(dataset, filename),
+            "page": passage.get("page"),
+            "score": round(passage["score"], 4) if _finite(passage.get("score")) else None,
+            "text": self._texts.number(cut(text, _LONGEST_PASSAGE)),
+            "gold": span is not None and meets(span, gold),
+            "ranges": gold_ranges(span, gold) if span is not None and told else [],
+            "span": span,
+        }
+
+    def _file(self, dataset: str, filename: str) -> int:
+        """Return a document's number, -1 where none is named."""
+        if not filename:
+            return -1
+        number = self._wanted.number(dataset, filename)
+        self._files[number] = filename
+        return number
 
 
-def _passage(passage: Record, at: Mapping[str, Placed]) -> Record:
-    filename = passage.get("filename") or ""
-    text = _cut(passage.get("text") or "", 4000)
-    parts: list[list[Any]] = [[text, 0]]
-    span = Span(*passage["span"]) if passage.get("span") else None
-    touches = span is not None and filename in at and meets(span, at[filename].gold)
-    if span is not None and touches and span.end - span.start == len(passage.get("text") or ""):
-        parts = _gold_parts(text, span, at[filename].gold)
-    return {
-        "filename": filename,
-        "page": passage.get("page"),
-        "score": passage["score"] if _finite(passage.get("score")) else None,
-        "parts": parts,
-        "gold": touches,
-    }
+def brief(row: Record) -> list[Any]:
+    """Return what a line of the list tells of a row: `FIELDS`."""
+    reply = row["reply"]
+    recall = None if reply.get("error") else nearest(row["scores"], "char_recall")
+    return [
+        row["id"],
+        cut(row["question"], _QUESTION),
+        cut(reply.get("answer") or "", _ANSWER),
+        row.get("filename") or next((g["filename"] for g in row.get("gold") or () if g.get("filename")), ""),
+        None if recall is None else round(recall, 3),
+        cut(reply.get("error") or "", _ERROR),
+    ]
 
 
-def _gold_parts(text: str, span: Span, gold: Sequence[Span]) -> list[list[Any]]:
-    """Return a passage's text in runs, those marked 1 that are gold."""
-    inside = {edge - span.start for part in gold for edge in part if span.start < edge < span.end}
-    cuts = sorted({0, len(text)} | {cut for cut in inside if cut < len(text)})
-    runs = [Span(first + span.start, last + span.start) for first, last in pairwise(cuts)]
-    return [[text[run.start - span.start : run.end - span.start], int(meets(run, gold))] for run in runs]
+def labels_of(row: Record) -> dict[str, str]:
+    """Return a question's own labels that are one word or a few."""
+    return {key: cut(str(value), 200) for key, value in (row.get("labels") or {}).items() if _plain(value)}
 
 
-def _with_text(reply: Record) -> list[Record]:
-    return [passage for passage in (reply.get("passages") or ())[:PASSAGES] if passage.get("text") is not None]
+def error_kind(row: Record) -> str:
+    """Return what kind of error a reply is, its numbers and addresses left out; nothing where it is none."""
+    words = re.sub(r"\d+", "…", " ".join((row["reply"].get("error") or "").split())[:200])
+    return cut(words, 90)
 
 
-def _nearest(scores: Mapping[str, Any], family: str, depth: int = 8) -> float | None:
+def nearest(scores: Mapping[str, Any], family: str, depth: int = 8) -> float | None:
+    """Return a metric at the depth nearest to the one wanted, None where it does not apply."""
     depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
     if not depths:
         return None
     value: float | None = scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"]
     return value if _finite(value) else None
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text, and a sign where it was cut."""
+    return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def _finite(value: Any) -> bool:
@@ -156,7 +178,3 @@ def _finite(value: Any) -> bool:
 
 def _plain(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} …"

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from evaluation.report.run import Record
 from evidence import Span
-
-
-class Mark(NamedTuple):
-    """A stretch of a document that is gold, retrieved, or both."""
-
-    span: Span
-    gold: bool
-    passages: tuple[int, ...]
-    """Numbers of the passages it belongs to, from 1."""
 
 
 class Placed(NamedTuple):
@@ -34,22 +26,15 @@ def placed(row: Record) -> dict[str, Placed]:
     for gold in row.get("gold") or ():
         if gold.get("places") and gold.get("filename"):
             document = found.setdefault(gold["filename"], Placed([], {}))
-            document.gold.extend(_best_place(gold["places"], document.passages.values()))
+            document.gold.extend(best_place(gold["places"], document.passages.values()))
     return found
 
 
-def marks(document: Placed, within: Span) -> list[Mark]:
-    """Return the stretches of a page, or any other part, cut wherever gold or a passage begins or ends."""
-    spans = [*document.gold, *document.passages.values()]
-    edges = {edge for span in spans for edge in span if within.start < edge < within.end}
-    cuts = sorted({within.start, within.end} | edges)
-    found = []
-    for part in map(Span, cuts, cuts[1:]):
-        gold = any(_shared(part, span) for span in document.gold)
-        numbers = tuple(n for n, span in sorted(document.passages.items()) if _shared(part, span))
-        if gold or numbers:
-            found.append(Mark(part, gold, numbers))
-    return found
+def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
+    """Return the place of which most was retrieved, the first of equals."""
+    passages = list(retrieved)
+    candidates = [[Span(start, end) for start, end in place] for place in places]
+    return max(candidates, key=lambda place: sum(_shared(part, span) for part in place for span in passages))
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
@@ -57,14 +42,30 @@ def meets(span: Span, others: Iterable[Span]) -> bool:
     return any(_shared(span, other) for other in others)
 
 
-def _best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
-    retrieved = list(retrieved)
-    candidates = [[Span(start, end) for start, end in place] for place in places]
+def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
+    """Return which characters of a passage are gold, counted from its beginning, neighbours joined."""
+    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _shared(span, g)]
+    cuts = sorted({edge for part in parts for edge in part})
+    ranges: list[tuple[int, int]] = []
+    for start, end in pairwise(cuts):
+        if meets(Span(start, end), parts):
+            first = ranges.pop()[0] if ranges and ranges[-1][1] == start - span.start else start - span.start
+            ranges.append((first, end - span.start))
+    return ranges
 
-    def covered(place: list[Span]) -> int:
-        return sum(_shared(part, span) for part in place for span in retrieved)
 
-    return max(candidates, key=covered)  # the first of equals
+def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
+    """Return the text around some spans as `[start, text]`, no word cut in two, what overlaps joined."""
+    found: list[Span] = []
+    for start, end in sorted(wanted):
+        first = text.rfind(" ", 0, max(0, start - around)) + 1
+        stop = text.find(" ", min(len(text), end + around))
+        last = len(text) if stop < 0 else stop
+        if found and first <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(last, found[-1].end))
+        else:
+            found.append(Span(first, last))
+    return [[start, text[start:end]] for start, end in found]
 
 
 def _shared(one: Span, other: Span) -> int:

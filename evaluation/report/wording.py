@@ -33,7 +33,7 @@ _JUDGED_BY = {
 
 def stage_counts(run: Run) -> list[tuple[str, int]]:
     """Return how many failures lie in retrieval, in reading, and in invention."""
-    counts = Counter(row.get("stage") for dataset in run.datasets for row in dataset.rows)
+    counts = sum((dataset.stages for dataset in run.datasets), Counter[str]())
     return [(stage, counts[stage]) for stage in _JUDGED_BY if counts[stage]]
 
 

@@ -1,70 +1,182 @@
-"""The results folder of a run to `report.html`."""
+"""The results folder of a run to `report.html` and the folder of pieces that it loads when they are needed."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
+import shutil
+from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from evaluation.metrics import about
-from evaluation.report.drawing import Library
-from evaluation.report.pages import Gallery
+from engine import Limits, track
+from evaluation.report import shell
+from evaluation.report.binder import Binder, Catalogue, Facet
+from evaluation.report.drawing import PAGES, Drawn, Wanted, draw
+from evaluation.report.pieces import IMAGES, Inlined, write_piece
 from evaluation.report.plots import make_plots, verdict_shares
-from evaluation.report.records import make_records
-from evaluation.report.run import Run, read_run, settings
+from evaluation.report.records import FIELDS, brief, error_kind, labels_of
+from evaluation.report.run import Record, Rows, Run, read_run, settings, tally
+from evaluation.report.sources import dataset_names, dataset_roots
 from evaluation.report.tables import breakdowns, main_table, whole_table
 from evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
 from storage.locations import keeping
+from storage.place import Kind, placed
+from storage.scratch import scratch_folder
 from storage.whole import write_whole
 
 NAME = "report.html"
-_HERE = Path(__file__).parent
-_SCRIPTS = ("build.js", "case.js", "list.js")
+PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
+SINGLE_BUDGET = 30_000_000
+"""Characters of pieces in a single file: what a browser opens in about a second, and a mail program still sends."""
+SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
 _TELLING = ("target", "preset", "embedder", "splitter", "llm", "answerer", "top_k", "k", "file_type")
 """Settings that say at a glance what was run."""
 
 
-def write_report(folder: Path, *, datasets: Mapping[str, Path], cases: int = 40) -> Path:
-    """Write the report of a results folder and return its path; `cases` questions, failures first, get page pictures.
+def write_report(
+    folder: Path,
+    *,
+    datasets: Mapping[str, Path] | None = None,
+    pages: int | None = PAGES,
+    cases: int | None = None,
+    single_file: bool = False,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Write the report of a results folder from what is on disk, a row at a time, and return its path.
 
-    `datasets` has the bundle of each dataset under the name of its folder in the results.
+    `datasets` has the bundles under the names of their folders in the results; without it they are taken from where
+    the run found them. At most `pages` pages are drawn (None: all), those of `cases` questions (None: of
+    all), failures first. `say` is told what is not drawn and why.
     """
-    run = read_run(folder, datasets)
-    gallery = Gallery()
-    with keeping():  # remote documents: a page is drawn in several steps, and cases share documents
-        records = make_records(run, Library(datasets), gallery, cases=cases)
-    text = _render(run, records, gallery.pages)
+    notes: list[str] = []
+    roots = dataset_roots(folder, notes.append) if datasets is None else datasets
+    names = list(dict.fromkeys([*dataset_names(folder), *(datasets or ())]))
+    run, rows = read_run(folder, names), Rows(folder, names)
     path = folder / NAME
-    write_whole(path, text)
+    path.unlink(missing_ok=True)  # pieces of this report and a page of the last would not fit each other
+    with pieces_folder(folder / "report_files", single_file=single_file) as (pieces, finish):
+        wanted = Wanted()
+        meta = _bind(run, rows, pieces, wanted, cases=cases if pages != 0 else 0)
+        with keeping():  # remote documents are fetched once
+            drawn = draw_pages(wanted, roots, pieces, pages=pages, jobs=jobs, limits=limits)
+        notes += [*drawn.faults, *not_drawn(drawn)]
+        blocks = finish(meta, drawn)
+        write_whole(path, _render(run, meta, notes, blocks, single_file=single_file))
+    for note in notes:
+        (say or (lambda _: None))(note)
     return path
 
 
-def as_json(value: Any) -> Markup:
-    """Return JSON that can stand inside a script element: nothing in it can end the element or a line."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    # half a surrogate pair, which a model can emit, is no UTF-8
-    return Markup(text.encode("utf-8", "replace").decode("utf-8"))
+# ---------------------------------------------------------------- the pieces
 
 
-def _render(run: Run, records: list[dict[str, Any]], pages: dict[str, Any]) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+@contextmanager
+def pieces_folder(out: Path, *, single_file: bool) -> Iterator[tuple[Path, Callable[[Record, Drawn], dict[str, str]]]]:
+    """Yield where pieces go, and a function that returns the blocks the page itself must hold once they are there."""
+
+    def told(meta: Record, drawn: Drawn, inlined: Inlined | None) -> dict[str, str]:
+        meta |= {"documents": drawn.documents, "folder": None if inlined else out.name}
+        kept = min(meta["total"], inlined.cases * meta["cases"]) if inlined else meta["total"]
+        meta |= {"whole": kept, "pictures_left_out": inlined.pages_left_out if inlined else 0}
+        return {"meta": shell.as_json(meta)}
+
+    if single_file:
+        with scratch_folder() as folder:
+
+            def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
+                inlined = Inlined(folder, budget=SINGLE_BUDGET)
+                return told(meta, drawn, inlined) | inlined.blocks
+
+            yield folder, finish
+        if PIECES.is_one(out):
+            shutil.rmtree(out)
+        return
+    with placed(out, force=True, kind=PIECES) as folder:
+
+        def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
+            # the first lines are in the page: it is drawn before anything else is loaded
+            first = (folder / "i0.js").read_text(encoding="ascii").split('"')[-2]
+            return told(meta, drawn, None) | {"piece-i0": first}
+
+        yield folder, finish
+
+
+def draw_pages(
+    wanted: Wanted,
+    roots: Mapping[str, Path],
+    pieces: Path,
+    *,
+    pages: int | None,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+) -> Drawn:
+    """Draw what cases ask to see beside the other pieces."""
+
+    def put(number: int, content: Record) -> None:
+        write_piece(pieces, f"d{number}", content)
+
+    return draw(wanted, roots, pieces / IMAGES, put, most=pages, jobs=jobs, limits=limits)
+
+
+def not_drawn(drawn: Drawn) -> list[str]:
+    """Return how many pages are not drawn, where some are not."""
+    if drawn.pages >= drawn.wanted:
+        return []
+    return [
+        f"{drawn.pages:,} of the {drawn.wanted:,} pages that cases show are drawn, failures first; "
+        "the others are given in words (--pages all draws them)"
+    ]
+
+
+# ---------------------------------------------------------------- the cases
+
+
+def _bind(run: Run, rows: Rows, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
+    """Write the list and the cases, the worst verdicts first; rows are read twice, and one at a time."""
+    catalogue = Catalogue(
+        [Facet("dataset", "Dataset"), Facet("verdict", "Verdict", tuple(VERDICTS)), Facet("error", "Error")]
     )
-    style = (_HERE / "report.css").read_text(encoding="utf-8")
-    script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    verdicts = Counter(row["verdict"] for dataset in run.datasets for row in dataset.rows)
+    verdicts = array("B")
+    ranks: list[int] = []
+    seen: Counter[tuple[str, str]] = Counter()
+    places = {verdict: number for number, verdict in enumerate(VERDICTS)}
+    by_name = {dataset.name: dataset for dataset in run.datasets}
+    for name, row in rows.scan():
+        tally(run, by_name[name], row)
+        catalogue.count([name, row["verdict"], error_kind(row)], labels_of(row))
+        verdicts.append(places.get(row["verdict"], len(places)))
+        # the first of each kind in each dataset before the second of any; what went well comes last
+        ranks.append(seen[name, row["verdict"]] + (row["verdict"] == ANSWERED) * 1_000_000_000)
+        seen[name, row["verdict"]] += 1
+    catalogue.close()
+    drawn = set(sorted(range(len(ranks)), key=lambda n: (ranks[n], n))[: len(ranks) if cases is None else cases])
+    order = sorted(range(len(verdicts)), key=lambda number: (verdicts[number], number))
+    binder = Binder(pieces, catalogue, wanted)
+    read = track(rows.read(order), total=len(order), label="report", unit="question")
+    for number, (name, row) in zip(order, read, strict=True):
+        line = catalogue.line([name, row["verdict"], error_kind(row)], brief(row), labels_of(row))
+        binder.add(name, [row], line, rank=ranks[number] if number in drawn else None)
+    return binder.close() | {"kind": "report", "fields": FIELDS, "runs": [run.name]}
+
+
+# ---------------------------------------------------------------- the page
+
+
+def _render(run: Run, meta: Record, notes: list[str], blocks: dict[str, str], *, single_file: bool) -> str:
+    verdicts = sum((dataset.verdicts for dataset in run.datasets), Counter[str]())
     asked = dict(settings(run.config))
-    text = environment.get_template("report.html.j2").render(
+    body = render(
+        "report.html.j2",
         run=run,
+        meta=meta,
+        notes=notes,
         asked=asked,
         telling=[(name, value) for name in _TELLING if (value := asked.get(name) or asked.get(f"config.{name}"))],
         answered=verdicts[ANSWERED],
@@ -76,27 +188,24 @@ def _render(run: Run, records: list[dict[str, Any]], pages: dict[str, Any]) -> s
         table=main_table(run),
         every=whole_table(run),
         breakdowns=breakdowns(run),
-        listed=len(records),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        data=as_json({"cases": records, "verdicts": list(VERDICTS), "names": _names(records)}),
-        pages=as_json(pages),
     )
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return shell.page(
+        f"{run.name} – Exhibit report",
+        body,
+        style=shell.read("report.css"),
+        scripts=[shell.read(name) for name in SCRIPTS],
+        data=blocks,
+        pieces=not single_file,
+    )
 
 
-def _names(records: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the words for each metric that a question has, and its unit."""
-    metrics = dict.fromkeys(m for record in records for m in record.get("detail", {}).get("scores", ()))
-    return {m: [about(m).title, _sign(m), about(m).meaning] for m in metrics}
-
-
-def _sign(metric: str) -> str:
-    return "%" if about(metric).unit == "share" else about(metric).sign
-
-
-def _hash(text: str) -> str:
-    """Return what the page's policy allows: this text and no other."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+def render(template: str, **values: Any) -> Markup:
+    """Return a template of this folder, filled; everything in it is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return Markup(environment.get_template(template).render(**values))

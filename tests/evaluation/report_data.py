@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from converters._browser import find_browser, launch_arguments
+from converters._cli import main as convert
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.metrics import measure
 from evaluation.statistics import Table, summarise, summarise_by, summarise_run
@@ -21,17 +33,24 @@ WIDTH = 500
 PASSAGES = 16
 
 
-def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40) -> Path:
-    """Write the results of a made-up run over some bundles; the same each time."""
+def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
+    """Write the results of a made-up run over some bundles; the same each time, and other replies for another turn."""
     tables = []
     for name, path in bundles.items():
         bundle = open_bundle(path)
-        cases = list(make_cases(bundle, limit=limit))
+        cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
         tables.append(Table.of([case for case, _ in cases], values, name=name))
         write_dataset(folder / name, cases, values, tables[-1], bundle)
     write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
-    config = {"preset": "sac", "embedder": "hashing", "llm": "none", "top_k": 8, "dataset_paths": list(bundles)}
+    config: dict[str, Any] = {
+        "preset": "sac",
+        "embedder": "hashing",
+        "llm": "none",
+        "top_k": 8,
+        "dataset_paths": list(bundles),
+    }
+    config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
     write(folder / "config.json", {**config, "run_name": folder.name, "openai_api_key": "sk-never-shown"})
     return folder
 
@@ -108,7 +127,7 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
     }
 
 
-def make_cases(bundle: Bundle, *, limit: int) -> Iterator[tuple[Case, str]]:
+def make_cases(bundle: Bundle, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
     """Yield questions with replies of every kind and their verdicts."""
     documents = {name: read_document(path) for name, path in bundle.files.items()}
     gold: dict[int | str, list[GoldPassage]] = defaultdict(list)
@@ -122,7 +141,9 @@ def make_cases(bundle: Bundle, *, limit: int) -> Iterator[tuple[Case, str]]:
     for number, question in enumerate(bundle.questions[::step][:limit]):
         golds = tuple(gold[question.id])
         filename = next((g.filename for g in golds), None)
-        reply, verdict = make_reply(number, golds, question.answer, documents, question.is_impossible)
+        reply, verdict = make_reply(
+            number + turn * (number % 3), golds, question.answer, documents, question.is_impossible
+        )
         labels = {key: value for key, value in bundle.labels.get(question.id, {}).items() if key != "answer"}
         yield (
             Case(
@@ -178,3 +199,120 @@ def write(path: Path, value: object) -> None:
     """Write a JSON file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+
+
+# ---------------------------------------------------------------- reports, read back and opened
+
+HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028{{ 7*7 }}"
+LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord shall pay for the paint.\n" * 9
+
+
+def make_bundles(root: Path, samples: Path) -> dict[str, Path]:
+    """Return a bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
+    flags = ["--source", str(samples / "cuad"), "--out", str(root / "cuad"), "--jobs", "1"]
+    assert convert(import_module("converters.cuad"), flags) == 0
+    corpus = root / "leases" / "corpus"
+    corpus.mkdir(parents=True)
+    for name in ("first.txt", "second.txt"):
+        (corpus / name).write_text(LAW, encoding="utf-8")
+    quote = "The landlord shall pay for the paint."
+    rows, lines = [], []
+    for number in range(8):
+        name = ("first.txt", "second.txt")[number // 4]
+        contexts = [{"filename": name, "text": quote}]
+        rows.append({"id": number, "question": f"Who pays? {HOSTILE}", "answer": HOSTILE, "contexts": contexts})
+        spans = [[LAW.index(quote), LAW.index(quote) + len(quote)]]
+        gold = {"id": number, "context": 0, "filename": name, "pages": [], "spans": spans, "alternatives": []}
+        lines.append({**gold, "how": "exact", "score": 1.0, "labels": {"kind": HOSTILE, "parity": number % 2}})
+    (root / "leases" / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    (root / "leases" / "gold.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return {"cuad": root / "cuad", "leases": root / "leases"}
+
+
+def piece(folder: Path, name: str) -> Any:
+    """Return what a piece of a page hands over."""
+    text = (folder / f"{name}.js").read_text(encoding="ascii")
+    found = re.fullmatch(rf'exhibitPiece\("{name}","([A-Za-z0-9+/=]*)"\)\n', text)
+    assert found, "a piece is one call with base64 in it, and nothing else"
+    return json.loads(zlib.decompress(base64.b64decode(found[1]), wbits=-15))
+
+
+def block_of(page: Path, name: str) -> Any:
+    """Return the JSON that a page holds under an id."""
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert found
+    return json.loads(found[1])
+
+
+def cases_of(folder: Path, meta: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every case of a report's pieces."""
+    return [case for n in range(-(-meta["total"] // meta["cases"])) for case in piece(folder, f"c{n}")["cases"]]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Yield the browser that the converters print with."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=launch_arguments())
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
+    """Return a page; whatever it complains of, or asks of the world, is added to the complaints."""
+    home = url.partition("#")[0].rpartition("/")[0]
+    page = browser.new_page(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+    page.set_default_timeout(15000)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    allowed = (f"{home}/", "data:", "blob:")
+    page.on("request", lambda request: request.url.startswith(allowed) or complaints.append(request.url))
+    page.on("requestfailed", lambda request: complaints.append(f"not there: {request.url}"))
+    page.goto(url)
+    page.wait_for_selector(".line .question")
+    return page
+
+
+def narrow(page: Page, **wanted: str) -> None:
+    """Narrow the list by facets; none for those that are not named."""
+    page.evaluate("clearFilters()")
+    for facet, value in wanted.items():
+        pick(page, facet, value)
+
+
+def pick(page: Page, facet: str, value: str) -> None:
+    """Choose a value of a facet."""
+    place = page.evaluate("([f, v]) => META.facets.find(o => o.name === f).values.indexOf(v)", [facet, value])
+    assert place >= 0, f"{facet} has no {value}"
+    page.select_option(f"#facet-{facet}", str(place))
+
+
+def shown(page: Page) -> int:
+    """Return how many questions the list shows, as it says itself."""
+    return int(page.locator("#count").inner_text().split()[0].replace(",", ""))
+
+
+def open_first(page: Page, **wanted: str) -> str:
+    """Open the first question of a narrowed list and return its address."""
+    narrow(page, **wanted)
+    page.locator(".line").first.click()
+    key = page.evaluate("keyOf(lines[indexAt(0)])")
+    page.wait_for_selector(f'article.case[data-key="{key}"]')
+    return str(key)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Yield the address of a static server of a folder, on loopback."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""

@@ -1,0 +1,228 @@
+"""The report of a large run: time and memory to draw it, its size on disk, first paint, and opening any case.
+
+    python -m bench.report [--cases 20000] [--open 7000] [--keep FOLDER]
+
+Documents are cut from the texts of LegalBench-RAG where they are there, else from the samples; questions, rankings,
+answers and scores are made up. Times are a browser's own, on a page opened from disk without a server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, sync_playwright
+
+from bench._table import ROOT, corpus_folder, print_table, read_texts
+from converters._browser import launch_arguments, require_browser
+from schemas.command import guarded
+
+DOCUMENTS, CHARACTERS = 510, 50_000
+"""As many documents as CUAD has, and as long."""
+ASKED = 41
+"""Questions about each document, as in CUAD."""
+CHUNK, DEPTH, QUOTED = 500, 64, 10
+VERDICTS = ("answered",) * 6 + (
+    "wrong document", "right document, wrong passage", "retrieved but not used", "failed",
+)  # fmt: skip
+KS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -> Path:
+    """Write the results of a made-up run, a row at a time; the same each time."""
+    chance = random.Random(seed)
+    path = folder / "contracts" / "eval_results.jsonl"
+    path.parent.mkdir(parents=True)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(cases):
+            file.write(json.dumps(_row(number, texts, chance), ensure_ascii=False) + "\n")
+    means = {f"{name}@{k}": _mean(chance, cases) for name in ("char_recall", "char_precision", "drm") for k in KS}
+    for place in (folder, path.parent):
+        (place / "summary.json").write_text(json.dumps(means), encoding="utf-8")
+    config = {"preset": "made up", "top_k": 8, "datasets": {"contracts": {"path": "gone", "questions": cases}}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def documents(texts: Sequence[str]) -> list[str]:
+    """Return as many documents as CUAD has, cut from some texts one after the other."""
+    whole = "\n".join(texts)
+    starts = [number * CHARACTERS % max(1, len(whole) - CHARACTERS) for number in range(DOCUMENTS)]
+    return [whole[start : start + CHARACTERS] for start in starts]
+
+
+def _mean(chance: random.Random, cases: int) -> dict[str, Any]:
+    mean = chance.random()
+    return {"mean": mean, "n": cases, "errors": 0, "ci95": [max(0, mean - 0.02), min(1, mean + 0.02)]}
+
+
+def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, Any]:
+    document = number // ASKED % len(texts)
+    text, name = texts[document], f"contract_{document:03}.pdf"
+    start = chance.randrange(0, len(text) - 900)
+    gold = [start, start + chance.randrange(120, 800)]
+    verdict = VERDICTS[chance.randrange(len(VERDICTS))]
+    error = f"the server at 10.0.0.{number % 9} closed the connection after {number % 50} s"
+    quoted = text[gold[0] : gold[1]]
+    asked = " ".join(text[gold[0] : gold[0] + 160].split())
+    return {
+        "id": number,
+        "question": f"Consider contract {document}; what does it provide on clause {number % ASKED}, such as: {asked}?",
+        "truth": quoted[:300],
+        "is_impossible": False,
+        "filename": name,
+        "labels": {"clause": f"clause {number % ASKED}", "contract": name, "title": f"Contract {document}"},
+        "gold": [
+            {"filename": name, "text": quoted, "places": [[gold]], "pages": [gold[0] // 3000 + 1], "how": "exact"}
+        ],
+        "reply": {
+            "answer": None if verdict == "failed" else f"{quoted[:280]} [1]",
+            "refused": False,
+            "citations": [1],
+            "passages": [] if verdict == "failed" else list(_passages(document, start, texts, chance)),
+            "selected": 8,
+            "seconds": round(chance.random(), 4),
+            "error": error if verdict == "failed" else "",
+            "usage": {},
+        },
+        "scores": {
+            f"{m}@{k}": round(chance.random(), 6) for m in ("char_recall", "char_precision", "drm", "ndcg") for k in KS
+        },
+        "verdict": verdict,
+        "stage": None,
+        "evidence": "Passage 1 is the first to touch the gold.",
+    }  # fmt: skip
+
+
+def _passages(document: int, start: int, texts: Sequence[str], chance: random.Random) -> Iterator[dict[str, Any]]:
+    for rank in range(DEPTH):
+        # seven of ten from the right document, as a good retriever has them
+        other = document if rank == 0 or chance.random() < 0.7 else chance.randrange(len(texts))
+        text = texts[other]
+        first = (start if rank == 0 else chance.randrange(0, len(text) - CHUNK)) // CHUNK * CHUNK
+        yield {
+            "filename": f"contract_{other:03}.pdf",
+            "span": [first, first + CHUNK],
+            "page": first // 3000 + 1,
+            "score": round(1 - rank / 70, 5),
+            **({"text": text[first : first + CHUNK]} if rank < QUOTED else {}),
+        }
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+def first_paint(browser: Browser, report: Path) -> float:
+    """Return milliseconds from the address to the first contentful paint, with lines of the list in it."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(report.resolve().as_uri(), wait_until="commit")
+    page.wait_for_selector(".line .question", state="attached")
+    told = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? performance.now()")
+    page.close()
+    return float(told)
+
+
+def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[float]]:
+    """Return milliseconds until cases are there: by a link into a page just opened, and in an open page."""
+    fresh, then = [], []
+    for key in keys:
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.add_init_script(_WATCH)
+        page.goto(f"{report.resolve().as_uri()}#{key}", wait_until="commit")
+        page.wait_for_selector(f"article[data-key='{key}']", state="attached")
+        fresh.append(float(page.evaluate("window.caseThere")))
+        page.close()
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(report.resolve().as_uri())
+    page.wait_for_selector(".line .question", state="attached")
+    for key in keys:
+        then.append(float(page.evaluate(_OPEN, key)))
+    page.close()
+    return {"by a link": fresh, "in an open page": then}
+
+
+_WATCH = """new MutationObserver((_, watch) => {
+  if (!document.querySelector('article.case')) return;
+  window.caseThere = performance.now();
+  watch.disconnect();
+}).observe(document, { childList: true, subtree: true })"""
+_OPEN = """key => new Promise(done => {
+  const started = performance.now();
+  const watch = new MutationObserver(() => {
+    if (document.querySelector('article.case')?.dataset.key !== key) return;
+    watch.disconnect();
+    requestAnimationFrame(() => done(performance.now() - started));
+  });
+  watch.observe(document.getElementById('case'), { childList: true });
+  location.hash = key;
+})"""
+
+
+_DRAW = """
+import resource, sys, time
+from pathlib import Path
+from evaluation.report import write_report
+started = time.perf_counter()
+write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def draw_apart(folder: Path) -> tuple[Path, float, float]:
+    """Draw a report in a process of its own; return its path, the seconds it took and its memory in MB."""
+    done = subprocess.run(
+        [sys.executable, "-c", _DRAW, str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    seconds, memory = map(float, done.stdout.split())
+    return folder / "report.html", seconds, memory
+
+
+def size_of(folder: Path) -> tuple[int, int]:
+    """Return the bytes of a folder and how many files it has."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sum(path.stat().st_size for path in files), len(files)
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print one table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.report", description=__doc__.split("\n")[0] if __doc__ else ""
+    )
+    parser.add_argument("--cases", type=int, default=20_000, metavar="N")
+    parser.add_argument("--open", type=int, default=7000, metavar="ID", help="the case that a link leads to")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the run there and leave it")
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch) / "run"
+        make_run(folder, documents(read_texts(corpus_folder(None))), cases=options.cases)
+        report, drawn, memory = draw_apart(folder)
+        size, files = size_of(folder / "report_files")
+        page_size = report.stat().st_size
+        keys = [f"contracts/{number}" for number in (options.open, options.cases // 2, options.cases - 1, 1)]
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+            paint = sorted(first_paint(browser, report) for _ in range(5))
+            times = open_times(browser, report, keys)
+            browser.close()
+    rows = [
+        ("drawing it", f"{drawn:.1f} s ({1000 * drawn / options.cases:.2f} ms a case)"),
+        ("memory at its peak, the interpreter's own included", f"{memory:.0f} MB"),
+        ("report.html", f"{page_size / 1e6:.2f} MB"),
+        ("the folder, without page images", f"{size / 1e6:.1f} MB in {files} files"),
+        ("first paint, median of 5", f"{paint[2]:.0f} ms"),
+        *((f"a case {how}, slowest of {len(all_)}", f"{max(all_):.0f} ms") for how, all_ in times.items()),
+    ]
+    print_table(f"A report of {options.cases:,} cases", ("what", "measured"), rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
