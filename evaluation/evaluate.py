@@ -94,7 +94,7 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
     return Run(folder, tuple(tables), summary, report, failures)
 
 
-def _report(folder: Path, settings: Settings, plan: _Plan, say: Say) -> Path:
+def _report(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> Path:
     """Write the report from what the run has written; nothing of the run in memory is needed for it."""
     roots = {dataset.name: dataset.root for dataset in plan.datasets}
     return write_report(
