@@ -145,6 +145,11 @@ def test_a_chunk_that_ends_or_begins_within_the_gold_holds_that_piece(passage, r
     assert found_ranks(case([quote(GOLD)], [passage])) == [rank]
 
 
+def test_a_beginning_that_repeats_itself_is_looked_for_at_every_place():
+    assert found_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
+    assert found_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
+
+
 def test_short_golds_are_looked_for_by_half_of_them():
     assert found_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
     assert found_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
