@@ -7,11 +7,11 @@ from dataclasses import replace
 from evidence import Span
 from law.references.cases import find_cases
 from law.references.directions import find_directions
-from law.references.found import blank
 from law.references.guides import find_guides
 from law.references.reference import Reference
 from law.references.rules import find_rules
 from law.references.statutes import find_statutes
+from law.references.stretch import blank
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _FINDERS = (find_cases, find_statutes, find_directions, find_guides, find_rules)
@@ -28,9 +28,9 @@ def references(text: str, *, context: str = "") -> list[Reference]:
     rest = whole
     references: list[Reference] = []
     for finder in _FINDERS:
-        found = list(finder(rest))
-        references += [reference for stretch in found for reference in stretch.references]
-        rest = blank(rest, [stretch.span for stretch in found])
+        stretches = list(finder(rest))
+        references += [reference for stretch in stretches for reference in stretch.references]
+        rest = blank(rest, [stretch.span for stretch in stretches])
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
     return sorted(shifted, key=lambda reference: reference.span.start)
