@@ -97,10 +97,10 @@ def claims_of(text: str) -> list[Claim]:
     claims: list[Claim] = []
     for span in sentences(text):
         raw = text[span.start : span.end]
-        found = find_citations(raw)
-        words = _plain(raw, found)
-        numbers = tuple(dict.fromkeys(number for citation in found for number in citation.numbers))
-        malformed = tuple(raw[c.span.start : c.span.end] for c in found if not c.well_formed)
+        citations = find_citations(raw)
+        words = _plain(raw, citations)
+        numbers = tuple(dict.fromkeys(number for citation in citations for number in citation.numbers))
+        malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
         if not content_words(words) and not figures(words).numbers:
             if claims and numbers:  # "… two years.\n\n[1]", and "Yes. [1]" after a claim
                 last = claims[-1]
@@ -115,9 +115,9 @@ def claims_of(text: str) -> list[Claim]:
     return claims
 
 
-def _plain(raw: str, found: Sequence[Citation]) -> str:
+def _plain(raw: str, citations: Sequence[Citation]) -> str:
     """Return a sentence without its citations, bullet and markup."""
-    for citation in reversed(found):
+    for citation in reversed(citations):
         raw = raw[: citation.span.start] + raw[citation.span.end :]
     return _GAPS.sub("", _MARKUP.sub("", _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw)).strip()
 

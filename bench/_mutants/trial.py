@@ -40,7 +40,7 @@ class Reach:
     calls: dict[str, dict[int, list[str]]]
 
     def tests_of(self, change: Change, source: str) -> list[str]:
-        """Return the tests of a change, the quickest first; of a line outside functions those that use its file."""
+        """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
         by_line = self.calls[change.file]
         begin, end, remembers = _function(source, change.line)
         lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
@@ -48,16 +48,19 @@ class Reach:
         # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
         name = Path(change.file).stem
         tests |= {test for test in self.seconds if f"/test_{name}.py::" in test or f"[{name}]" in test}
-        if not by_line and not tests:
-            tests = set(self.seconds)  # only names and types: whoever uses it calls nothing in it
+        # a constant is used by other files, whose tests need not call anything here: those come last
+        others = set(self.seconds) - tests if begin == 0 else set()
         chosen: list[str] = []
         total = 0.0
-        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
+        for test in (*self._quickest_first(tests), *self._quickest_first(others)):
             total += self.seconds.get(test, 0.0)
             if chosen and total > _MOST_SECONDS:
                 break
             chosen.append(test)
         return chosen
+
+    def _quickest_first(self, tests: set[str]) -> list[str]:
+        return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
 
 
 def _function(source: str, line: int) -> tuple[int, int, bool]:

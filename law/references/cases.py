@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.found import Found, found
+from law.references.stretch import Stretch, stretch
 
 _COURTS = """UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT
 UKGD CSIH CSOH HCJAC HCJT HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty
@@ -29,7 +29,7 @@ _CITATION = re.compile(
 )
 
 
-def find_cases(text: str) -> Iterator[Found]:
+def find_cases(text: str) -> Iterator[Stretch]:
     """Yield every neutral citation; law reports such as [1974] AC 133 are none."""
     for match in _CITATION.finditer(text):
         court = _BY_NAME[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
@@ -42,7 +42,7 @@ def find_cases(text: str) -> Iterator[Found]:
             end = match.end("number")
         else:
             source = f"{court} ({division})" if division else court
-        yield found("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
+        yield stretch("case", source, [(match["year"], str(int(match["number"])))], match.start(), end)
 
 
 def _divided(court: str, division: str | None) -> str:

@@ -39,9 +39,9 @@ class _Place(NamedTuple):
 class ReferenceCorpus:
     """References that occur in some texts, in any form; a rule that is there has its Part there, too."""
 
-    def __init__(self, found: Iterable[Reference]) -> None:
+    def __init__(self, references: Iterable[Reference]) -> None:
         self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
-        for reference in found:
+        for reference in references:
             shortest = len(reference.path) if reference.kind == "case" else 0
             for end in range(shortest, len(reference.path) + 1):
                 self._sources[reference.kind, reference.path[:end]].add(reference.source)

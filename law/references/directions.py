@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.found import Found, found
 from law.references.numbers import Numbers, read_numbers
 from law.references.reference import Path
+from law.references.stretch import Stretch, stretch
 
 _NAME = r"(?:CPR\s*)?(?:[Pp]ractice\s+[Dd]irections?|PRACTICE\s+DIRECTIONS?|PDs?|CPRPD)"
 _HEAD = re.compile(rf"(?<![A-Za-z]){_NAME}\s*(?:No\.?\s*)?(?=\d)")
@@ -23,7 +23,7 @@ _LAST = re.compile(
 )
 
 
-def find_directions(text: str) -> Iterator[Found]:
+def find_directions(text: str) -> Iterator[Stretch]:
     """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` is the last one named."""
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _numbers(text, m))]
     open_heads = dict(heads)
@@ -37,22 +37,22 @@ def find_directions(text: str) -> Iterator[Found]:
         if of and of.end() in open_heads:
             numbers = open_heads.pop(of.end())
             taken.add(match.start())
-            yield found("direction", numbers.paths[0][0], paths, match.start(), numbers.end)
+            yield stretch("direction", numbers.paths[0][0], paths, match.start(), numbers.end)
         elif last and (named := [n.paths[-1][0] for start, n in heads if start < match.start()]):
-            yield found("direction", named[-1], paths, match.start(), last.end())
+            yield stretch("direction", named[-1], paths, match.start(), last.end())
     for start, numbers in open_heads.items():
         yield from _with_what_follows(text, start, numbers, taken)
 
 
-def _with_what_follows(text: str, start: int, numbers: Numbers, taken: set[int]) -> Iterator[Found]:
+def _with_what_follows(text: str, start: int, numbers: Numbers, taken: set[int]) -> Iterator[Stretch]:
     """Yield directions from their head on; a paragraph after several belongs to the last."""
     for number, *inside in numbers.paths[:-1]:
-        yield found("direction", number, [tuple(inside)], start, numbers.end)
+        yield stretch("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
     after = None if rest else _AFTER.match(text, numbers.end)
     read = _read_inside(text, after) if after and after.start("unit") not in taken else None
     paths, end = read or ([tuple(rest)], numbers.end)
-    yield found("direction", number, paths, start, end)
+    yield stretch("direction", number, paths, start, end)
 
 
 def _numbers(text: str, head: re.Match[str]) -> Numbers | None:

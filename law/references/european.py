@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from law.references.found import Found, found
 from law.references.numbers import read_numbers
 from law.references.reference import Path
+from law.references.stretch import Stretch, stretch
 
 _BODY = r"(?:EU|EC|EEC|ECSC|Euratom)"
 _ACT = re.compile(
@@ -84,7 +84,7 @@ class _Head(NamedTuple):
     paths: tuple[Path, ...]
 
 
-def find_european(text: str) -> Iterator[Found]:
+def find_european(text: str) -> Iterator[Stretch]:
     """Yield articles, recitals and annexes with the act they are of, and acts that are named as a whole."""
     acts = sorted([*_numbered(text), *_named(text)])
     by_start = {act.start: act for act in acts}
@@ -103,9 +103,9 @@ def find_european(text: str) -> Iterator[Found]:
         owners[head.start] = owner
         if not _AGAIN.search(text, head.end, end):
             used.add(owner.start)  # "the Directive" is another mention; "of Directive 95/46/EC" is this one
-        yield found("statute", owner.source, head.paths, head.start, end)
+        yield stretch("statute", owner.source, head.paths, head.start, end)
     for act in acts:
-        yield found("statute", act.source, [] if act.start in used else [()], act.start, act.end)
+        yield stretch("statute", act.source, [] if act.start in used else [()], act.start, act.end)
 
 
 def _aliases(text: str, acts: list[_Act]) -> set[int]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from law.references.found import Found, found
 from law.references.numbers import read_numbers
 from law.references.reference import Path
+from law.references.stretch import Stretch, stretch
 
 _ALIASES = {
     "ccg": "commercial court",
@@ -78,7 +78,7 @@ def name_guides(text: str) -> list[Guide]:
     ]
 
 
-def find_guides(text: str) -> Iterator[Found]:
+def find_guides(text: str) -> Iterator[Stretch]:
     """Yield places in guides; one that does not say in which guide is in the last one named."""
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
@@ -88,7 +88,7 @@ def find_guides(text: str) -> Iterator[Found]:
             guide = _understood(text, unit, named, known)
         if guide is not None:
             known += [(guide, path) for path in unit.paths]
-            yield found("guide", guide, unit.paths, unit.start, unit.end)
+            yield stretch("guide", guide, unit.paths, unit.start, unit.end)
 
 
 def _named_by(text: str, unit: _Unit, named: list[Guide]) -> str | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.found import Found, found
 from law.references.numbers import read_numbers
+from law.references.stretch import Stretch, stretch
 
 _SERIES = {
     "SI": "si",
@@ -41,21 +41,21 @@ _OF = re.compile(r",?\s{1,3}(?:(?:of|in)\s{1,3}(?:the\s{1,3})?)?")
 _AFTER = re.compile(r",?\s{1,3}")
 
 
-def find_numbered(text: str) -> Iterator[Found]:
+def find_numbered(text: str) -> Iterator[Stretch]:
     """Yield instruments by number, with the provision before or after them; read after the names are."""
     for match in _IN_BRACKETS.finditer(text):
-        yield found("statute", "", [], match.start() + 1, match.end())
+        yield stretch("statute", "", [], match.start() + 1, match.end())
     instruments = [(match, _source(match)) for pattern in (_INSTRUMENT, _ACT) for match in pattern.finditer(text)]
     before = {end: (match.start(), numbers) for match, numbers, end in _heads(text)}
     for match, source in instruments:
         if _NAMED_BEFORE.search(text, max(0, match.start() - 12), match.start()):
-            yield found("statute", "", [], *match.span())
+            yield stretch("statute", "", [], *match.span())
         elif match.start() in before:
             start, paths = before[match.start()]
-            yield found("statute", source, paths, start, match.end())
+            yield stretch("statute", source, paths, start, match.end())
         else:
             paths, end = _following(text, match.end())
-            yield found("statute", source, paths, match.start(), end)
+            yield stretch("statute", source, paths, match.start(), end)
 
 
 def _source(match: re.Match[str]) -> str:

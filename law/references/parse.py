@@ -8,12 +8,12 @@ from evidence import Span
 from law.references.cases import find_cases
 from law.references.directions import find_directions
 from law.references.european import find_european
-from law.references.found import blank
 from law.references.guides import find_guides
 from law.references.numbered import find_numbered
 from law.references.reference import Reference
 from law.references.rules import find_rules
 from law.references.statutes import find_statutes
+from law.references.stretch import blank
 from law.references.tribunals import find_tribunals
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
@@ -40,9 +40,9 @@ def references(text: str, *, context: str = "") -> list[Reference]:
     rest = whole
     references: list[Reference] = []
     for finder in _FINDERS:
-        found = list(finder(rest))
-        references += [reference for stretch in found for reference in stretch.references]
-        rest = blank(rest, [stretch.span for stretch in found])
+        stretches = list(finder(rest))
+        references += [reference for stretch in stretches for reference in stretch.references]
+        rest = blank(rest, [stretch.span for stretch in stretches])
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
     return sorted(shifted, key=lambda reference: reference.span.start)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.found import Found, found
 from law.references.numbers import Numbers, read_numbers
+from law.references.stretch import Stretch, stretch
 
 _CPR = r"(?:CPR|C\.P\.R\.|Civil\s+Procedure\s+Rules?(?:\s{1,9}1998)?)"
 _RULE = re.compile(
@@ -22,7 +22,7 @@ _SCHEDULE = re.compile(r"(?:Schedule|Sch\.?|Annex|Appendix|Chapter|Volume)\s+\w{
 _HIGHEST = 99
 
 
-def find_rules(text: str) -> Iterator[Found]:
+def find_rules(text: str) -> Iterator[Stretch]:
     """Yield Parts and rules: a Part of something else, a bare number and a rule of other rules are none."""
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
@@ -30,7 +30,7 @@ def find_rules(text: str) -> Iterator[Found]:
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
         if numbers is None or not _is_rule(text, match, numbers, whole):
             continue
-        yield found("rule", "CPR", numbers.paths, match.start(), numbers.end)
+        yield stretch("rule", "CPR", numbers.paths, match.start(), numbers.end)
 
 
 def _is_rule(text: str, match: re.Match[str], numbers: Numbers, whole: bool) -> bool:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from law.references.found import Found, found
 from law.references.instruments import CODES, Instrument, Instruments
 from law.references.numbers import read_numbers
 from law.references.reference import Path
+from law.references.stretch import Stretch, stretch
 
 _UNITS = {
     "section": r"[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?",
@@ -57,7 +57,7 @@ class _Head(NamedTuple):
     paths: tuple[Path, ...]
 
 
-def find_statutes(text: str) -> Iterator[Found]:
+def find_statutes(text: str) -> Iterator[Stretch]:
     """Yield provisions with the instrument they are of, and instruments that are named as a whole."""
     instruments = Instruments(text)
     heads = list(_heads(text))
@@ -74,14 +74,14 @@ def find_statutes(text: str) -> Iterator[Found]:
         if head.start in outer:
             continue  # "paragraph 6 of Schedule 18" is one reference
         paths = list(_paths(head, instrument, by_start, text)) if instrument.name else []
-        yield found("statute", instrument.name, paths, head.start, end)
+        yield stretch("statute", instrument.name, paths, head.start, end)
     for match in _CODE_ALONE.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
         if numbers:
-            yield found("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
+            yield stretch("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
     for instrument in instruments.named:
         if instrument.start not in used:
-            yield found("statute", instrument.name, [()], instrument.start, instrument.end)
+            yield stretch("statute", instrument.name, [()], instrument.start, instrument.end)
 
 
 def _heads(text: str) -> Iterator[_Head]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.found import Found, found
+from law.references.stretch import Stretch, stretch
 
 _APPEAL = re.compile(
     r"(?<![\w/])(?P<court>UKEATPAS|UKEATPA|UKEATS|UKEAT|EAT)\s?/\s?(?P<number>\d{1,4})\s?/\s?(?P<year>\d{4}|\d\d)"
@@ -28,16 +28,16 @@ _LUXEMBOURG = re.compile(
 _NUMBER = re.compile(r"([CTF])[-‐‑–](\d{1,4}/\d\d)")
 
 
-def find_tribunals(text: str) -> Iterator[Found]:
+def find_tribunals(text: str) -> Iterator[Stretch]:
     """Yield appeals to the Employment Appeal Tribunal, employment law reports, and cases of the Court of Justice."""
     for pattern in (_APPEAL, _BAILII):
         for match in pattern.finditer(text):
             court = "UKEAT" if match["court"] == "EAT" else match["court"]
             path = (f"{int(match['number']):04}", match["year"][-2:])
-            yield found("case", court, [path], *match.span())
+            yield stretch("case", court, [path], *match.span())
     for match in _SINCE_2020.finditer(text):
-        yield found("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
+        yield stretch("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
     for match in _REPORTED.finditer(text):
-        yield found("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
+        yield stretch("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
     for match in _LUXEMBOURG.finditer(text):
-        yield found("case", "CJEU", _NUMBER.findall(match.group()), *match.span())
+        yield stretch("case", "CJEU", _NUMBER.findall(match.group()), *match.span())

@@ -44,16 +44,16 @@ def find_headings(document: Document) -> list[Heading]:
     lines = read_lines(document)
     labels = [read_label(line) for line in lines]
     drop_stray(labels)
-    found: list[Heading] = []
+    headings: list[Heading] = []
     index = quiet = 0
     while index < len(lines):
         heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
         if heading:
-            found.append(heading)
+            headings.append(heading)
             if heading.kind == "signature":
                 quiet = heading.start + _SIGNATURES
         index += taken
-    return _mark_opening(_without_lists(_without_repeats(_without_empty(found, document.text))))
+    return _mark_opening(_without_lists(_without_repeats(_without_empty(headings, document.text))))
 
 
 _SIGNATURES = 3000
@@ -226,38 +226,38 @@ _OPENING = 3000
 _DOCUMENT = re.compile(r"\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b", re.IGNORECASE)
 
 
-def _without_empty(found: Sequence[Heading], text: str) -> list[Heading]:
+def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
     """Leave out titles that head nothing but the next title: cover pages are made of them."""
     kept = []
-    for heading, after in zip_longest(found, found[1:]):
+    for heading, after in zip_longest(headings, headings[1:]):
         empty = after is not None and not text[heading.end : after.start].strip()
         if not (empty and heading.style in BARE and after is not None and after.style in BARE):
             kept.append(heading)
     return kept
 
 
-def _without_repeats(found: Sequence[Heading]) -> list[Heading]:
+def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
     """Leave out headings that come again later and hold nothing here: a table of contents without pages."""
-    last = {_key(heading): at for at, heading in enumerate(found)}
-    again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(found)]
+    last = {_key(heading): at for at, heading in enumerate(headings)}
+    again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
-    for at, heading in enumerate(found):
-        near = at + 1 < len(found) and found[at + 1].start - heading.start < 200
+    for at, heading in enumerate(headings):
+        near = at + 1 < len(headings) and headings[at + 1].start - heading.start < 200
         listed = again[at] and near and (again[at + 1] or (at > 0 and again[at - 1]))
         if not listed:
             kept.append(heading)
     return kept
 
 
-def _without_lists(found: Sequence[Heading]) -> list[Heading]:
+def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     """Leave out what stands before the agreement proper but its name: lists of exhibits and of defined terms."""
-    body = next((at for at, heading in enumerate(found) if _begins(heading)), 0)
-    while body and found[body - 1].kind == "recitals":
+    body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
+    while body and headings[body - 1].kind == "recitals":
         body -= 1
-    first = next((at for at, heading in enumerate(found[:body]) if heading.style in BARE), body)
+    first = next((at for at, heading in enumerate(headings[:body]) if heading.style in BARE), body)
     return [
         heading
-        for at, heading in enumerate(found)
+        for at, heading in enumerate(headings)
         if at >= body or at == first or not (heading.kind in {"schedule", "recitals"} or heading.style in BARE)
     ]
 
@@ -273,15 +273,15 @@ def _key(heading: Heading) -> str:
     return re.sub(r"\W+", "", heading.text).casefold()
 
 
-def _mark_opening(found: Sequence[Heading]) -> list[Heading]:
+def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     """Say which headings are the document's own name: those before all others; and drop a filing's exhibit number."""
-    headings = list(found)
-    while headings and headings[0].kind == "schedule" and headings[0].start < 500 and len(headings[0].value) > 1:
-        del headings[0]
-    first = headings[0] if headings else None
+    kept = list(headings)
+    while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
+        del kept[0]
+    first = kept[0] if kept else None
     if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names(first)):
-        headings[0] = replace(first, kind="title")
-    return headings
+        kept[0] = replace(first, kind="title")
+    return kept
 
 
 def _names(heading: Heading) -> bool:

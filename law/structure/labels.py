@@ -15,8 +15,10 @@ _WORDS = {
     "sec.": 5, "§": 5, "rule": 5, "clause": 5, "paragraph": 5, "regulation": 5,
 }  # fmt: skip
 _KINDS = {1: "schedule", 1.5: "part", 2: "part", 3: "chapter", 4: "article", 5: "section"}
+_LONGEST = sorted(_WORDS, key=len, reverse=True)
+"""First, or `Annex` would be read off `Annexure`."""
 _WORD = re.compile(
-    rf"(?P<word>{'|'.join(re.escape(form) for word in _WORDS for form in (word.title(), word.upper()))})[ \xa0]*"
+    rf"(?P<word>{'|'.join(re.escape(form) for word in _LONGEST for form in (word.title(), word.upper()))})[ \xa0]*"
     rf"(?P<number>\d{{1,4}}(?:\.\d{{1,3}})*[A-Z]{{0,2}}(?![\w%])|[IVXLC]+(?![\w])|[A-Z]{{1,2}}(?:[-.]?\d{{1,3}})?(?![\w])|"
     rf"(?i:{'|'.join(_ORDINALS)})(?!\w)|)"
     r"(?P<mark>[ \xa0]?[.:)\-–—]{0,2})[ \xa0]*"

@@ -138,19 +138,19 @@ def _first_line(text: str, _: str) -> str:
 
 def _guide(text: str, _: str) -> str:
     opening = " ".join(text[:800].split())
-    found = re.search(
+    match = re.search(
         r"\b(?:The )?(?:(?!The\b)(?:[A-Z][\w’'-]*|&|and|of|for|the) ){1,9}Guide\b(?: (?:19|20)\d\d)?", opening
     )
-    return found[0] if found else ""
+    return match[0] if match else ""
 
 
 def _law(text: str, _: str) -> str:
-    found = re.search(
+    match = re.search(
         r"^.{0,140}\b(?:act|regulations|order|rules|code) (?:18|19|20)\d\d\b|"
         r"^.{0,40}\b(?:regulation|directive|decision) \(?(?:EU|EC|EEC)\)?.{0,100}",
         text[:3000], re.I | re.M,
     )  # fmt: skip
-    return _shortened(found[0]) if found else _first_line(text, "")
+    return _shortened(match[0]) if match else _first_line(text, "")
 
 
 def _policy(text: str, name: str) -> str:

@@ -183,7 +183,7 @@ def _only_names(clause: str, carried: Carried) -> bool:
 
 def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
     """Return the words that may be names: so written, but for the one a question begins with, or known as such."""
-    found: list[str] = []
+    names: list[str] = []
     fresh = True
     for match in _TOKEN.finditer(text):
         word = match[0]
@@ -191,6 +191,6 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
         written = NAMED.match(word) or carried(word)
         named = written and not asking and word.strip(".,?").lower() not in STOP
         if named or _inside(match.start(), quotes):
-            found.append(word.strip(",;:?!"))
+            names.append(word.strip(",;:?!"))
         fresh = word[-1] in ".?!;:"
-    return " ".join(found)
+    return " ".join(names)

@@ -30,9 +30,9 @@ class Reference(NamedTuple):
 
 def find_references(text: str, quotes: list[Span]) -> list[Reference]:
     """Return the stretches that name a document by its kind and more, in order, none overlapping."""
-    found: list[Reference] = []
+    references: list[Reference] = []
     for match in KIND.finditer(text):
-        least = max(found[-1].span.end if found else 0, match.start() - _REACH)
+        least = max(references[-1].span.end if references else 0, match.start() - _REACH)
         if match.start() < least:
             continue
         start = _leftwards(text, match.start(), quotes, least)
@@ -40,8 +40,8 @@ def find_references(text: str, quotes: list[Span]) -> list[Reference]:
         sure = joined or _marked(text[start : match.start()]) or bool(_FIGURE.search(match[0]))
         if sure or end > match.end() or start < match.start():
             before = PREPOSITION.search(text[least:start]) if sure else None
-            found.append(Reference(Span(least + before.start() if before else start, end), sure))
-    return found
+            references.append(Reference(Span(least + before.start() if before else start, end), sure))
+    return references
 
 
 def _marked(words: str) -> bool:

@@ -268,8 +268,9 @@ def test_an_interval_that_leaves_out_zero_is_beyond_chance():
 
 
 def test_two_runs_share_what_both_were_asked():
-    before = [table([1.0, None, 0.0], ids=[1, 2, 3], failed=[0, 1, 0]), table([1.0], name="only")]
-    after = [table([1.0, 0.5, None], ids=[2, 3, 4])]
+    before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
+    after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]
     found = overlap(before, after)
-    assert (found.asked, found.failed_before, found.failed_after, found.answered) == (2, 1, 0, 1)
+    assert (found.asked, found.failed_before, found.failed_after, found.answered) == (3, 1, 0, 2)
     assert (found.only_before, found.only_after) == (2, 1)
+    assert overlap(after, before).failed_after == 1 and overlap(after, before).answered == 2

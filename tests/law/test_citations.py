@@ -316,3 +316,21 @@ def test_what_an_evidence_says_includes_its_section_and_the_name_of_its_file_is_
     assert verify([Claim("Harrow lease: rent is due.", (1,))], given).citations == (1,)
     assert verify([Claim("Harrow lease kiln.", (1,))], given).citations == ()
     assert verify([Claim("See page 3.", (2,))], given).unsupported, "its words are not there, though its page is"
+
+
+@pytest.mark.parametrize(
+    ("word", "root"),
+    [
+        ("tree", "tre"), ("fee", "fee"), ("agree", "agr"), ("use", "use"), ("uses", "use"), ("bus", "bus"),
+        ("pass", "pass"), ("passes", "pass"), ("party's", "part"), ("ion", "ion"), ("action", "action"),
+        ("motion", "motion"), ("notion", "notion"), ("actions", "action"), ("ties", "tie"), ("parties", "part"),
+        ("ages", "age"), ("Law", "law"), ("laws", "law"), ("as", "as"), ("is", "is"), ("ably", "ably"),
+    ],
+)  # fmt: skip
+def test_a_stem_keeps_three_letters_or_four(word, root):
+    assert stem(word) == root
+
+
+def test_single_letters_and_apostrophes():
+    assert content_words("a B x y") == [] and content_words("Alder’s o'clock") == [stem("alder's"), stem("o'clock")]
+    assert content_words("ﬁle") == [stem("file")], "a ligature is its letters"

@@ -54,6 +54,12 @@ def test_one_is_a_number_that_no_claim_is_held_to():
         ("12/12/69", {Day(2069, 12, 12)}),
         ("12/12/70", {Day(1970, 12, 12)}),
         ("31.1.1999", {Day(1999, 1, 31)}),
+        ("1/12/2020", {Day(2020, 1, 12), Day(2020, 12, 1)}),
+        ("12.31.2020", {Day(2020, 12, 31)}),
+        ("5 Sept. 2020", {Day(2020, 9, 5)}),
+        ("Dec 2020", {Day(2020, 12, None)}),
+        ("1/1/00", {Day(2000, 1, 1)}),
+        ("1/1/99", {Day(1999, 1, 1)}),
     ],
 )
 def test_a_date_has_its_readings(text, readings):
@@ -61,7 +67,19 @@ def test_a_date_has_its_readings(text, readings):
     assert found.dates == (frozenset(readings),) and found.loose == frozenset()
 
 
-@pytest.mark.parametrize("text", ["2020-13-01", "2020-02-32", "2020-00-10", "32/13/2020", "0/0/2020", "may 5 times"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2020-13-01",
+        "2020-02-32",
+        "2020-00-10",
+        "32/13/2020",
+        "0/0/2020",
+        "0/5/2020",
+        "2020-02-00",
+        "may 5 times",
+    ],
+)
 def test_what_is_no_date_is_numbers(text):
     found = figures(text)
     assert found.dates == () and found.loose

@@ -114,6 +114,8 @@ def test_a_title_that_breaks_off_goes_on_in_a_short_line(length, lines):
 
 
 def test_a_title_that_runs_to_the_margin_is_no_title():
+    wide = "Supply of all goods that the Buyer may ask for in the course of a year and at"
+    assert headings(f"{WORDS}\nARTICLE I\n{wide}\nthe price\n{WORDS}") == ["'ARTICLE I' → ARTICLE I; article 4 article"]
     assert headings(f"{WORDS}4. {WORDS[:-2]}\ngoes on here. {WORDS}")[0].startswith("'4. ' → 4.;")
 
 

@@ -56,6 +56,26 @@ def test_a_label_says_what_it_counts_to_and_how_high_it_stands(text, number, res
 
 
 @pytest.mark.parametrize(
+    ("words", "rank", "kind"),
+    [
+        ("Schedule Exhibit Annex Annexure Appendix Attachment Addendum", 1, "schedule"),
+        ("Book Title", 1.5, "part"),
+        ("Part", 2, "part"),
+        ("Chapter", 3, "chapter"),
+        ("Article", 4, "article"),
+        ("Section Sec. § Rule Clause Paragraph Regulation", 5, "section"),
+    ],
+)
+def test_every_word_that_a_number_may_follow(words, rank, kind):
+    for word in words.split():
+        for written in (word, word.upper()):
+            found = label(f"{written} IV. Goods")
+            assert found is not None and (found.rank, found.kind, found.value) == (rank, kind, (4,)), written
+            numbered = label(f"{written} 4. Goods")
+            assert numbered is not None and numbered.rank == (6 if rank == 5 else rank)
+
+
+@pytest.mark.parametrize(
     ("text", "number", "rest", "style", "value", "rank", "kind"),
     [
         ("4. The price is due in cash.", "4.", "The price is due in cash.", "1.", (4,), 6, "section"),

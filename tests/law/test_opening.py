@@ -53,6 +53,8 @@ def test_the_name_stands_in_the_first_forty_lines_before_the_text_begins():
             ["Ministry of Health and Care", "Birch plc"],
         ),
         ("between ALDER MILLS LIMITED and BIRCH PLC, of York.", ["Alder Mills Limited", "Birch PLC"]),
+        ("between JEA OAK LTD and Birch plc, of York.", ["Jea Oak Ltd", "Birch plc"]),
+        ("between ALDER AG (“A”) and Birch plc, of York.", ["Alder AG", "Birch plc"]),
         ("between JEA (“J”) and SAP AG (“S”).", ["JEA", "SAP AG"]),
         ("BETWEEN:\n(1) Alder Mills; and\n(2) Birch Foods\n", ["Alder Mills", "Birch Foods"]),
         ("\nParties\n(1) Alder Mills, of York\n(2) Birch Foods, of Hull\n", ["Alder Mills", "Birch Foods"]),

@@ -7,9 +7,9 @@ import pytest
 from evidence import Span
 from law.references import Reference, ReferenceCorpus, references
 from law.references.corpus import own_places
-from law.references.found import blank
 from law.references.guides import guide_name
 from law.references.instruments import Instruments
+from law.references.stretch import blank
 
 
 @pytest.mark.parametrize(

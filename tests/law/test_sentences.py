@@ -47,6 +47,7 @@ def test_a_sentence_ends_between_these(first, second):
 def test_a_citation_belongs_to_the_sentence_before_it_unless_the_next_one_begins_with_it():
     assert parts("It ends. [1] The rest.") == ["It ends. [1]", "The rest."]
     assert parts("It ends. [1] says so.") == ["It ends.", "[1] says so."]
+    assert parts("It ends.[1]The rest.") == ["It ends.[1]", "The rest."]
     assert parts("It ends.[1] says so.") == ["It ends.[1] says so."]
     assert parts("It ends. a) one b) two") == ["It ends.", "a) one b) two"]
     assert parts("It ends. i. one") == ["It ends.", "i. one"]

@@ -333,7 +333,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(st.text(max_size=400))
 def test_leaves_tile_any_text(text):
     assert_tiles(text, tree(text))

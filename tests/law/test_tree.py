@@ -44,6 +44,10 @@ def nested(labels: str) -> str:
         ("4.1 Term.|7.1 Law.", "1 4.1 Term|1 7.1 Law"),
         ("4.1 Term.|8.1 Law.", "1 4.1 Term"),
         ("1. Term.|4.2 Price.", "1 1. Term|2 4.2 Price"),
+        ("1. Term.|4.2 goods", "1 1. Term"),
+        ("1. Term.|1.2 goods", "1 1. Term|2 1.2"),
+        ("ARTICLE II|2.1 goods|2.2 goods|4.1 goods", "1 ARTICLE II|2 2.1|2 2.2"),
+        ("PART 3 USE|3.1 goods|4.1 goods|6.1 goods", "1 PART 3 USE|2 3.1|2 4.1"),
         ("ARTICLE I|2.1|1.1", "1 ARTICLE I|2 2.1|2 1.1"),
         # letters that are Roman numbers too
         ("(a)|(i)|(ii)|(b)", "1 (a)|2 (i)|2 (ii)|1 (b)"),

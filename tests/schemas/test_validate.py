@@ -11,6 +11,8 @@ from converters import cuad
 from converters._cli import main as convert_main
 from evidence.check import main as check_main
 from schemas import generate
+from schemas.models import FileEntry
+from schemas.validate import validate as check_files
 from storage.validate import main
 from storage.validate import validate_at as validate
 
@@ -225,3 +227,29 @@ def test_a_bundle_follows_the_schemas_that_are_published(bundle, tmp_path, monke
     assert "train.json: row 0: 'colour' is a required property (by train.schema.json)" in told
     assert "gold.jsonl: line 1: 'colour' is a required property (by gold.schema.json)" in told
     assert not any(line.startswith("bundle.json") for line in told)
+
+
+def test_a_bundle_without_a_corpus_says_so_once(bundle):
+    shutil.rmtree(bundle / "corpus")
+    found = messages(bundle)
+    assert found[0] == "corpus/: no such folder"
+    assert any("no file" in line for line in found), "and every context misses its file"
+
+
+def test_a_folder_that_is_not_there_is_one_problem(tmp_path):
+    assert [str(problem) for problem in check_files(tmp_path / "no")] == [f"{tmp_path / 'no'}: no such folder"]
+
+
+def test_files_that_are_in_a_store_already_count_as_there(bundle):
+    listed = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["files"]
+    entries = {path: FileEntry.model_validate(entry) for path, entry in listed.items()}
+    gone = next(path for path in entries if path.startswith("corpus/"))
+    (bundle / gone).unlink()
+    assert any("no file" in str(problem) for problem in check_files(bundle))
+    assert check_files(bundle, elsewhere={gone: entries[gone]}) == []
+    (bundle / "README.md").unlink()
+    assert [str(problem) for problem in check_files(bundle, elsewhere={gone: entries[gone]})][-1] == (
+        "README.md: missing: the dataset card"
+    )
+    there = {gone: entries[gone], "README.md": entries[gone]}
+    assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))

@@ -22,7 +22,7 @@ from evaluation.metrics._judge import fenced, read_mark
 from evaluation.metrics._passages import found_ranks
 from evaluation.metrics._ranking import Ranking, ranking_of
 from evaluation.metrics._sources import likeness
-from evaluation.metrics._squad import squad_exact, squad_f1
+from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
 from evaluation.metrics.legal_terminology_accuracy import us_terms
 from evaluation.metrics.page_accuracy import cited_passages
 from schemas.errors import ToolkitError
@@ -145,6 +145,11 @@ def test_a_chunk_that_ends_or_begins_within_the_gold_holds_that_piece(passage, r
     assert found_ranks(case([quote(GOLD)], [passage])) == [rank]
 
 
+def test_a_beginning_that_repeats_itself_is_looked_for_at_every_place():
+    assert found_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
+    assert found_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
+
+
 def test_short_golds_are_looked_for_by_half_of_them():
     assert found_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
     assert found_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
@@ -236,6 +241,9 @@ def test_cited_passages_are_those_that_there_are_each_once():
 
 
 def test_squad_by_hand():
+    assert squad_golds(case([quote("rent"), quote("fee")], truth="x")) == ["rent", "fee"]
+    assert squad_golds(case(truth="x")) == ["x"] and squad_golds(case([quote("rent")], is_impossible=True)) == []
+    assert squad_prediction("Not found in the provided documents.") == "" and squad_prediction("Rent [1].") == "Rent ."
     assert squad_f1("The rent is 900.", ["a rent of 900", "due monthly"]) == pytest.approx(2 * 2 / (3 + 3))
     assert squad_f1("", ["rent"]) == 0.0 and squad_f1("", []) == 1.0 and squad_f1("rent", []) == 0.0
     assert squad_exact("The Rent!", ["rent"]) == 1.0 and squad_exact("rents", ["rent"]) == 0.0

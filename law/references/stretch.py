@@ -9,17 +9,17 @@ from evidence import Span
 from law.references.reference import Kind, Path, Reference
 
 
-class Found(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch that no other finder may read; with no reference where it names nothing, as `Part 1 of the Act`."""
 
     span: Span
     references: tuple[Reference, ...]
 
 
-def found(kind: Kind, source: str, paths: Sequence[Path], start: int, end: int) -> Found:
+def stretch(kind: Kind, source: str, paths: Sequence[Path], start: int, end: int) -> Stretch:
     """Return one stretch with a reference for each path."""
     span = Span(start, end)
-    return Found(span, tuple(Reference(kind, source, path, span) for path in paths))
+    return Stretch(span, tuple(Reference(kind, source, path, span) for path in paths))
 
 
 def blank(text: str, spans: Sequence[Span]) -> str:
