@@ -3,24 +3,46 @@
 bash:  eval "$(exhibit completion bash)"          in ~/.bashrc
 zsh:   eval "$(exhibit completion zsh)"           in ~/.zshrc, after compinit
 fish:  exhibit completion fish | source           in ~/.config/fish/config.fish
+
+The flags of a verb are asked for when they are first completed, of the verb itself: exhibit completion flags VERB
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS
 from schemas.plugins import plugin_names
 
+_LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
+"""A line of argparse's help that lists a flag, up to what it says of it."""
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+
 _BASH = """_{program}() {{
-  local word verb="" next="" at=0 i
+  local word verb="" second="" next="" at=0 i key
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${{COMP_WORDS[i]}} in -*) ;; *) if [ -z "$verb" ]; then verb=${{COMP_WORDS[i]}} at=$i; fi ;; esac
+    case ${{COMP_WORDS[i]}} in
+      -*) ;;
+      *) if [ -z "$verb" ]; then verb=${{COMP_WORDS[i]}} at=$i
+         elif [ -z "$second" ]; then second=${{COMP_WORDS[i]}}; fi ;;
+    esac
   done
   word=${{COMP_WORDS[COMP_CWORD]}}
   if [ -z "$verb" ]; then next="{verbs} {flags}"
+  elif [ "${{word#-}}" != "$word" ]; then
+    if [ "$verb" != convert ]; then second=""; fi
+    key=_{program}_flags_${{verb//[^a-z]/_}}_${{second//[^a-z]/_}}
+    eval "next=\\${{$key:-}}"
+    if [ -z "$next" ]; then
+      next=$({program} completion flags "$verb" "$second" 2>/dev/null)
+      eval "$key=\\$next"
+    fi
   elif [ "$verb" = convert ] && [ $((at + 1)) -eq "$COMP_CWORD" ]; then next="{converters}"
   elif [ "$verb" = completion ]; then next="{shells}"
   fi
@@ -50,6 +72,9 @@ def _fish() -> str:
     for verb, words in (("convert", plugin_names("converters")), ("completion", list(SCRIPTS))):
         unnamed = f"__fish_seen_subcommand_from {verb}; and not __fish_seen_subcommand_from {' '.join(words)}"
         lines.append(f"complete -c {PROGRAM} -n {_quoted(unnamed)} -f -a {_quoted(' '.join(words))}")
+    dashed = "not __fish_use_subcommand; and string match -q -- '-*' (commandline -ct)"
+    asked = f"({PROGRAM} completion flags (commandline -opc)[2..-1] 2>/dev/null)"
+    lines.append(f"complete -c {PROGRAM} -n {_quoted(dashed)} -f -a {_quoted(asked)}")
     return "\n".join(lines) + "\n"
 
 
@@ -61,11 +86,29 @@ def _quoted(text: str) -> str:
 SCRIPTS = {"bash": lambda: _bash(_BASH), "zsh": lambda: _bash(_ZSH), "fish": _fish}
 
 
+def flags_of(words: Sequence[str]) -> list[str]:
+    """Return the flags of the verb that is among some words of a command line, as its own help lists them."""
+    named = [word for word in words if word and not word.startswith("-")]
+    if not named or named[0] not in VERBS:
+        return list(FLAGS)
+    verb = VERBS[named[0]]
+    of = named[1:2] if named[0] == "convert" else []
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+        getattr(import_module(verb.module), verb.attribute)([*verb.words, *of, "--help"])
+    listed = (match[1] for match in map(_LISTED.match, told.getvalue().splitlines()) if match)
+    return sorted({flag for entry in listed for flag in _FLAG.findall(entry)} | set(FLAGS) - {"--version"})
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the script of a shell."""
+    """Print the script of a shell, or the flags of a verb."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["flags"]:
+        sys.stdout.write("\n".join(flags_of(given[1:])) + "\n")
+        return 0
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} completion", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("shell", choices=list(SCRIPTS))
-    sys.stdout.write(SCRIPTS[parser.parse_args(argv).shell]())
+    sys.stdout.write(SCRIPTS[parser.parse_args(given).shell]())
     return 0

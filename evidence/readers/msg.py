@@ -114,10 +114,20 @@ def _page(mail: _Storage) -> Printable:
     html = mail.data(_HTML, _BINARY)
     page = _decoded(html) if html else mail.text(_HTML)
     plain = mail.text(_BODY)
-    notes = []
-    if not page.strip() and not plain.strip() and mail.data(_RTF, _BINARY):
-        notes.append("its body is in RTF alone and was not read; save the mail again from Outlook as .eml or .html")
-    return Printable(mail_page(heads, plain=plain, html=page, attached=_attached(mail)), tuple(notes))
+    if not page.strip() and not plain.strip():
+        plain = _rich(mail.data(_RTF, _BINARY) or b"")
+    return Printable(mail_page(heads, plain=plain, html=page, attached=_attached(mail)))
+
+
+def _rich(data: bytes) -> str:
+    """Return the words of a body that is in compressed RTF alone, [MS-OXRTFCP]; its tables and type are not kept."""
+    from compressed_rtf import decompress
+    from striprtf.striprtf import rtf_to_text
+
+    if not data:
+        return ""
+    # RTF is ASCII, and says itself in which code page its escapes are
+    return str(rtf_to_text(decompress(data).decode("latin-1"), errors="replace")).strip()
 
 
 def _attached(mail: _Storage) -> list[Attachment]:

@@ -154,8 +154,15 @@ def scan(*lines: str, kind: str = "PNG") -> bytes:
 # ---------------------------------------------------------------- Outlook's mails
 
 
-def msg(*, subject: str, body: str, sender: str = "Ines Corvo", attachments: dict[str, bytes] | None = None) -> bytes:
-    """Return a mail as Outlook saves it: an OLE file with a stream for each property."""
+def msg(
+    *,
+    subject: str,
+    body: str = "",
+    rtf: bytes = b"",
+    sender: str = "Ines Corvo",
+    attachments: dict[str, bytes] | None = None,
+) -> bytes:
+    """Return a mail as Outlook saves it: an OLE file with a stream for each property; `rtf` is a body, compressed."""
     times = bytes(32) + struct.pack("<HHIQ", 0x0040, 0x0039, 6, 132_276_186_000_000_000)
     tree: dict[str, object] = {
         "__properties_version1.0": times,
@@ -164,6 +171,8 @@ def msg(*, subject: str, body: str, sender: str = "Ines Corvo", attachments: dic
         "__substg1.0_0E04001F": "Tomas Beran".encode("utf-16-le"),
         "__substg1.0_1000001F": body.encode("utf-16-le"),
     }
+    if rtf:
+        tree["__substg1.0_10090102"] = rtf
     for number, (name, data) in enumerate((attachments or {}).items()):
         tree[f"__attach_version1.0_#{number:08X}"] = {
             "__properties_version1.0": bytes(8),

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from compressed_rtf import compress
 
 from evidence import locate, read_document
 from evidence.folder import list_folder
@@ -295,6 +296,22 @@ def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
 def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that stands in for LibreOffice."""
     monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),))
+
+
+RICH = rb"""{\rtf1\ansi\ansicpg1252\fromhtml1 \deff0{\fonttbl{\f0\fswiss Arial;}}{\*\htmltag64 <p>}
+\htmlrtf {\htmlrtf0 The tenant\rquote s deposit is \'80 4,000.\htmlrtf\par}\htmlrtf0 {\*\htmltag72 </p>}Kind regards}"""
+
+
+def test_a_mail_whose_body_is_in_rtf_alone_is_read(write):
+    document = read_document(write("rich.msg", files.msg(subject="Deposit", rtf=compress(RICH))))
+    assert "The tenant’s deposit is € 4,000." in document.text and "Kind regards" in document.text
+    assert "Arial" not in document.text and "htmltag" not in document.text
+    both = files.msg(subject="Deposit", body="The plain body.", rtf=compress(RICH))
+    assert "Kind regards" not in read_document(write("both.msg", both)).text
+    damaged = bytearray(compress(RICH))
+    damaged[30] ^= 0xFF
+    with pytest.raises(DocumentError, match="damaged, or no Outlook mail"):
+        read_document(write("damaged.msg", files.msg(subject="Deposit", rtf=bytes(damaged))))
 
 
 @pytest.mark.parametrize(("ending", "head"), [("doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), ("rtf", b"{\\rtf1 \n")])

@@ -161,24 +161,58 @@ def test_the_console_script_is_this_command():
 # ---------------------------------------------------------------- completion
 
 
-def test_bash_completes_verbs_and_converters(capsys):
+@pytest.fixture
+def completed(capsys):
+    """Complete a command line as bash does, with the script and the command of this folder."""
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     bash = shutil.which("bash")
     assert bash, "bash runs this script, and there is none"
+    command = f"exhibit() {{ echo asked >&2; '{sys.executable}' -m exhibit \"$@\"; }}"
 
-    def completed(*words: str) -> list[str]:
-        line = " ".join(f"'{word}'" for word in words)
-        ask = f'{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _exhibit; echo "${{COMPREPLY[@]}}"'
-        return subprocess.run([bash, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+    def complete(*lines: tuple[str, ...]) -> list[list[str]]:
+        asks = [
+            f"COMP_WORDS=({' '.join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _exhibit;"
+            ' echo "${COMPREPLY[@]}"'
+            for words in lines
+        ]
+        code = "\n".join([command, script, *asks])
+        done = subprocess.run([bash, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+        return [line.split() for line in done.stdout.split("\n")[:-1]]
 
-    assert completed("exhibit", "ev") == ["evaluate"]
-    assert completed("exhibit", "--quiet", "pu") == ["publish", "pull"]
-    assert completed("exhibit", "convert", "cu") == ["cuad"]
-    assert completed("exhibit", "convert", "cuad", "cu") == []
+    return complete
+
+
+def test_bash_completes_verbs_and_converters(completed):
+    assert completed(
+        ("exhibit", "ev"),
+        ("exhibit", "--quiet", "pu"),
+        ("exhibit", "convert", "cu"),
+        ("exhibit", "convert", "cuad", "cu"),
+    ) == [["evaluate"], ["publish", "pull"], ["cuad"], []]
+
+
+def test_bash_completes_the_flags_of_each_verb_and_converter(completed):
+    found = completed(
+        ("exhibit", "validate", "--m"),
+        ("exhibit", "validate", "datasets_out", "--min"),  # asked once in a session
+        ("exhibit", "convert", "table", "--she"),
+        ("exhibit", "convert", "cuad", "--tit"),
+    )
+    assert found == [["--minimal"], ["--minimal"], ["--sheet"], ["--titles"]]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "convert"])
+def test_the_flags_of_a_verb_are_those_of_its_help(verb, capsys):
+    assert main(["completion", "flags", verb]) == 0
+    flags = capsys.readouterr().out.split()
+    assert {"--help", "--quiet"} < set(flags) and all(flag.startswith("--") for flag in flags)
+    wanted = {"evaluate": "--dataset-paths", "index": "--preset", "ask": "--stream", "publish": "--repo-id"}
+    assert wanted.get(verb, "--help") in flags
 
 
 @pytest.mark.parametrize(("shell", "word"), [("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand -f -a doctor")])
 def test_other_shells_have_a_script(shell, word, capsys):
     assert main(["completion", shell]) == 0
-    assert word in capsys.readouterr().out
+    script = capsys.readouterr().out
+    assert word in script and "exhibit completion flags" in script

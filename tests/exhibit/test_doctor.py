@@ -36,6 +36,15 @@ def test_every_extra_is_explained():
     assert set(doctor.GIVES) == set(project["optional-dependencies"])
 
 
+def test_every_package_of_the_base_install_has_its_reason():
+    told = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
+    names = [requirement.name for requirement in doctor.requirements()[""]]
+    assert len(names) > 20 and [name for name in names if name not in told] == []
+    assert all(
+        requirement.name in told for requirement in doctor.requirements()["print"] if "noto" not in requirement.name
+    )
+
+
 def test_what_is_here_is_well_and_tokens_are_not_shown(browser, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")

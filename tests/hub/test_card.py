@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from datasets import Features, Pdf
 from huggingface_hub import DatasetCard, DatasetCardData
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -306,6 +307,17 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         {"a": 2, "b": None, "c": None, "d": 2.5, "e": None, "g": "two", "f": "only here"},
         {"a": None, "b": None, "c": None, "d": 3.0, "e": None, "g": "True", "f": None},
     ]
+
+
+def test_features_are_declared_as_datasets_itself_declares_them(bundle):
+    tables = sorted((bundle / "parquet").glob("*.parquet"))
+    assert len(tables) >= 3
+    for table in tables:
+        schema = pq.read_schema(table)
+        theirs = Features.from_arrow_schema(schema)
+        if "pdf" in theirs:
+            theirs["pdf"] = Pdf()  # the type is the reader's to say: Arrow knows bytes and a path
+        assert _tables.features(schema) == theirs._to_yaml_list()
 
 
 def test_gold_without_labels_has_no_such_column():
