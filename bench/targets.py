@@ -76,6 +76,12 @@ def write_bundle(folder: Path, questions: int) -> Path:
         for id in range(questions)
     ]
     (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    with (folder / "gold.jsonl").open("w", encoding="utf-8") as gold:
+        for id in range(questions):
+            start = len(f"LEASE {id % 20}\n\n")
+            line = {"id": id, "context": 0, "filename": f"{id % 20}.txt", "spans": [[start, start + len(CLAUSE)]]}
+            told = {"pages": [], "alternatives": [], "how": "exact", "score": 1.0, "labels": {"lease": id % 20}}
+            gold.write(json.dumps(line | told) + "\n")
     return folder
 
 
