@@ -40,7 +40,7 @@ class Selection:
     """Whether questions are scored whose documents are not those of bundle.json."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """How a gold passage was found."""
 
