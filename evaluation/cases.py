@@ -12,7 +12,7 @@ Place = tuple[Span, ...]
 """Where a passage stands: several spans when it is interrupted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GoldPassage:
     """A passage that answers the question; any of its places will do."""
 
@@ -76,7 +76,7 @@ class Turn(NamedTuple):
     content: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """One question of a dataset."""
 

@@ -42,7 +42,7 @@ class Selection:
     """Whether a dataset without any document is an error; a server may have them already."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """How a gold passage was found."""
 

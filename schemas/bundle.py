@@ -100,7 +100,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def read_gold(path: Path) -> Iterator[Gold]:
     """Yield the lines of `gold.jsonl`."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(_lines(path), 1):
         try:
             yield Gold.model_validate_json(line)
         except ValidationError as error:
@@ -135,6 +135,23 @@ def read_lines(path: Path) -> list[str]:
     """Return the lines of a JSONL file."""
     # not splitlines(): it also cuts at U+2028 and other marks that JSON keeps inside strings
     return [line for line in read_text(path).split("\n") if line]
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a JSONL file; one at a time is in memory."""
+    at = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if line.strip(b"\n"):
+                    yield line.decode("utf-8").removesuffix("\n")
+                at += len(line)
+    except FileNotFoundError:
+        raise BundleError(f"{path}: missing") from None
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{path}: not UTF-8 (byte {at + error.start}); save it again as UTF-8") from error
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def load_json(path: Path) -> Any:

@@ -42,11 +42,11 @@ class Rule(NamedTuple):
 
 NOT_RUN = (
     Rule(r"make (demo|test)\b", "", "CI runs them, each in an environment of its own"),
-    Rule(r"python -m venv|pip install|MODEL=|llama_cpp", "", "installs a language model: there is no network"),
+    Rule(r"python -m venv|pip install|llm_server", "", "installs a language model: there is no network"),
     Rule(
         r"MILVUS_URI=|milvus:https://HOST|rag search index \"Who may", "", "a server: tests/rag/test_milvus_server.py"
     ),
-    Rule(r"OPENAI_BASE_URL=|pytest -m llm", "", "asks that language model"),
+    Rule(r"OPENAI_BASE_URL=|openai:smollm2", "", "asks that language model"),
     Rule(r"^exhibit |training\.", "", "needs an installed wheel (tests/exhibit) or torch (tests/training)"),
     Rule(r"bench\.scale\s*$", "", "twelve minutes; its parts are run by tests/bench/test_scale.py"),
 )

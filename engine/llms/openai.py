@@ -1,4 +1,7 @@
-"""Any server that speaks OpenAI's chat completions: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`."""
+"""Any server that speaks OpenAI's chat completions: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
+
+`OPENAI_TIMEOUT` is the seconds for one reply (60).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,16 @@ def options_of(options: Mapping[str, object]) -> Options:
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return Options(**given)
+    return Options(**(_patience() | given))
+
+
+def _patience() -> dict[str, float]:
+    """Return what OPENAI_TIMEOUT says of the seconds for one reply: a model on one's own machine may be slow."""
+    told = os.environ.get("OPENAI_TIMEOUT", "").strip()
+    try:
+        return {"timeout": float(told)} if told else {}
+    except ValueError:
+        raise ToolkitError(f"OPENAI_TIMEOUT: {told!r} is not a number of seconds") from None
 
 
 class OpenAI:

@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from evaluation.cases import Case, Reply, Turn
@@ -127,8 +127,10 @@ def _put(
                 return
 
 
-def _conversations(cases: Sequence[Case]) -> list[list[int]]:
+def _conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
     """Return the positions of the cases, those of one session together and in order."""
+    if all(case.session is None for case in cases):
+        return ((position,) for position in range(len(cases)))
     sessions: dict[str, list[int]] = defaultdict(list)
     for position, case in enumerate(cases):
         sessions[f"\0{position}" if case.session is None else case.session].append(position)

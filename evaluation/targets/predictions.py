@@ -9,11 +9,6 @@ said; a field that holds the truth is never taken for a reply.
 
 from __future__ import annotations
 
-import ast
-import csv
-import io
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,13 +19,11 @@ from evaluation.datasets import Dataset
 from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from evaluation.targets._numbers import read_count, read_number
 from evaluation.targets._passages import Names, PassagesError, read_passages
+from evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
 from evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
 from evaluation.targets._usage import read_usage
-from schemas.bundle import read_text
 from schemas.errors import ToolkitError
 
-_QUESTION = ("question", "query", "user_input", "input")
-_ID = ("id", "query_id", "question_id")
 _FEW = 3
 """So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
 
@@ -51,28 +44,28 @@ class Predictions:
         self.name = f"predictions:{path.name}"
         self._path = path
         self._options = options
-        self._rows: dict[tuple[str | None, str | None, str | None], dict[str, Any]] = {}
-        """Replies by dataset, id and question, of which some may not be told."""
-        rows = _rows(path)
-        self._shape = _shape(path, rows)
-        for row in rows:
-            question, id = _question(row), _id(row)
-            self._rows.setdefault((row.get("dataset"), id, question), row)
+        self._places: dict[tuple[str | None, str | None, str | None], int] = {}
+        """Which row is for a dataset, id and question, of which some may not be told."""
+        self._rows = read_rows(path)
+        self._shape = _shape(path, self._rows)
+        for place, row in enumerate(self._rows):
+            question, id = question_of(row), id_of(row)
+            self._places.setdefault((row.get("dataset"), id, question), place)
             if question is not None:  # ids of another numbering: the question tells
-                self._rows.setdefault((row.get("dataset"), None, question), row)
+                self._places.setdefault((row.get("dataset"), None, question), place)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Say what the rows were recognised as and how many questions they cover; refuse a file of truths."""
-        found = [(case, row) for case in cases if (row := self._find(dataset.name, case)) is not None]
+        found = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
         if not found:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
             raise ToolkitError(f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}")
-        if len(found) >= _FEW and all(_says_the_truth(case, row) for case, row in found):
+        if len(found) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in found):
             raise ToolkitError(
                 f"{where}these are the questions of {dataset.name} with their truths, not replies to them"
             )
-        notes = [f"{where}read as {self._shape.name}{self._fields(found[0][1])}"]
+        notes = [f"{where}read as {self._shape.name}{self._fields(self._row(dataset.name, found[0]))}"]
         if len(found) < len(cases):
             left = len(cases) - len(found)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -85,17 +78,23 @@ class Predictions:
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[Asked]:
         """Yield the replies in order."""
         for position, case in enumerate(cases):
-            row = self._find(dataset.name, case)
-            reply = Reply(error=f"no prediction in {self._path.name}")
-            yield Asked(position, reply if row is None else self._reply(row, dataset.documents.named))
+            if self._place(dataset.name, case) is None:
+                yield Asked(position, Reply(error=f"no prediction in {self._path.name}"))
+            else:
+                yield Asked(position, self._reply(self._row(dataset.name, case), dataset.documents.named))
 
-    def _find(self, dataset: str, case: Case) -> dict[str, Any] | None:
-        id, question = str(case.id), _plain(case.question)
+    def _place(self, dataset: str, case: Case) -> int | None:
+        id, question = str(case.id), plain_question(case.question)
         for named in (dataset, None):
             for key in ((named, id, question), (named, id, None), (named, None, question)):
-                if key in self._rows:
-                    return self._rows[key]
+                if key in self._places:
+                    return self._places[key]
         return None
+
+    def _row(self, dataset: str, case: Case) -> dict[str, Any]:
+        """Return the row of a question that has one."""
+        place = self._place(dataset, case)
+        return {} if place is None else self._rows[place]
 
     def _fields(self, row: Mapping[str, Any]) -> str:
         """Return which fields are taken for what."""
@@ -148,14 +147,6 @@ def _shape(path: Path, rows: Sequence[Mapping[str, Any]]) -> Shape:
     return max(shapes, key=lambda shape: names[shape.name])
 
 
-def _question(row: Mapping[str, Any]) -> str | None:
-    return next((_plain(row[key]) for key in _QUESTION if isinstance(row.get(key), str)), None)
-
-
-def _id(row: Mapping[str, Any]) -> str | None:
-    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
-
-
 def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
     """Return whether a row has the truth for an answer and the gold itself for passages, and nothing else."""
     contexts = row.get("contexts")
@@ -169,82 +160,3 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
 def _seconds(told: Mapping[str, Any]) -> float | None:
     seconds = read_number(told.get("seconds", told.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
-
-
-def _plain(question: str) -> str:
-    return " ".join(question.split())
-
-
-# ---------------------------------------------------------------- files
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    text = read_text(path).removeprefix("\ufeff")
-    rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
-    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
-        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, and columns as datasets write them
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
-    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
-    if bad:
-        raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question: which question is it for?")
-    return [_with_nvidia_passages(row) for row in rows]
-
-
-def _for_no_question(row: Mapping[str, Any]) -> bool:
-    return _id(row) is None and _question(row) is None
-
-
-def _json(path: Path, text: str) -> Any:
-    try:
-        if text.lstrip().startswith("["):
-            return json.loads(text)
-        try:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
-        except ValueError:
-            return [json.loads(text)]
-    except (ValueError, RecursionError) as error:
-        raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
-
-
-def _csv(text: str) -> list[dict[str, Any]]:
-    csv.field_size_limit(1 << 24)
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
-
-
-def _cell(text: str) -> Any:
-    """Return what a cell means: passages written as JSON or as Python are a list of them, all else is text."""
-    if text.lstrip().startswith(("[", "{")):
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                value = parse(text)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-            # "[1]" is an answer's citation
-            return value if isinstance(value, dict) or all(isinstance(one, str | dict) for one in value) else text
-    return text
-
-
-def _inside(content: Mapping[str, Any]) -> Any:
-    lists = [value for value in content.values() if isinstance(value, list)]
-    if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
-        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-    objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
-    return objects[0] if objects else [content]
-
-
-def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of NVIDIA's results with its passages' words and names (`contract.pdf_3`: page 3) put together."""
-    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
-    if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
-        return row
-    if len(texts) != len(names):  # a passage without a description has a name and no words: which is which is unknown
-        return row
-    passages = []
-    for text, name in zip(texts, names, strict=True):
-        match = re.fullmatch(r"(.+)_(\d+)", str(name))
-        found = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
-        passages.append({**found, "text": text})
-    return {**row, "nvidia_passages": passages}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -481,9 +480,11 @@ def test_set_up_says_what_is_missing(monkeypatch):
     assert openai.open(None, {"cache": None}).name == "openai:tiny"
 
 
-@pytest.mark.llm
-def test_a_real_server_answers_from_its_sources():
-    """Opt-in: `OPENAI_BASE_URL=… OPENAI_MODEL=… pytest -m llm`; see docs/local-llm.md."""
-    model = openai.open(os.environ["OPENAI_MODEL"], {"timeout": 300.0, "concurrency": 1})
-    (reply,) = model.complete([Prompt("Reply with the single word: yes")], max_tokens=200, temperature=0.0)
-    assert not reply.error and reply.text and reply.tokens_out
+def test_how_long_a_reply_may_take_is_told_by_the_environment(monkeypatch, server):
+    monkeypatch.setenv("OPENAI_TIMEOUT", "0.5 s")
+    with pytest.raises(ToolkitError, match="OPENAI_TIMEOUT: '0.5 s' is not a number of seconds"):
+        openai.open("tiny", {})
+    monkeypatch.setenv("OPENAI_TIMEOUT", "0")
+    with pytest.raises(ToolkitError, match="timeout too low"):
+        openai.open("tiny", {})
+    assert openai.open("tiny", {"timeout": 5.0}).name == "openai:tiny", "what a caller says counts for more"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -303,14 +302,6 @@ def test_answerers_are_found_by_the_names_of_their_files():
         open_answerer(Config(answerer="llm"))
     with pytest.raises(ToolkitError, match="no answerer 'oracle'; there are extractive, llm"):
         open_answerer(Config(answerer="oracle"))
-
-
-@pytest.mark.llm
-def test_a_real_model_answers_with_citations():
-    """Opt-in: `OPENAI_BASE_URL=… OPENAI_MODEL=… pytest -m llm`; see docs/local-llm.md. Plumbing, not quality."""
-    llm = OpenAI(os.environ["OPENAI_MODEL"], Options(timeout=300, concurrency=1))
-    answer = LLMAnswerer(llm, max_tokens=200).answer(QUESTION, context_of(*LEASE))
-    assert not answer.error and answer.text and answer.usage["tokens_out"]
 
 
 @pytest.mark.data

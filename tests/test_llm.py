@@ -1,0 +1,231 @@
+"""The whole line with a model that really generates: documents, answers, citations, caps, cache, marks.
+
+`make test-llm` runs it. What is checked is the plumbing: a model of 135 million parameters answers badly.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import evaluate_rag
+from engine.llms import Prompt, openai
+from evaluation.datasets import Selection, load_datasets
+from evaluation.targets import TargetOptions, open_target
+from law.citations import find_citations
+from rag.answerers.llm import LLMAnswerer
+from rag.assemble import assemble
+from rag.seams import Chunk, Hit
+from schemas import IMPOSSIBLE_ANSWER
+from tests.rag.bundles import rows_of, write_bundle
+
+pytestmark = pytest.mark.llm
+
+ROOT = Path(__file__).parents[1]
+CLAUSE = "The initial term of this Lease is five years from the Effective Date."
+
+
+@dataclass
+class Front:
+    """Stands before the model's server: counts what is asked, and can keep a reply back."""
+
+    behind: str
+    url: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    stalled: threading.Event | None = None
+
+    def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
+        self.asked.append(json.loads(body))
+        if self.stalled is not None:
+            self.stalled.wait()
+        parts = urlsplit(self.behind)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=1200)
+        try:
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[str]:
+    """The address of a server with the model, gone when the tests end."""
+    command = [sys.executable, str(ROOT / "tests" / "llm_server.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:"), "the server said why on stderr"
+        try:
+            yield address
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def front(model: str) -> Iterator[Front]:
+    standing = Front(model)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test's output clean."""
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, reply = standing.forward(self.path, body)
+            with suppress(OSError):  # whoever asked did not wait
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    standing.url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield standing
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def environment(front: Front, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", front.url)
+    monkeypatch.setenv("OPENAI_MODEL", "smollm2")
+    monkeypatch.setenv("OPENAI_TIMEOUT", "1200")  # however busy the machine is
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sample, converted as its users do."""
+    out = tmp_path_factory.mktemp("bundles") / "cuad"
+    command = [sys.executable, "-m", "converters.cuad", "--source", "samples/cuad", "--out", str(out), "--limit", "1"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+def evaluate(bundle: Path, results: Path, name: str, *flags: str) -> int:
+    """Answer two questions from one short passage each."""
+    told = ["--dataset-paths", bundle, "--output-dir", results, "--run-name", name, "--embedder", "hashing",
+            "--limit", "2", "--report-cases", "0", "--llm", "openai:smollm2", "--answerer", "llm", "--top-k", "1",
+            "--budget", "250", *flags]  # fmt: skip
+    return evaluate_rag.main([str(flag) for flag in told])
+
+
+JUDGED = ("--max-tokens", "24", "--price-in", "1", "--price-out", "2", "--judge", "openai:smollm2", "--metrics",
+          "groundedness,answer_correctness,tokens,cost,claim_citations,latency")  # fmt: skip
+
+
+def rows(results: Path, name: str) -> list[dict[str, Any]]:
+    return rows_of(results / name / "cuad" / "eval_results.jsonl")
+
+
+def test_documents_become_judged_answers_and_a_second_run_asks_nothing(front, bundle, results, capsys):
+    assert evaluate(bundle, results, "first", *JUDGED) == 0
+    asked = len(front.asked)
+    first = rows(results, "first")
+    assert len(first) == 2 and asked >= 2 + 2 * 2, "two answers, and two marks for each"
+    for row in first:
+        reply = row["reply"]
+        assert reply["answer"].strip() and not reply["error"]
+        assert reply["usage"]["requests"] >= 1 and reply["usage"]["tokens_in"] > reply["usage"]["tokens_out"] > 0
+        cited = {number for citation in find_citations(reply["answer"]) for number in citation.numbers}
+        assert reply["citations"] == sorted(cited & set(range(1, len(reply["passages"]) + 1)))
+        paid = (reply["usage"]["tokens_in"] + 2 * reply["usage"]["tokens_out"]) / 1e6
+        assert row["scores"]["cost"] == pytest.approx(paid)
+    said = [row["reply"]["answer"] for row in first]
+    words = {message["content"] for one in front.asked for message in one["messages"] if message["role"] == "user"}
+    assert any(answer in prompt for prompt in words for answer in said), "the judge read what was generated"
+    summary = json.loads((results / "first" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["tokens_out"]["n"] == 2 and summary["tokens_out"]["errors"] == 0
+    for mark in ("groundedness", "answer_correctness"):
+        assert (
+            summary[mark].keys() >= {"mean", "n", "errors"} and summary[f"{mark}_unjudged"]["n"] >= summary[mark]["n"]
+        )
+        assert all(row["scores"][mark] is None or 1 <= row["scores"][mark] <= 5 for row in first)
+    capsys.readouterr()
+
+    assert evaluate(bundle, results, "second", *JUDGED) == 0
+    assert len(front.asked) == asked, "every reply and every mark was kept"
+    second = rows(results, "second")
+    assert [row["reply"]["answer"] for row in second] == said
+    assert [row["reply"]["usage"]["requests"] for row in second] == [0.0, 0.0]
+    again = json.loads((results / "second" / "summary.json").read_text(encoding="utf-8"))
+    assert again["groundedness_unjudged"] == summary["groundedness_unjudged"]
+    assert "results:" in capsys.readouterr().out
+
+
+def test_a_cap_on_requests_ends_the_run_cleanly(front, bundle, results, capsys):
+    asked = len(front.asked)
+    # another length of answers, so that none is in the cache
+    assert evaluate(bundle, results, "capped", "--max-tokens", "20", "--max-requests", "1") == 3
+    assert len(front.asked) == asked + 1
+    errors = [row["reply"]["error"] for row in rows(results, "capped")]
+    assert sorted(map(bool, errors)) == [False, True] and "cap of 1 requests" in "".join(errors)
+    assert "1 of 2 questions failed" in capsys.readouterr().err
+    assert json.loads((results / "capped" / "summary.json").read_text(encoding="utf-8"))["tokens_out"]["errors"] == 1
+
+
+def test_a_cap_on_money_is_held_before_it_is_spent(front, bundle, results, capsys):
+    asked = len(front.asked)
+    prices = ("--price-in", "1000000", "--price-out", "1000000", "--max-cost", "10")  # a token costs 1
+    assert evaluate(bundle, results, "poor", "--max-tokens", "21", *prices) == 3
+    assert len(front.asked) == asked, "one request would cost hundreds"
+    assert all("cost" in row["reply"]["error"] for row in rows(results, "poor"))
+    assert "2 of 2 questions failed" in capsys.readouterr().err
+
+
+def test_a_reply_that_does_not_come_in_time_is_an_error(front):
+    front.stalled = threading.Event()
+    try:
+        llm = openai.open("smollm2", {"timeout": 0.5, "retries": 0})
+        (reply,) = llm.complete([Prompt("Say yes.")], max_tokens=4, temperature=0.0)
+    finally:
+        front.stalled.set()
+        front.stalled = None
+    assert "no reply within 0.5 s" in reply.error and not reply.text
+
+
+def test_one_prompt_has_one_reply_with_its_tokens():
+    llm = openai.open("smollm2", {"concurrency": 1})
+    (reply,) = llm.complete([Prompt("Reply with the single word: yes")], max_tokens=16, temperature=0.0)
+    assert not reply.error and reply.text and 0 < reply.tokens_out <= 16 < reply.tokens_in
+
+
+def test_an_answer_is_made_from_its_sources():
+    llm = openai.open("smollm2", {"concurrency": 1})
+    hits = [Hit(Chunk("lease.pdf", (0, len(CLAUSE))), 1.0, CLAUSE)]
+    context = assemble("How long is the term?", hits, summaries={}, tokens=len)
+    answer = LLMAnswerer(llm, max_tokens=32).answer("How long is the term?", context)
+    assert not answer.error and answer.usage["tokens_out"]
+    assert answer.text == IMPOSSIBLE_ANSWER if answer.refused else answer.text.strip()
+    assert set(answer.citations) <= {1}
+
+
+def test_the_model_is_a_system_under_test_and_its_stream_is_timed(model, tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    told = {"url": f"{model}/v1", "model": "smollm2", "api": "chat", "stream": True, "parameters": {"max_tokens": 12}}
+    target = open_target("openai", TargetOptions(threads=1, timeout=1200, retries=0), told)
+    [(_, reply)] = target.ask(dataset, dataset.cases[:1])
+    assert not reply.error and reply.answer and 0 < reply.first_token <= reply.seconds
