@@ -6,6 +6,7 @@ OUT := datasets_out
 SAMPLES := cuad contractnli maud privacyqa cpr
 JOBS ?= 2
 SECONDS ?= 300
+SEED ?= 1
 
 .PHONY: demo test test-all test-scale test-interop test-llm check lint lock schemas pictures bench mutants scale fuzz faults clean help
 
@@ -61,7 +62,7 @@ scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md:
 	$(PY) -m bench.scale
 
 fuzz: $(VENV)/ready       ## damaged input to everything that reads, for SECONDS (300): tried, survived, lost
-	$(PY) -m tests.campaign.fuzz --seconds $(SECONDS)
+	$(PY) -m tests.campaign.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 faults: $(VENV)/ready     ## kills, full disks, races and bad servers: tried, survived, lost
 	$(PY) -m tests.campaign.faults

@@ -150,8 +150,8 @@ class Crew:
             self._false_starts += 1
             if self._false_starts >= TRIES:
                 self._fail(None, Bug(RuntimeError("workers die before they begin; is there memory left?"), ""))
-        elif job is not None and place.worker.spent():
-            _deliver(job, Outcome(None, self._limits.spent(named(job.item))))
+        elif job is not None and (told := place.worker.last_words(self._limits, named(job.item))):
+            _deliver(job, told)
         elif job is not None and job.tries < TRIES:
             with self._lock:
                 self._waiting.appendleft(job)

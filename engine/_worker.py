@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from engine._spawn import Context
 from engine.limits import Limits, serve_within, spent_by
-from engine.outcome import Outcome, attempt_within
+from engine.outcome import Outcome, attempt_within, worker_failed
 from engine.watch import programs_below
 
 
@@ -110,10 +110,15 @@ class Worker:
         """Return whether the worker says something, or dies, within so many seconds."""
         return bool(wait([self.pipe], seconds))
 
-    def spent(self) -> bool:
-        """Return whether a worker that died was ended because it read a file for too long."""
+    def last_words(self, limits: Limits, name: str) -> Outcome[Any] | None:
+        """Return the outcome of the item that a worker died of; None where another may do better with it."""
         self._process.join(1)
-        return spent_by(self._process.exitcode)
+        code = self._process.exitcode
+        if spent_by(code):
+            return Outcome(None, limits.spent(name))
+        if code is not None and -code in _FAULTS:
+            return worker_failed(name, signal.Signals(-code).name)
+        return None
 
     def stop(self) -> None:
         """End the process, whatever it is at, and the programs that it started."""
@@ -138,6 +143,12 @@ class Worker:
         self.stop()
 
 
+_FAULTS = {
+    getattr(signal, name)
+    for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
+    if hasattr(signal, name)
+}
+"""Signals by which a library ends its own process, as it will again over the same file: PDFium that gets no memory."""
 _resting: list[Worker] = []
 _lock = threading.Lock()
 _MOST_RESTING = os.cpu_count() or 1

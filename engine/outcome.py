@@ -86,6 +86,12 @@ def worker_died(item: object) -> Outcome[Out]:
     return Outcome(None, DocumentError(f"{named(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
+def worker_failed(item: object, signal: str) -> Outcome[Out]:
+    """Return the outcome of an item over which a library ended the worker."""
+    why = "a fault in a library, or too little memory"
+    return Outcome(None, DocumentError(f"{named(item)}: its worker process ended with {signal} ({why}); set aside"))
+
+
 def _may_pass(error: Exception) -> bool:
     cause = error if isinstance(error, OSError) else error.__cause__
     return isinstance(cause, OSError) and cause.errno in _PASSING

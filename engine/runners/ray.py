@@ -136,11 +136,11 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
         if data is not None:
             worker.rest()
             return data
-        spent = worker.spent()
+        told = worker.last_words(limits, name)
         worker.stop()
-        if spent:
-            over: bytes = cloudpickle.dumps(Outcome(None, limits.spent(name)))
-            return over
+        if told is not None:
+            last: bytes = cloudpickle.dumps(told)
+            return last
     died: bytes = cloudpickle.dumps(worker_died(name))
     return died
 

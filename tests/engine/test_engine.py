@@ -290,6 +290,20 @@ def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name
     assert isinstance(outcomes[1].error, LimitError) and "more processor time to read than" in str(outcomes[1].error)
 
 
+def faulty(item: int) -> int:
+    """Fail as a library in C does."""
+    if item == 1:
+        os.abort()
+    return item
+
+
+@PROCESSES
+def test_a_fault_in_a_library_is_not_tried_again(name):
+    outcomes = list(run(name, faulty, [0, 1, 2]))
+    assert [outcome.value for outcome in outcomes] == [0, None, 2]
+    assert "1: its worker process ended with SIGABRT (a fault in a library" in str(outcomes[1].error)
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
     small, large = (guarded(allowance, size, limits=Limits(120, None)) for size in (700, 100_000_000))

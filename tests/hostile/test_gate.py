@@ -1,0 +1,61 @@
+"""What leaves the machine beside the gate: nothing, whatever a page tries; and no key goes where a server sends it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from types import SimpleNamespace
+
+import pytest
+from playwright.async_api import async_playwright
+
+from converters._web import page as printing
+from converters._web.page import PagePrinter
+from evaluation.targets._wire import Deadline, ReplyError, Wire
+from tests.hostile.test_security import server
+
+CALL = """<script>
+const call = new RTCPeerConnection({iceServers: [{urls: "stun:127.0.0.1:%d"}]});
+call.createDataChannel("x");
+call.onicegatheringstatechange = () => { document.title = call.iceGatheringState; };
+call.createOffer().then(offer => call.setLocalDescription(offer));
+</script>"""
+
+
+async def call_out(port: int) -> None:
+    """Let a page look for a way out by WebRTC, in the browser that prints pages, until it has tried all it can."""
+    printer = PagePrinter(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=1)
+    async with async_playwright() as playwright:
+        browser = await printer._launch(playwright)
+        page = await browser.new_page()
+        await page.set_content(CALL % port)
+        await page.wait_for_function("document.title === 'complete'", timeout=120_000)
+        await browser.close()
+    await printer.aclose()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_no_packet_leaves_by_webrtc(sealed, monkeypatch):
+    if not sealed:  # so that it is known that this page would get out
+        monkeypatch.setattr(printing, "_SEALED", ())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.setblocking(False)
+        asyncio.run(call_out(listener.getsockname()[1]))
+        if sealed:
+            with pytest.raises(BlockingIOError):
+                listener.recv(2000)
+        else:
+            assert listener.recv(2000)
+
+
+def test_no_key_of_a_system_under_test_follows_a_redirect():
+    with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
+        wire = Wire({"Authorization": "Bearer tk-secret"})
+        with (
+            pytest.raises(ReplyError, match="HTTP 307"),
+            wire.send("POST", named, {"question": "x"}, deadline=Deadline(60)) as response,
+        ):
+            response.check()
+        wire.close()
+    assert [headers["Authorization"] for headers in heard] == ["Bearer tk-secret"] and stolen == []
