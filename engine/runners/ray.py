@@ -21,6 +21,7 @@ import engine
 from engine._worker import Bug, Work, dump, hire
 from engine.limits import UNLIMITED, Limits
 from engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
+from engine.runners._nodes import check_seen
 from schemas.errors import ServiceError, ToolkitError
 
 In = TypeVar("In")
@@ -52,7 +53,9 @@ class Runner:
         flight: deque[_Sent] = deque()
         room = self._room()
         try:
-            for item in items:
+            for number, item in enumerate(items):
+                if not number and self.address != "local":
+                    check_seen(item, function, self.address)
                 flight.append(_Sent(item, work.send(item)))
                 if len(flight) >= room:
                     yield work.outcome(flight.popleft())

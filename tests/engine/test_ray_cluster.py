@@ -1,0 +1,158 @@
+"""A cluster of three nodes on this machine: a node dies and nothing is lost, what others cannot see is refused."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from converters import cuad
+from converters._cli import main as convert_main
+from engine import open_engine
+from schemas.errors import ServiceError
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
+ROOT = Path(__file__).parent.parent.parent
+STORE = 80 << 20
+"""Bytes of each node's object store: as little as Ray takes."""
+
+
+@dataclass
+class Nodes:
+    """A head with one processor, and two more machines, as far as Ray knows."""
+
+    cluster: Any
+    nodes: list[Any] = field(default_factory=list)
+
+    @property
+    def engine(self) -> str:
+        return f"ray:{self.cluster.address}"
+
+    def raylet(self, number: int) -> str:
+        """The process that stands for a node; its workers know it."""
+        return str(self.nodes[number].all_processes["raylet"][0].process.pid)
+
+    def kill(self, number: int) -> None:
+        self.cluster.remove_node(self.nodes[number], allow_graceful=False)
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
+    cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
+    nodes = Nodes(cluster)
+    try:
+        nodes.nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2)]
+        yield nodes
+    finally:
+        sys.modules["ray"].shutdown()
+        cluster.shutdown()
+
+
+def wait_until(holds: Callable[[], object], *, seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.1)
+
+
+def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    told: list[object] = []
+    thread = threading.Thread(target=lambda: told.append(work()))
+    thread.start()
+    return thread, told
+
+
+@dataclass(frozen=True)
+class Gated:
+    """Says where it runs, and waits until the gate is open."""
+
+    folder: Path
+
+    def __call__(self, number: int) -> int:
+        (self.folder / f"{number}.{os.environ['RAY_RAYLET_PID']}").touch()
+        while not (self.folder / "open").exists():
+            time.sleep(0.05)
+        return number * number
+
+
+def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
+    thread, told = in_background(
+        lambda: [outcome.unwrap() for outcome in open_engine(three.engine).map(Gated(tmp_path), range(9))]
+    )
+    lost = three.raylet(0)
+    wait_until(lambda: list(tmp_path.glob(f"*.{lost}")))
+    [begun] = tmp_path.glob(f"*.{lost}")
+    three.kill(0)
+    (tmp_path / "open").touch()
+    thread.join(300)
+    assert told == [[number * number for number in range(9)]]
+    again = [path for path in tmp_path.glob(f"{begun.stem}.*") if path != begun]
+    assert again, "the item that died with its node was not done anew"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    flags = ["--source", str(samples / "cuad")]
+    assert convert_main(cuad, [*flags, "--out", str(tmp_path / "here"), "--engine", "serial"]) == 0
+    thread, told = in_background(
+        lambda: convert_main(cuad, [*flags, "--out", str(tmp_path / "there"), "--engine", three.engine])
+    )
+    # killed with the first document in the corpus, while the others are under way
+    wait_until(lambda: told or any(path.is_file() for path in tmp_path.rglob("there*/corpus/*")))
+    three.kill(1)
+    thread.join(300)
+    assert told == [0]
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A document somewhere on a disk."""
+
+    path: Path
+
+
+def size_of(item: Item) -> int:
+    return item.path.stat().st_size
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="a path that means another file to each process")
+def test_a_document_that_other_nodes_do_not_see_is_refused_in_a_line(three, tmp_path, monkeypatch):
+    (tmp_path / "lease.txt").write_text("The rent is 5.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(three.engine)
+    assert [outcome.unwrap() for outcome in engine.map(size_of, [Item(tmp_path / "lease.txt")])] == [14]
+    with pytest.raises(ServiceError, match=r"3 of 3 machines do not see /proc/self/cwd/lease.txt") as caught:
+        list(engine.map(size_of, [Item(Path("/proc/self/cwd/lease.txt"))]))
+    assert "s3://" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def large(number: int) -> bytes:
+    return bytes([number]) * (20 << 20)
+
+
+def test_results_that_no_store_holds_are_spilled_and_come_back(three):
+    engine = open_engine(three.engine)
+    outcomes = engine.map(large, range(12))
+    first = next(outcomes)
+    summary = import_module("ray._private.internal_api").memory_summary
+    # 12 results of 20 MiB are under way, and the three stores together hold 240: most of them would not fit
+    wait_until(lambda: "Spilled" in summary(stats_only=True))
+    rest = [outcome.unwrap() for outcome in outcomes]
+    assert [data[:1] + data[-1:] for data in (first.unwrap(), *rest)] == [bytes([n, n]) for n in range(12)]
+    assert {len(data) for data in rest} == {20 << 20}
