@@ -27,7 +27,10 @@ VERBS = {
         "evaluation.command", "main", "test a RAG system on bundles, and write a report", "python evaluate_rag.py"
     ),
     "results": Verb(
-        "evaluation.results", "main", "draw and compare runs; say how sound the gold is", "python -m evaluation.results"
+        "evaluation.results",
+        "main",
+        "draw and compare runs, follow them over time; say how sound the gold is",
+        "python -m evaluation.results",
     ),
     "review": Verb(
         "evaluation.review.__main__", "main", "let an expert check gold and answers", "python -m evaluation.review"

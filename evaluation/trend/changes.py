@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist, median
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,8 @@ _DEVIATION = 1.4826
 """Standard deviations of a normal variable in the median of its sizes."""
 _OUTSTANDING = 0.99865
 """A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
+_LIKELY = 1.0
+"""Standard errors below which no interval leaves out 0, so that none is drawn."""
 EQUAL = 1e-9
 """A change below this is rounding."""
 
@@ -90,37 +93,56 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     """Return the runs that made a metric worse, or failed more questions, oldest first."""
     tables = [_only(table, metrics) for table in series.tables]
     priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
-    steps = {at: compare([tables[prior]], [tables[at]]) for at, prior in priors.items()}
+    moves = {at: _moves(tables[prior], tables[at], metrics) for at, prior in priors.items()}
     leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
     found = []
     for at, prior in priors.items():
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
-        falls = [fall for metric in steps[at] if (fall := _fall(metric, at, steps, leaps[metric].get(at)))]
+        pair = tables[prior], tables[at]
+        falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
         if falls or more:
-            falls.sort(key=lambda fall: _sureness(fall, tables[prior], tables[at]), reverse=True)
+            falls.sort(key=lambda fall: _sureness(fall, moves[at][fall.metric]), reverse=True)
             stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
             found.append(Regression(series, at, prior, tuple(falls), more, stands))
     return found
 
 
-def _fall(metric: str, at: int, steps: Mapping[int, Mapping[str, Difference]], leap: Leap | None) -> Fall | None:
+class _Move(NamedTuple):
+    """By how much a metric's mean changed from one run to another, and that in its standard errors."""
+
+    mean: float
+    score: float
+
+
+def _moves(before: Table, after: Table, metrics: Sequence[str]) -> dict[str, _Move]:
+    known = [metric for metric in metrics if metric in before.values and metric in after.values]
+    return {metric: _Grid.of([before, after], metric).move(range(1), range(1, 2)) for metric in known}
+
+
+def _fall(
+    metric: str, at: int, pair: tuple[Table, Table], moves: Mapping[int, Mapping[str, _Move]], leap: Leap | None
+) -> Fall | None:
     """Return how a metric got worse at a run; None where it did not, or no more than it usually does."""
-    step = steps[at][metric]
-    others = [abs(told[metric].mean or 0.0) for place, told in steps.items() if place != at and metric in told]
+    move = moves[at][metric]
+    others = [abs(told[metric].mean) for place, told in moves.items() if place != at and metric in told]
     usual = median(others) if len(others) >= _OTHERS else None
     most = student(_OUTSTANDING, len(others)) * _DEVIATION * usual if usual is not None else 0.0
-    by_step = is_regression(metric, step, [metric]) and abs(step.mean or 0.0) > max(EQUAL, most)
+    large = abs(move.score) > _LIKELY and abs(move.mean) > max(EQUAL, most)
+    by_step = large and about(metric).improves(move.mean) is False
     by_level = leap is not None and about(metric).improves(leap.change) is False
+    if not by_step and not by_level:
+        return None
+    step = compare(*([_only(table, [metric])] for table in pair))[metric]
+    by_step = by_step and is_regression(metric, step, [metric])
     if not by_step and not by_level:
         return None
     return Fall(metric, step, by_step, by_level, usual, (leap.before, leap.after) if leap and by_level else None)
 
 
-def _sureness(fall: Fall, before: Table, after: Table) -> tuple[bool, float]:
-    grid = _Grid.of([before, after], fall.metric)
+def _sureness(fall: Fall, move: _Move) -> tuple[bool, float]:
     # of changes that are the same in every document the larger is the surer
-    return fall.by_step, min(1e6, abs(grid.score(range(1), range(1, 2)))) + abs(fall.step.mean or 0.0)
+    return fall.by_step, min(1e6, abs(move.score)) + abs(move.mean)
 
 
 def _prior(tables: Sequence[Table], at: int) -> int | None:
@@ -219,7 +241,11 @@ class _Grid:
         return _known_mean(np.array(parts))
 
     def score(self, before: range, after: range) -> float:
-        """Return the change of level in its standard errors, documents drawn together; 0 where nothing can be told."""
+        """Return the change of level in its standard errors."""
+        return self.move(before, after).score
+
+    def move(self, before: range, after: range) -> _Move:
+        """Return the change of level, documents drawn together; its score is 0 where nothing can be told."""
         change = self._level(after) - self._level(before)
         means, variances = [], []
         for group in np.unique(self.groups):
@@ -228,17 +254,16 @@ class _Grid:
                 continue
             _, owner = np.unique(self.documents[known], return_inverse=True)
             sums, counts = np.bincount(owner, change[known]), np.bincount(owner)
-            if len(counts) < 2:
-                return 0.0  # one document tells nothing of another
             mean = sums.sum() / counts.sum()
             spread = ((sums - mean * counts) ** 2).sum() / counts.sum() ** 2
             means.append(mean)
-            variances.append(spread * len(counts) / (len(counts) - 1))
-        if not means or not any(abs(mean) > EQUAL for mean in means):
-            return 0.0
+            # one document tells nothing of another
+            variances.append(spread * len(counts) / (len(counts) - 1) if len(counts) > 1 else math.inf)
+        mean = float(sum(means) / len(means)) if means else 0.0
+        if abs(mean) <= EQUAL:
+            return _Move(0.0, 0.0)
         deviation = math.sqrt(sum(variances)) / len(means)
-        mean = sum(means) / len(means)
-        return math.copysign(math.inf, mean) if deviation < 1e-12 else float(mean / deviation)
+        return _Move(mean, math.copysign(math.inf, mean) if deviation < 1e-12 else float(mean / deviation))
 
     def critical(self, comparisons: int) -> float:
         """Return the score beyond which a change is more than chance, as many times as it is looked for."""

@@ -32,6 +32,11 @@ function showTarget() {
 byId("find").addEventListener("input", findRuns);
 if (byId("dataset")) byId("dataset").addEventListener("change", pickSeries);
 addEventListener("hashchange", showTarget);
+addEventListener("click", (event) => {
+  // a point leads to its run; whoever cannot point reads the same in the table
+  const dot = event.target.closest("circle[data-run]");
+  if (dot) location.hash = `run-${dot.dataset.run}`;
+});
 addEventListener("keydown", (event) => {
   if (event.key === "/" && !event.target.closest("input, select, textarea")) {
     event.preventDefault();

@@ -325,7 +325,7 @@ def click_through(browser: Browser, address: str) -> None:
         told = page.inner_text("#regression-1")
         assert "clause: repairs: 10 of 10" in told and "config.k" in told and "bbbbbbbb" in told
         assert page.locator("figure.trend").count() == 4 and page.locator("circle.worse").count() == 4
-        page.locator("figure.trend").first.locator("a[href='#run-7']").click()
+        page.locator("figure.trend").first.locator("circle[data-run='7']").click()
         assert page.url.endswith("#run-7") and page.locator("#run-7").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("bbbbbbbb")

@@ -53,7 +53,7 @@ def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
     complaints: list[str] = []
     context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **told)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(8000)
+    page.set_default_timeout(60_000)  # what is waited for comes, however busy the machine is
     home = address.rpartition("/")[0]
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -1,0 +1,46 @@
+"""Pages as small pictures, and every word of a page with its place."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import pytest
+from PIL import Image
+
+from evidence import Span, read_document
+from evidence.document import Page
+from evidence.guard import boxes_within, words_within
+from evidence.pictures import page_uri
+
+
+@pytest.fixture(scope="module")
+def contract(samples):
+    return read_document(next((samples / "cuad").rglob("*.[pP][dD][fF]")))
+
+
+def test_the_words_of_a_page_are_those_of_its_text_each_in_its_boxes(contract):
+    words = words_within(contract, 2)
+    page = contract.pages[1]
+    assert [contract.text[span.start : span.end] for span, _ in words] == contract.text[
+        page.span.start : page.span.end
+    ].split()
+    few = words[:3]
+    assert [boxes for _, boxes in few] == boxes_within(contract, [span for span, _ in few])
+    for _, boxes in words:
+        assert boxes and all(0 <= box.left < box.right <= page.width and box.page == 2 for box in boxes)
+
+
+def test_print_is_grey_and_colour_stays_colour(contract, tmp_path):
+    kind, picture = opened(page_uri(contract.path, contract.pages[0], width=400))
+    assert (kind, picture.width) == ("png", 400)
+    path = tmp_path / "red.pdf"
+    Image.new("RGB", (300, 300), (200, 20, 20)).save(path)
+    kind, picture = opened(page_uri(path, Page(1, Span(0, 0), 300, 300), width=300))
+    red, green, _ = picture.convert("RGB").getpixel((150, 150))
+    assert kind == "webp" and red > 150 > green
+
+
+def opened(uri):
+    head, _, data = uri.partition(";base64,")
+    return head.removeprefix("data:image/"), Image.open(io.BytesIO(base64.b64decode(data)))
