@@ -148,7 +148,9 @@ def test_an_error_is_found_by_its_kind_and_by_its_words(page, rows):
 def test_search_finds_words_of_the_question_in_any_order(page, rows):
     question = rows[3][1]["question"]
     page.fill("#search", " ".join(reversed(question.upper().split())))
-    assert page.locator(".line .question").all_inner_texts() == [question]
+    [line] = page.locator(".line .question").all()
+    assert line.get_attribute("title") == question
+    assert line.inner_text().startswith(question[:20]) and line.inner_text().endswith(question[-20:])
     page.fill("#search", "no such words anywhere")
     assert shown(page) == 0 and page.locator(".line").count() == 0
 
