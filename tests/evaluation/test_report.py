@@ -194,7 +194,7 @@ def test_the_address_follows_the_case_and_leads_to_it(page, browser, results):
     assert address.endswith(f"#{key}")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.click("#copy")
-    page.wait_for_function("byId('copy').textContent === 'Copied'")
+    page.wait_for_function("() => byId('copy').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == address
     other = opened(browser, address, COMPLAINTS)
     other.wait_for_selector(f"article.case[data-key='{key}']")
@@ -380,7 +380,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(
     page.wait_for_selector("article.case")
     assert "no room for its passages" in page.locator("article.case").inner_text()
     page.evaluate("openCase(0)")
-    page.wait_for_function("current === 0 && document.querySelector('article.case .passages')")
+    page.wait_for_function("() => current === 0 && document.querySelector('article.case .passages')")
     page.close()
     assert complaints == []
 
