@@ -253,7 +253,7 @@ function show(index, found, sheets, focus) {
   } else if (PAIR) twoSides(detail, found, sheets);
   else oneSide(detail, found, sheets);
   panel.replaceChildren(detail);
-  history.replaceState(null, "", `#${encodeURI(key)}`);
+  history.replaceState(null, "", `#${key.split("/").map(encodeURIComponent).join("/")}`);
   document.body.classList.add("reading");
   draw();
   if (focus) title.focus({ preventScroll: true });

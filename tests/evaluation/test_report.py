@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -334,6 +335,37 @@ def test_nothing_from_a_document_or_a_model_can_run(page):
     # were anything to get through, the page would not let it run
     policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
+
+
+def test_an_id_of_any_characters_has_an_address(browser, results, tmp_path):
+    lines = (results / "leases" / "eval_results.jsonl").read_text(encoding="utf-8").split("\n")
+    row = json.loads(lines[0]) | {"id": 'ä #1/2% "x"'}
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "leases" / "eval_results.jsonl").write_text(f"{json.dumps(row)}\n{lines[1]}\n", encoding="utf-8")
+    complaints: list[str] = []
+    page = opened(browser, write_report(tmp_path).as_uri(), complaints)
+    page.evaluate("openCase(keyOf(lines[0]).includes('#') ? 0 : 1)")
+    page.wait_for_selector("article.case")
+    address = page.evaluate("location.href")
+    page.close()
+    page = opened(browser, address, complaints)
+    page.wait_for_selector("article.case")
+    assert page.locator("article.case").get_attribute("data-key") == 'leases/ä #1/2% "x"'
+    page.close()
+    assert complaints == []
+
+
+def test_a_piece_that_is_gone_is_named(browser, results, tmp_path):
+    shutil.copy(results / "report.html", tmp_path / "report.html")
+    page = opened(browser, (tmp_path / "report.html").as_uri(), [])
+    page.locator(".line").first.click()
+    page.wait_for_selector("#case .error")
+    assert (
+        page.locator("#case .error")
+        .inner_text()
+        .endswith("report_files/c0.js is missing: keep the folder beside the page")
+    )
+    page.close()
 
 
 # ---------------------------------------------------------------- elsewhere than on disk
