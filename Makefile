@@ -53,6 +53,7 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.search
 	$(PY) -m bench.score
 	$(PY) -m bench.targets
+	$(PY) -m bench.report
 	$(PY) -m bench.ocr
 
 mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, print_table, read_texts
 from converters._browser import launch_arguments, require_browser
@@ -119,33 +120,55 @@ def _passages(document: int, start: int, texts: Sequence[str], chance: random.Ra
 # ---------------------------------------------------------------- in a browser
 
 
-def first_paint(browser: Browser, report: Path) -> float:
-    """Return milliseconds from the address to the first contentful paint, with lines of the list in it."""
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
+class Took(NamedTuple):
+    """Milliseconds by the clock, and those that the page's own thread worked: the second knows no other programs."""
+
+    clock: float
+    work: float
+
+
+def first_paint(browser: Browser, report: Path) -> Took:
+    """Return the time from the address to the first contentful paint, with lines of the list in it."""
+    page, work = _new_page(browser)
     page.goto(report.resolve().as_uri(), wait_until="commit")
     page.wait_for_selector(".line .question", state="attached")
     told = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? performance.now()")
+    took = Took(float(told), work())
     page.close()
-    return float(told)
+    return took
 
 
-def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[float]]:
-    """Return milliseconds until cases are there: by a link into a page just opened, and in an open page."""
+def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[Took]]:
+    """Return the time until cases are there: by a link into a page just opened, and in an open page."""
     fresh, then = [], []
     for key in keys:
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page, work = _new_page(browser)
         page.add_init_script(_WATCH)
         page.goto(f"{report.resolve().as_uri()}#{key}", wait_until="commit")
         page.wait_for_selector(f"article[data-key='{key}']", state="attached")
-        fresh.append(float(page.evaluate("window.caseThere")))
+        fresh.append(Took(float(page.evaluate("window.caseThere")), work()))
         page.close()
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page, work = _new_page(browser)
     page.goto(report.resolve().as_uri())
-    page.wait_for_selector(".line .question", state="attached")
+    page.wait_for_function("() => arrivedLines === META.total")
     for key in keys:
-        then.append(float(page.evaluate(_OPEN, key)))
+        before = work()
+        then.append(Took(float(page.evaluate(_OPEN, key)), work() - before))
     page.close()
     return {"by a link": fresh, "in an open page": then}
+
+
+def _new_page(browser: Browser) -> tuple[Page, Callable[[], float]]:
+    """Return a page, and what tells how many milliseconds its thread has worked."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def work() -> float:
+        told = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+        return 1000 * float(told["TaskDuration"])
+
+    return page, work
 
 
 _WATCH = """new MutationObserver((_, watch) => {
@@ -169,19 +192,27 @@ _DRAW = """
 import resource, sys, time
 from pathlib import Path
 from evaluation.report import write_report
-started = time.perf_counter()
+started = time.perf_counter(), time.process_time()
 write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
-print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.perf_counter() - started[0], time.process_time() - started[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
-def draw_apart(folder: Path) -> tuple[Path, float, float]:
-    """Draw a report in a process of its own; return its path, the seconds it took and its memory in MB."""
+class Drawing(NamedTuple):
+    """What drawing took: seconds by the clock, seconds of work, and megabytes."""
+
+    clock: float
+    work: float
+    memory: float
+
+
+def draw_apart(folder: Path) -> tuple[Path, Drawing]:
+    """Draw a report in a process of its own; return its path and what that took."""
     done = subprocess.run(
         [sys.executable, "-c", _DRAW, str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
-    seconds, memory = map(float, done.stdout.split())
-    return folder / "report.html", seconds, memory
+    return folder / "report.html", Drawing(*map(float, done.stdout.split()))
 
 
 def size_of(folder: Path) -> tuple[int, int]:
@@ -192,7 +223,7 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print one table."""
+    """Print one table, and the sizes."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.report", description=__doc__.split("\n")[0] if __doc__ else ""
     )
@@ -203,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch) / "run"
         make_run(folder, documents(read_texts(corpus_folder(None))), cases=options.cases)
-        report, drawn, memory = draw_apart(folder)
+        report, drawn = draw_apart(folder)
         size, files = size_of(folder / "report_files")
         page_size = report.stat().st_size
         keys = [f"contracts/{number}" for number in (options.open, options.cases // 2, options.cases - 1, 1)]
@@ -212,15 +243,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             paint = sorted(first_paint(browser, report) for _ in range(5))
             times = open_times(browser, report, keys)
             browser.close()
-    rows = [
-        ("drawing it", f"{drawn:.1f} s ({1000 * drawn / options.cases:.2f} ms a case)"),
-        ("memory at its peak, the interpreter's own included", f"{memory:.0f} MB"),
-        ("report.html", f"{page_size / 1e6:.2f} MB"),
-        ("the folder, without page images", f"{size / 1e6:.1f} MB in {files} files"),
-        ("first paint, median of 5", f"{paint[2]:.0f} ms"),
-        *((f"a case {how}, slowest of {len(all_)}", f"{max(all_):.0f} ms") for how, all_ in times.items()),
+    seconds, work, memory = drawn
+    rows: list[tuple[str, str, str]] = [
+        ("drawing it", f"{seconds:.0f} s", f"{work:.0f} s ({1000 * work / options.cases:.2f} ms a case)"),
+        ("first paint, median of 5", f"{paint[2].clock:.0f} ms", f"{paint[2].work:.0f} ms"),
     ]
-    print_table(f"A report of {options.cases:,} cases", ("what", "measured"), rows)
+    for how, took in times.items():
+        slowest = max(took)
+        rows.append((f"a case {how}, slowest of {len(took)}", f"{slowest.clock:.0f} ms", f"{slowest.work:.0f} ms"))
+    load = f"{os.getloadavg()[0]:.1f} programs at once on {os.cpu_count()} cores"
+    print_table(f"A report of {options.cases:,} cases ({load})", ("what", "by the clock", "work of its own"), rows)
+    print(f"\nmemory at its peak while drawing: {memory:.0f} MB; report.html {page_size / 1e6:.2f} MB; ", end="")
+    print(f"its folder, without page images: {size / 1e6:.1f} MB in {files} files")
     return 0
 
 

@@ -57,6 +57,7 @@ REPLACED = (
     Rule(
         r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
     ),
+    Rule(r"bench\.report\s*$", r"\g<0> --cases 200 --open 7", "a minute or two with 20,000"),
     Rule(r"(?<=bench\.gpu --source )FOLDER", "samples/cuad/CUAD_v1/full_contract_txt", "the reader's own folder"),
     Rule(r"sentence-transformers:\S+ --repeat 10", "hashing --repeat 1", "a model of the Hub, on an accelerator"),
 )
@@ -82,7 +83,7 @@ files = s3fs.S3FileSystem()
 files.mkdir('bucket')
 files.put('samples/cuad/CUAD_v1/full_contract_txt/', 'bucket/contracts/', recursive=True)" """
 PREPARED = (
-    Rule(r"evaluation\.results (diff|summary|index)", RUNS, "two runs to compare"),
+    Rule(r"evaluation\.results (diff|summary|index|report|compare)", RUNS, "two runs to compare"),
     Rule(r"hub\.pull me/cuad-rag |hf://me/cuad-rag$", "python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag",
          "what is on the Hub already"),
     Rule(r"score\.py", f"python -m schemas.export datasets_out/cuad --to legalbenchrag --out gold && {SCORED}",

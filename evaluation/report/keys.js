@@ -74,9 +74,9 @@ for (const pick of document.querySelectorAll("[data-pick]")) {
   });
 }
 
-need(0).then(() => {
+need(0).then(async () => {
   filter();
-  followHash();
-  // after the first drawing, the rest of the list
+  await followHash();
+  // after what is seen, the rest of the list
   requestAnimationFrame(() => setTimeout(allLines, 50));
 });

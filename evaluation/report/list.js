@@ -61,6 +61,16 @@ function wordsOf(index) {
 const rowHeight = () => parseFloat(getComputedStyle(list).getPropertyValue("--row"));
 let drawing = false;
 
+// questions about one document begin alike: a line shows their beginning and their end
+const HEAD = 44;
+const TAIL = 58;
+function inBrief(text) {
+  if (text.length <= HEAD + TAIL + 6) return text;
+  const head = text.slice(0, HEAD).replace(/\s+\S*$/, "");
+  const tail = text.slice(-TAIL).replace(/^\S*\s+/, "");
+  return `${head} … ${tail}`;
+}
+
 function rowOf(place) {
   const index = indexAt(place);
   const line = lines[index];
@@ -75,7 +85,7 @@ function rowOf(place) {
     row.append(
       make("span", { class: "row-top" }, chip(facetOf(line, MAIN)),
         make("span", { class: "meta" }, keyOf(line), told)),
-      make("span", { class: "question" }, line[FIELD.question]));
+      make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question])));
   } else row.append(make("span", { class: "meta" }, "…"));
   row.style.top = `${place * rowHeight()}px`;
   row.classList.toggle("active", place === active);
@@ -243,7 +253,7 @@ function show(index, found, sheets, focus) {
   } else if (PAIR) twoSides(detail, found, sheets);
   else oneSide(detail, found, sheets);
   panel.replaceChildren(detail);
-  history.replaceState(null, "", `#${encodeURI(key)}`);
+  history.replaceState(null, "", `#${key.split("/").map(encodeURIComponent).join("/")}`);
   document.body.classList.add("reading");
   draw();
   if (focus) title.focus({ preventScroll: true });
