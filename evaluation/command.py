@@ -22,8 +22,10 @@ from pydantic.fields import FieldInfo
 
 from engine import add_engine_arguments
 from evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
+from evaluation.confidence import CONFIDENCE, in_words
 from evaluation.datasets import load_datasets
 from evaluation.evaluate import Run, evaluate
+from evaluation.records import read_json
 from evaluation.settings import Settings, parse_settings, read_config_file
 from evaluation.targets import target_settings
 from evaluation.terminal import ALL, shown_metrics, table_of
@@ -64,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("", *comparison_lines(run.tables, label, metrics=settings.metrics), sep="\n")
     if settings.flag_below is not None:
         print("", *flag_lines(run.tables, settings.flag_below), sep="\n")
+    for told in (run.folder / table.name / CONFIDENCE for table in run.tables):
+        if told.is_file():
+            print(in_words(told.parent.name, read_json(told)))
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return _judge(run, settings)
 

@@ -41,6 +41,13 @@ def describe(told: Sequence[Told]) -> dict[str, Any] | None:
     }
 
 
+def in_words(name: str, told: dict[str, Any]) -> str:
+    """Return what the confidence of a dataset's replies is worth, in a line."""
+    area = told["auroc"]
+    worth = "every question has an answer, or none has" if area is None else f"AUROC {area:.2f}"
+    return f"{name}: confidence beside {told['questions']} answers, {told['answerable']} of them answerable: {worth}"
+
+
 def auroc(told: Sequence[Told]) -> float | None:
     """Return how likely a question with an answer has more confidence than one without; equals count half."""
     yes = sorted(confidence for confidence, exists in told if exists)

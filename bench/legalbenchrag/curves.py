@@ -14,7 +14,7 @@ from bench.legalbenchrag.names import DATASETS, METRICS
 from bench.legalbenchrag.papers import Paper
 from bench.legalbenchrag.runs import Measured
 from evaluation.metrics import KS
-from evaluation.report.plots import Line, Point
+from evaluation.report.frame import Line, Point
 
 WIDTH, PANEL, TALL = 960, 176, 168
 _LEFT, _TOP, _GAP = 34, 26, 18

@@ -5,74 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from evaluation.metrics import about, shortened
+from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Bar, Line, Plot, Point
 from evaluation.report.run import Record, Run
+from evaluation.report.sureness import confidence_plots
 from evaluation.report.wording import VERDICTS
 
-WIDTH, HEIGHT = 340, 210
-LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
-"""The frame inside the picture."""
 _BINS = 14
 _BARS = 8
-
-
-@dataclass(frozen=True)
-class Point:
-    """A value in the picture, with the words for it."""
-
-    x: float
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """A metric over k: its points, and its interval as the outline of a band."""
-
-    name: str
-    points: list[Point]
-    band: str = ""
-
-    @property
-    def path(self) -> str:
-        """The points as SVG has them."""
-        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar from the left or the bottom, with its whisker where there is an interval."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    name: str
-    label: str
-    whisker: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A picture: one of lines or of bars."""
-
-    title: str
-    note: str
-    lines: list[Line] = field(default_factory=list)
-    bars: list[Bar] = field(default_factory=list)
-    ticks: list[Point] = field(default_factory=list)
-    rows: list[Point] = field(default_factory=list)
-    height: int = HEIGHT
-
-    @property
-    def summary(self) -> str:
-        """The same for those who cannot see it."""
-        values = [f"{line.name}: " + ", ".join(p.label for p in line.points) for line in self.lines]
-        return f"{self.title}. " + "; ".join(values or [bar.label for bar in self.bars])
 
 
 def make_plots(run: Run) -> list[Plot]:
@@ -83,7 +26,7 @@ def make_plots(run: Run) -> list[Plot]:
         by_dataset(run),
         latency(run),
     ]
-    return [plot for plot in plots if plot is not None]
+    return [plot for plot in plots if plot is not None] + confidence_plots(run)
 
 
 def over_k(summary: Record, families: Sequence[str], title: str, note: str) -> Plot | None:

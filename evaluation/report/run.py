@@ -30,6 +30,7 @@ class DatasetRun:
     summary: Record = field(default_factory=dict)
     ingestion: Record = field(default_factory=dict)
     breakdown: Record = field(default_factory=dict)
+    confidence: Record = field(default_factory=dict)
     verdicts: Counter[str] = field(default_factory=Counter)
     stages: Counter[str] = field(default_factory=Counter)
     errors: Counter[bool] = field(default_factory=Counter)
@@ -139,8 +140,9 @@ def settings(config: Record, *, under: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _dataset(folder: Path, name: str) -> DatasetRun:
-    summary, ingestion, breakdown = (_object(folder / f"{part}.json") for part in ("summary", "ingestion", "breakdown"))
-    return DatasetRun(name, summary, ingestion, breakdown)
+    parts = ("summary", "ingestion", "breakdown", "confidence")
+    summary, ingestion, breakdown, confidence = (_object(folder / f"{part}.json") for part in parts)
+    return DatasetRun(name, summary, ingestion, breakdown, confidence)
 
 
 def _parsed(line: bytes, where: str) -> Record:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluation.cases import Case, Reply
-from evaluation.confidence import auroc, calibration, confidences, describe, risk_at_coverage
+from evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
+from evaluation.report.run import DatasetRun, Run
+from evaluation.report.sureness import confidence_plots
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
@@ -37,3 +39,19 @@ def test_only_replies_with_a_confidence_count():
     told = describe(confidences(cases))
     assert told is not None and (told["questions"], told["answerable"], told["auroc"]) == (2, 1, 1.0)
     assert describe(confidences([case(False)])) is None
+
+
+def test_the_report_draws_what_the_confidence_is_worth():
+    told = describe([(0.05, False), (0.15, False), (0.45, True), (0.95, True)])
+    run = Run("first", {}, {}, [DatasetRun("cuad", confidence=told), DatasetRun("leases")])
+    calibration, risk = confidence_plots(run)
+    assert calibration.note.endswith("AUROC cuad 1.00")
+    (line,) = calibration.lines
+    # from the left edge to the right, and from the bottom to the top
+    assert [(round(point.x, 1), round(point.y, 1)) for point in line.points] == [
+        (34 + 0.05 * 296, 176), (34 + 0.15 * 296, 176), (34 + 0.45 * 296, 14), (34 + 0.95 * 296, 14),
+    ]  # fmt: skip
+    assert "100% answerable at 95% confidence (1 questions)" in calibration.summary
+    assert [point.y for point in risk.lines[0].points][0] == 176 and risk.lines[0].points[-1].y == 176 - 0.5 * 162
+    assert confidence_plots(Run("none", {}, {}, [DatasetRun("leases")])) == []
+    assert in_words("cuad", told) == "cuad: confidence beside 4 answers, 2 of them answerable: AUROC 1.00"

@@ -1,0 +1,64 @@
+"""Plots of what a system's confidence is worth: is a reply as often answerable as it says, and what do refusals save?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Line, Plot, Point
+from evaluation.report.run import DatasetRun, Record, Run
+
+_SHOWN = 3
+"""Datasets of a plot: as many as there are colours that stay apart for everyone."""
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+Place = Callable[[Record], tuple[float, float, str]]
+
+
+def confidence_plots(run: Run) -> list[Plot]:
+    """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
+    told = [dataset for dataset in run.datasets if dataset.confidence][:_SHOWN]
+    if not told:
+        return []
+    return [
+        _plot("Is the confidence right?", _areas(told), told, "calibration", _calibrated),
+        _plot(
+            "What refusing the unsure saves",
+            "questions without an answer, by share kept",
+            told,
+            "risk_at_coverage",
+            _risk,
+        ),
+    ]
+
+
+def _areas(told: Sequence[DatasetRun]) -> str:
+    areas = [f"{one.name} {one.confidence['auroc']:.2f}" for one in told if one.confidence.get("auroc") is not None]
+    return "share answerable, by confidence" + (f"; AUROC {', '.join(areas)}" if areas else "")
+
+
+def _plot(title: str, note: str, told: Sequence[DatasetRun], part: str, place: Place) -> Plot:
+    lines = []
+    for dataset in told:
+        places = [place(row) for row in dataset.confidence[part]]
+        points = [Point(_across(x), _up(y), words) for x, y, words in places]
+        lines.append(Line(dataset.name, points))
+    ticks = [Point(_across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
+    return Plot(title, note, lines=lines, ticks=ticks)
+
+
+def _calibrated(row: Record) -> tuple[float, float, str]:
+    sure, right = row["confidence"], row["answerable"]
+    return sure, right, f"{100 * right:.0f}% answerable at {100 * sure:.0f}% confidence ({row['questions']} questions)"
+
+
+def _risk(row: Record) -> tuple[float, float, str]:
+    kept, risk = row["coverage"], row["risk"]
+    return kept, risk, f"{100 * risk:.0f}% without an answer among the surest {100 * kept:.0f}%"
+
+
+def _across(share: float) -> float:
+    return LEFT + share * (RIGHT - LEFT)
+
+
+def _up(share: float) -> float:
+    return BOTTOM - share * (BOTTOM - TOP)
