@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("", *comparison_lines(run.tables, label, metrics=settings.metrics), sep="\n")
     if settings.flag_below is not None:
         print("", *flag_lines(run.tables, settings.flag_below), sep="\n")
-    for told in (run.folder / table.name / CONFIDENCE for table in run.tables):
-        if told.is_file():
-            print(in_words(told.parent.name, read_json(told)))
+    for path in (run.folder / table.name / CONFIDENCE for table in run.tables):
+        if path.is_file():
+            print(in_words(path.parent.name, read_json(path)))
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return _judge(run, settings)
 

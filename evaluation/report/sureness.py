@@ -1,4 +1,4 @@
-"""Plots of what a system's confidence is worth: is a reply as often answerable as it says, and what do refusals save?"""
+"""Plots of what a system's confidence is worth: is a question as often answerable as it says, what do refusals save?"""
 
 from __future__ import annotations
 
