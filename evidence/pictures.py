@@ -1,4 +1,4 @@
-"""A page's picture in few bytes, for pages that must travel in one file."""
+"""A page's picture in few bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,21 @@ _COLOURFUL = 40
 
 
 def page_uri(path: Location, page: Page, *, width: int) -> str:
-    """Return a page as a data URI, so many pixels across: eight greys as PNG, or WebP where there is colour."""
-    image = render_within(path, page.number, scale=width / page.width).convert("RGB")
+    """Return a page as a data URI, so many pixels across."""
+    data, kind = in_few_bytes(render_within(path, page.number, scale=width / page.width))
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
+    """Return a picture and what kind it is: eight greys as `png`, or `webp` where there is colour."""
+    image = image.convert("RGB")
     out = io.BytesIO()
     kind = "webp" if _has_colour(image) else "png"
     if kind == "webp":
         image.save(out, "WEBP", quality=55)
     else:
         _in_greys(image).save(out, "PNG", bits=4)
-    return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode('ascii')}"
+    return out.getvalue(), kind
 
 
 def _in_greys(image: Image.Image) -> Image.Image:

@@ -8,21 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
-
 from evaluation.report.run import Record
 from evaluation.report.spans import windows
 from evidence import Document, Span, read_document
 from evidence.document import Box, Page
+from evidence.pictures import in_few_bytes
 from evidence.readers.pdf import page_boxes, render
 from schemas.errors import DocumentError
 from storage.locations import Location
 
 WIDTH = 830
 """Pixels across: what a page has when two stand side by side on a wide screen."""
-_GREYS = 8
-_COLOURFUL = 40
-"""How far a pixel's channels must be apart to be a colour rather than a grey of the scanner's."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +57,13 @@ def _picture(sheets: Sheets, page: Page) -> str | None:
     if not page.width:
         return None
     try:
-        image = render(sheets.path, page.number, scale=WIDTH / page.width).convert("RGB")
+        data, kind = in_few_bytes(render(sheets.path, page.number, scale=WIDTH / page.width))
     except DocumentError:
         return None
-    name = f"{sheets.number}-{page.number}"
+    name = f"{sheets.number}-{page.number}.{kind}"
     sheets.folder.mkdir(parents=True, exist_ok=True)
-    if _has_colour(image):
-        image.save(sheets.folder / f"{name}.webp", quality=55)
-        return f"{name}.webp"
-    # eight greys suit print: a page of a contract takes a third of what WebP or JPEG need
-    _in_greys(image).save(sheets.folder / f"{name}.png", bits=4)
-    return f"{name}.png"
+    (sheets.folder / name).write_bytes(data)
+    return name
 
 
 def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
@@ -83,19 +75,3 @@ def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[lis
 
 def _size(box: Box) -> list[float]:
     return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
-
-
-def _in_greys(image: Image.Image) -> Image.Image:
-    """Return a picture in few greys, evenly spaced: quicker than asking which greys it has."""
-    last = _GREYS - 1
-    small = image.convert("L").point([round(value * last / 255) for value in range(256)])
-    small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
-    return small
-
-
-def _has_colour(image: Image.Image) -> bool:
-    """Return whether more than one pixel in five hundred is coloured, seen from far enough to be quick."""
-    small = image.resize((96, 128), Image.Resampling.BOX)
-    _, saturation, value = small.convert("HSV").split()
-    pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)
-    return sum(s * v // 255 > _COLOURFUL for s, v in pairs) > small.width * small.height / 500
