@@ -228,11 +228,11 @@ def test_a_row_is_as_high_as_its_first_line():
 
 
 def test_the_angle_is_found_to_a_tenth():
-    image = Image.new("L", (900, 900), 255)
+    image = Image.new("L", (900, 400), 255)
     pen = ImageDraw.Draw(image)
-    for row in range(100, 800, 40):
+    for row in range(60, 340, 40):
         pen.rectangle((60, row, 840, row + 12), fill=0)
-    for angle in (0.3, 0.7, -0.5):
+    for angle in (0.3, -0.5):
         turned = image.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
         assert skew(turned) == pytest.approx(-angle, abs=0.051), angle
     assert skew(image.rotate(9, fillcolor=255)) == -5.0, "no more than five degrees"
