@@ -194,6 +194,7 @@ def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
     out, err = capsys.readouterr()
     assert f"{bundle}: sound" in out and f"note: {note}: not a bundle's folder; passed over" in err
     assert check_main([str(bundle), str(note)]) == 0
+    assert f"note: {note}: not a bundle's folder; passed over" in capsys.readouterr().err
     assert main([str(note)]) == 1  # by itself it was meant
 
 
