@@ -10,9 +10,10 @@ import os
 import pytest
 
 from schemas import generate
-from schemas.bundle import read_gold, read_info, read_questions
+from schemas.bundle import read_gold, read_info, read_questions, write_info
 from schemas.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
 from schemas.errors import BundleError, ToolkitError, disk_trouble, printable
+from schemas.models import BundleInfo
 from schemas.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
 
 GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
@@ -180,3 +181,10 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrubbed(f"it is {value} visible-name") == "it is *** visible-name") is hidden
     assert names_a_secret("MY_TOKEN") and scrubbed("x y-z", "y-z", None) == "x ***"
+    assert scrubbed("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
+
+
+def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):
+    write_info(BundleInfo.model_construct(name="leases"), tmp_path / "bundle.json")
+    text = (tmp_path / "bundle.json").read_bytes()
+    assert text.startswith(b'{\n "') and b'\n "name": "leases"' in text and text.endswith(b"\n}\n")

@@ -237,3 +237,8 @@ def test_files_that_are_in_a_store_already_count_as_there(bundle):
     )
     there = {gone: entries[gone], "README.md": entries[gone]}
     assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))
+
+
+def test_a_bad_line_of_gold_is_one_problem_and_not_two(bundle):
+    edit_gold(bundle, 0, lambda record: record.update(score=2))
+    assert len(messages(bundle)) == 2, "the line, and that bundle.json has another checksum of the file"
