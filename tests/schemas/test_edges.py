@@ -8,12 +8,13 @@ import logging
 import os
 
 import pytest
+from pydantic import ValidationError
 
 from schemas import generate
 from schemas.bundle import read_gold, read_info, read_questions, write_info
 from schemas.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
 from schemas.errors import BundleError, ToolkitError, disk_trouble, printable
-from schemas.models import BundleInfo
+from schemas.models import Account, BundleInfo, Gold
 from schemas.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
 
 GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
@@ -188,3 +189,32 @@ def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):
     write_info(BundleInfo.model_construct(name="leases"), tmp_path / "bundle.json")
     text = (tmp_path / "bundle.json").read_bytes()
     assert text.startswith(b'{\n "') and b'\n "name": "leases"' in text and text.endswith(b"\n}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"), [("é" * 127 + "a", True), ("é" * 128, False), ("a" * 255, True), ("a" * 256, False)]
+)
+def test_a_name_has_255_bytes_at_most(name, fits):
+    told = {**GOLD, "filename": name}
+    if fits:
+        assert Gold.model_validate_json(json.dumps(told)).filename == name
+    else:
+        with pytest.raises(ValidationError):
+            Gold.model_validate_json(json.dumps(told))
+
+
+@pytest.mark.parametrize(("span", "fits"), [([0, 1], True), ([1, 1], False), ([2, 1], False), ([-1, 1], False)])
+def test_a_span_has_its_start_before_its_end(span, fits):
+    told = json.dumps({**GOLD, "spans": [span]})
+    if fits:
+        assert Gold.model_validate_json(told).spans == [(0, 1)]
+    else:
+        with pytest.raises(ValidationError):
+            Gold.model_validate_json(told)
+
+
+def test_an_account_adds_up():
+    assert Account(given=5, kept=3, left_out={"empty": 1, "broken": 1}).given == 5
+    for kept in (2, 4):
+        with pytest.raises(ValidationError, match="given is not the sum"):
+            Account(given=5, kept=kept, left_out={"empty": 1, "broken": 1})
