@@ -74,7 +74,7 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
         return ("non", raw[0].isupper(), ()), (term[3:], raw[0].isupper(), ())
     if not term:
         return ()
-    capital = raw[0].isupper() or any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
+    capital = any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
     return ((term, capital, parts if len(parts) > 1 else ()),)
 
 

@@ -18,7 +18,7 @@ _MOST_TOKENS = 160
 
 
 def embed_imagined(
-    questions: Sequence[str], vectors: Vectors, llm: LLM, embedder: Embedder, *, share: float = 0.5
+    questions: Sequence[str], vectors: Vectors, llm: LLM, embedder: Embedder, *, share: float
 ) -> tuple[Vectors, list[str]]:
     """Return the questions' vectors moved towards passages that a model imagines, and these passages.
 

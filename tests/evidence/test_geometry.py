@@ -172,7 +172,7 @@ def test_a_pdf_has_no_more_than_fifty_thousand_pages(page, monkeypatch):
 
 def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
     picture = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80), pdf.Box(2, 10, 10, 20, 20)], scale=1.0)
-    assert picture.size == (400, 200)
+    assert picture.size == (400, 200) and GOLD == (255, 196, 0)
     inside = tuple(round(255 - 90 / 255 * (255 - value)) for value in GOLD)
     edge = tuple(round(255 - 230 / 255 * (255 - value)) for value in GOLD)
     assert picture.getpixel((150, 70)) == pytest.approx(inside, abs=1)

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engine.llms import Completion
 from evidence import Span
 from rag.config import Config
 from rag.retrieval.extents import Extents
+from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.passages import Passage
 from rag.retrieval.rerank import order_by, rerank
 from rag.retrieval.routed import _hit
@@ -193,3 +195,23 @@ def test_a_passage_has_five_hundred_characters_at_most_unless_told_otherwise():
     assert Extents(np.zeros((0, 6), np.int64), lambda _: "", {}).limit == 500
     made = Extents(np.array([(0, 0, 0, 600, 1, 0)], np.int64), lambda _: "x" * 600, {}, tight=False)
     assert [span for _, span, _ in made.form([(0, 1.0)], depth=9, weigh=lambda _: 0.0)] == [(0, 500), (500, 600)]
+
+
+def test_a_question_moves_towards_the_passage_that_is_imagined_by_its_share():
+    class Model:
+        def complete(self, prompts, *, max_tokens, temperature):
+            assert (max_tokens, temperature) == (160, 0.0)
+            return [Completion(" passage "), Completion("", error="down"), Completion("opposite")]
+
+    class Embedder:
+        def embed(self, texts, *, role):
+            assert (texts, role) == (["passage", "opposite"], "passage")
+            return np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+    asked = np.array([[1.0, 0.0]] * 3)
+    moved, imagined = embed_imagined(["a", "b", "c"], asked, Model(), Embedder(), share=0.25)  # type: ignore[arg-type]
+    assert imagined == ["passage", "", "opposite"]
+    assert moved[0].tolist() == pytest.approx([0.75 / 0.625**0.5, 0.25 / 0.625**0.5])
+    assert moved[1:].tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    halves, _ = embed_imagined(["a", "b", "c"], asked, Model(), Embedder(), share=0.5)  # type: ignore[arg-type]
+    assert halves[2].tolist() == [1.0, 0.0], "two opposite vectors have no middle"

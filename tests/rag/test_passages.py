@@ -272,7 +272,7 @@ def formed(*pieces: str, weights: dict[str, float]) -> list[str]:
     return [text[slice(*span)] for _, span, _ in extents.form([(0, 1.0)], depth=9, weigh=weigh)]
 
 
-@pytest.mark.parametrize(("evidence", "kept"), [(0.71, True), (0.69, False)])
+@pytest.mark.parametrize(("evidence", "kept"), [(0.71, True), (0.7, True), (0.69, False)])
 def test_the_first_passage_keeps_sentences_with_seven_tenths_of_the_best_evidence(evidence, kept):
     first, second = (
         "The Tenant pays ten thousand crowns each quarter.",

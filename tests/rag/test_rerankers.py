@@ -173,7 +173,7 @@ def test_a_question_moves_towards_the_passage_that_a_model_imagines(monkeypatch)
         server.reply = lambda prompt: TEXTS[1]
         server.faults = {"roof": [400] * 9}
         llm = openai.open("m", {})
-        moved, imagined = embed_imagined(["Which law?", "Which roof?"], vectors, llm, embedder)
+        moved, imagined = embed_imagined(["Which law?", "Which roof?"], vectors, llm, embedder, share=0.5)
     assert imagined == [TEXTS[1], ""]
     assert moved[0] @ target > vectors[0] @ target
     assert np.linalg.norm(moved, axis=1) == pytest.approx([1, 1])

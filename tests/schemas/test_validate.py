@@ -195,6 +195,7 @@ def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
     out, err = capsys.readouterr()
     assert f"{bundle}: sound" in out and f"note: {note}: not a bundle's folder; passed over" in err
     assert check_main([str(bundle), str(note)]) == 0
+    assert f"note: {note}: not a bundle's folder; passed over" in capsys.readouterr().err
     assert main([str(note)]) == 1  # by itself it was meant
 
 
@@ -253,3 +254,8 @@ def test_files_that_are_in_a_store_already_count_as_there(bundle):
     )
     there = {gone: entries[gone], "README.md": entries[gone]}
     assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))
+
+
+def test_a_bad_line_of_gold_is_one_problem_and_not_two(bundle):
+    edit_gold(bundle, 0, lambda record: record.update(score=2))
+    assert len(messages(bundle)) == 2, "the line, and that bundle.json has another checksum of the file"

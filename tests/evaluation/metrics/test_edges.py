@@ -19,7 +19,7 @@ from evaluation.metrics import (
     shortened,
 )  # fmt: skip
 from evaluation.metrics._judge import fenced, read_mark
-from evaluation.metrics._passages import found_ranks
+from evaluation.metrics._passages import found_ranks, matches
 from evaluation.metrics._ranking import Ranking, ranking_of
 from evaluation.metrics._sources import likeness
 from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
@@ -153,6 +153,10 @@ def test_a_beginning_that_repeats_itself_is_looked_for_at_every_place():
 def test_short_golds_are_looked_for_by_half_of_them():
     assert found_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
     assert found_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
+
+
+def test_a_gold_without_words_is_in_no_passage():
+    assert not matches("words", " <omitted> ") and not matches(" ", "words") and matches("words", "words")
 
 
 def test_parts_of_a_gold_lie_one_after_another():
