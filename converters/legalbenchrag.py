@@ -261,11 +261,13 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally, engine
         for snippet in test.snippets:
             wanted[_key(snippet.path)].add(snippet)
     words: _Words = {}
-    for (key, path), outcome in zip(files.items(), engine.map(published_text, files.values()), strict=True):
-        if outcome.error is not None:
-            tally.fault("document cannot be read", f"{key}: {str(outcome.error).removeprefix(f'{path}: ')}")
+    for (key, path), outcome in zip(files.items(), engine.map(read_document, files.values()), strict=True):
+        try:
+            text = outcome.unwrap().text
+            _refuse_other_encodings(path)
+        except DocumentError as error:
+            tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
             continue
-        text = outcome.unwrap()
         spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
         words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
     return words
@@ -297,14 +299,12 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
     )
 
 
-def published_text(path: Path) -> str:
-    """Return a text as its offsets count it; published offsets hold for UTF-8 alone."""
-    document = read_document(path)
+def _refuse_other_encodings(path: Path) -> None:
+    """Raise where published offsets do not hold: they count in UTF-8 alone."""
     try:
         path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path}: not UTF-8 (byte {error.start}); convert it with iconv first") from error
-    return document.text
 
 
 if __name__ == "__main__":
