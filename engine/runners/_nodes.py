@@ -24,15 +24,15 @@ def check_seen(item: Any, function: Any, address: str) -> None:
     if not paths:
         return
     nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
-    look = ray.remote(unseen).options(num_cpus=0, max_retries=1)
-    refs = {
-        look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote(paths): name
-        for node, name in nodes.items()
-    }
+    look = ray.remote(unseen)
+    refs = {}
+    for node, name in nodes.items():
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
     ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_PATIENCE)
-    blind = {refs[ref]: missing for ref in ready if (missing := _answer(ref))}
+    blind = [(refs[ref], missing) for ref in ready if (missing := _answer(ref))]
     if blind:
-        name, missing = next(iter(blind.items()))
+        name, missing = blind[0]
         raise ServiceError(
             f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
             "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"

@@ -41,22 +41,32 @@ class Nodes:
         return str(self.nodes[number].all_processes["raylet"][0].process.pid)
 
     def kill(self, number: int) -> None:
-        self.cluster.remove_node(self.nodes[number], allow_graceful=False)
+        self.cluster.remove_node(self.nodes.pop(number), allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Nodes]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        told = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
+        cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=told)
+        by_value = import_module("ray.cloudpickle")
+        # a cluster is sent the product, not its tests
+        by_value.register_pickle_by_value(sys.modules[__name__])
+        try:
+            yield Nodes(cluster)
+        finally:
+            by_value.unregister_pickle_by_value(sys.modules[__name__])
+            sys.modules["ray"].shutdown()
+            cluster.shutdown()
 
 
 @pytest.fixture
-def three(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
-    cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
-    nodes = Nodes(cluster)
-    try:
-        nodes.nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2)]
-        yield nodes
-    finally:
-        sys.modules["ray"].shutdown()
-        cluster.shutdown()
+def three(head: Nodes) -> Nodes:
+    """The head and two nodes, new ones for those that a test has killed."""
+    head.nodes += [head.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2 - len(head.nodes))]
+    return head
 
 
 def wait_until(holds: Callable[[], object], *, seconds: float = 300) -> None:
@@ -91,7 +101,7 @@ def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
         lambda: [outcome.unwrap() for outcome in open_engine(three.engine).map(Gated(tmp_path), range(9))]
     )
     lost = three.raylet(0)
-    wait_until(lambda: list(tmp_path.glob(f"*.{lost}")))
+    wait_until(lambda: list(tmp_path.glob(f"*.{lost}")) or not thread.is_alive())
     [begun] = tmp_path.glob(f"*.{lost}")
     three.kill(0)
     (tmp_path / "open").touch()
@@ -150,9 +160,9 @@ def test_results_that_no_store_holds_are_spilled_and_come_back(three):
     engine = open_engine(three.engine)
     outcomes = engine.map(large, range(12))
     first = next(outcomes)
-    summary = import_module("ray._private.internal_api").memory_summary
-    # 12 results of 20 MiB are under way, and the three stores together hold 240: most of them would not fit
-    wait_until(lambda: "Spilled" in summary(stats_only=True))
+    # 12 results of 20 MiB are under way, and no store holds the four that its node has
+    session = Path(three.cluster.head_node.get_session_dir_path())
+    wait_until(lambda: list(session.glob("ray_spilled_objects*/*")))
     rest = [outcome.unwrap() for outcome in outcomes]
     assert [data[:1] + data[-1:] for data in (first.unwrap(), *rest)] == [bytes([n, n]) for n in range(12)]
     assert {len(data) for data in rest} == {20 << 20}
