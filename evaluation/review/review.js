@@ -115,6 +115,7 @@ function show(n, focus) {
     keep();
   };
   left.append(
+    html("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`), html("h2", {}, told.question),
     goldPart(told), judging("Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
     answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer")),
     html("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
@@ -123,10 +124,7 @@ function show(n, focus) {
   sheets = told.sheets.map((key) => new Sheet(DATA.sheets[key], { ...shown }, take, giveBack, say));
   right.append(legend(), ...sheets.map((sheet) => sheet.figure));
   if (!sheets.length) right.append(html("p", { class: "note" }, "No page of this question could be drawn."));
-  const place = `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`;
-  byId("shown").replaceChildren(
-    html("p", { class: "kind" }, place), html("h2", {}, told.question), html("div", { class: "both-parts" }, left, right),
-  );
+  byId("shown").replaceChildren(html("div", { class: "both-parts" }, left, right));
   listMarked(words, state, changed);
   for (const sheet of sheets) sheet.paint();
   say("");
