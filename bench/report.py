@@ -15,14 +15,17 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench._table import ROOT, corpus_folder, print_table, read_texts
+from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from converters._browser import launch_arguments, require_browser
+from evaluation.report.pages import Sheets, draw_sheets
+from evidence import Span, read_document
 from schemas.command import guarded
 
 DOCUMENTS, CHARACTERS = 510, 50_000
@@ -215,6 +218,20 @@ def draw_apart(folder: Path) -> tuple[Path, Drawing]:
     return folder / "report.html", Drawing(*map(float, done.stdout.split()))
 
 
+def page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 10) -> tuple[int, float, float]:
+    """Return how many pages of a folder's PDFs were drawn, the milliseconds of work and the kilobytes of each."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf")
+    started, drawn = time.process_time(), 0
+    for number, path in enumerate(paths[:: max(1, len(paths) // documents)][:documents]):
+        document = read_document(path)
+        spans = tuple(Span(start, start + CHUNK) for start in range(0, len(document.text), CHUNK))
+        first = tuple(page.number for page in document.pages[:pages])
+        draw_sheets(Sheets(number, path.name, path, first, spans, scratch))
+        drawn += len(first)
+    work = time.process_time() - started
+    return drawn, 1000 * work / max(1, drawn), size_of(scratch)[0] / 1000 / max(1, drawn)
+
+
 def size_of(folder: Path) -> tuple[int, int]:
     """Return the bytes of a folder and how many files it has."""
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -243,6 +260,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             paint = sorted(first_paint(browser, report) for _ in range(5))
             times = open_times(browser, report, keys)
             browser.close()
+        pages, page_work, page_bytes = page_cost(cuad_folder(None), Path(scratch) / "pages")
     seconds, work, memory = drawn
     rows: list[tuple[str, str, str]] = [
         ("drawing it", f"{seconds:.0f} s", f"{work:.0f} s ({1000 * work / options.cases:.2f} ms a case)"),
@@ -255,6 +273,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     print_table(f"A report of {options.cases:,} cases ({load})", ("what", "by the clock", "work of its own"), rows)
     print(f"\nmemory at its peak while drawing: {memory:.0f} MB; report.html {page_size / 1e6:.2f} MB; ", end="")
     print(f"its folder, without page images: {size / 1e6:.1f} MB in {files} files")
+    print(
+        f"a page's picture with all boxes: {page_work:.0f} ms of work, {page_bytes:.0f} kB ({pages} pages of contracts)"
+    )
     return 0
 
 

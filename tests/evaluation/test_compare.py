@@ -18,7 +18,6 @@ from evaluation.results import main
 from evaluation.statistics import compare
 from tests.evaluation.report_data import (
     chromium,
-    make_bundles,
     make_results,
     narrow,
     open_first,
@@ -31,12 +30,11 @@ COMPLAINTS: list[str] = []
 
 
 @pytest.fixture(scope="module")
-def runs(samples, tmp_path_factory) -> tuple[Path, Path]:
+def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
     """Two runs over the same bundles that differ in a third of their replies; the second lacks a question."""
-    bundles = make_bundles(tmp_path_factory.mktemp("bundles"), samples)
     root = tmp_path_factory.mktemp("results")
-    before = make_results(root / "before", bundles, limit=24)
-    after = make_results(root / "after", bundles, limit=24, turn=1)
+    before = make_results(root / "before", report_bundles, limit=24)
+    after = make_results(root / "after", report_bundles, limit=24, turn=1)
     path = after / "leases" / "eval_results.jsonl"
     path.write_text("\n".join(path.read_text(encoding="utf-8").split("\n")[:-2]) + "\n", encoding="utf-8")
     config = json.loads((after / "config.json").read_text(encoding="utf-8"))

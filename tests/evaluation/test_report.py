@@ -22,7 +22,6 @@ from evaluation.report.wording import VERDICTS, explain
 from tests.evaluation.report_data import (
     block_of,
     chromium,
-    make_bundles,
     make_results,
     narrow,
     open_first,
@@ -36,8 +35,8 @@ COMPLAINTS: list[str] = []
 
 
 @pytest.fixture(scope="module")
-def bundles(samples, tmp_path_factory) -> dict[str, Path]:
-    return make_bundles(tmp_path_factory.mktemp("bundles"), samples)
+def bundles(report_bundles) -> dict[str, Path]:
+    return report_bundles
 
 
 @pytest.fixture(scope="module")

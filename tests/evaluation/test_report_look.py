@@ -15,7 +15,7 @@ from evaluation.report import write_report
 from evaluation.report.comparison import write_comparison
 from evaluation.report.shell import DOTS, GROUNDS, WORDS, page, read
 from evidence import read_document
-from tests.evaluation.report_data import chromium, make_bundles, make_results, open_first, opened
+from tests.evaluation.report_data import chromium, make_results, open_first, opened
 
 WORDS_STAND_OUT, DOTS_STAND_OUT = 4.5, 3.0
 """What WCAG 2.2 asks of words, and of what else must be told apart (1.4.3, 1.4.11)."""
@@ -82,11 +82,10 @@ def test_the_shell_lets_nothing_run_but_its_own():
 
 
 @pytest.fixture(scope="module")
-def pages(samples, tmp_path_factory) -> dict[str, Path]:
+def pages(report_bundles, tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("look")
-    bundles = make_bundles(root / "bundles", samples)
-    before = make_results(root / "before", bundles, limit=24)
-    after = make_results(root / "after", bundles, limit=24, turn=1)
+    before = make_results(root / "before", report_bundles, limit=24)
+    after = make_results(root / "after", report_bundles, limit=24, turn=1)
     return {"report": write_report(before), "compare": write_comparison(before, after)}
 
 
