@@ -5,7 +5,7 @@ Everything else about the package is in pyproject.toml. In the project's own fol
 
 from setuptools import find_namespace_packages, setup
 
-ROOMS = ["schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation"]
+ROOMS = ["schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review"]
 INSIDE = "exhibit._rooms"
 
 # folders of data, which have no __init__.py, are among them

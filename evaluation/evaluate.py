@@ -20,8 +20,6 @@ from evaluation.datasets import Dataset, load_datasets
 from evaluation.interop import write_evaltools
 from evaluation.measured import Measured, measure_rounds
 from evaluation.metrics import KS, Options, measure, metric_modules, needing
-from evaluation.officials import Client, Register
-from evaluation.officials.account import write_account
 from evaluation.provenance import PROVENANCE, describe_run, read_provenance
 from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
 from evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
@@ -31,6 +29,8 @@ from evaluation.scoring import Scoring
 from evaluation.settings import Settings, same_replies
 from evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from evaluation.targets import Target, TargetOptions, open_target
+from law.officials import Client, Register
+from law.officials.account import write_account
 from law.references import ReferenceCorpus
 from schemas import __version__
 from schemas.bundle import TRAIN

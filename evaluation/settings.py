@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from engine import Limits, make_limits
 from evaluation.datasets import Selection
-from evaluation.officials import CASE_LAW, LEGISLATION
 from evaluation.targets import TargetOptions, read_target_settings
 from evaluation.targets._secrets import hide
 from evaluation.testdata import bundle_of
+from law.officials import CASE_LAW, LEGISLATION
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
 

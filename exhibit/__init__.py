@@ -38,7 +38,7 @@ _PLACES = {
     "load": "exhibit.bundles",
 }
 
-_ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation")
+_ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
 """The packages that this one stands on, from the ground up."""
 
 __all__ = [

@@ -32,9 +32,7 @@ VERBS = {
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb(
-        "evaluation.review.__main__", "main", "let an expert check gold and answers", "python -m evaluation.review"
-    ),
+    "review": Verb("review.__main__", "main", "let an expert check gold and answers", "python -m review"),
     "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
     "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),
     "check": Verb("evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"),

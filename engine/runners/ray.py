@@ -27,7 +27,19 @@ from schemas.errors import ServiceError, ToolkitError
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "exhibit")
+ROOMS = (
+    "schemas",
+    "storage",
+    "engine",
+    "evidence",
+    "law",
+    "hub",
+    "converters",
+    "rag",
+    "evaluation",
+    "review",
+    "exhibit",
+)
 """The packages that a cluster is sent, so that its workers run this code and no other version of it."""
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)

@@ -18,7 +18,7 @@ from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation")
+ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
 OWN_PROCESSES = {"engine/_worker.py", "engine/runners/ray.py"}
 """The only files that unpickle: what their own workers send them through a pipe or a cluster."""
 

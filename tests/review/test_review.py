@@ -17,15 +17,15 @@ from playwright.sync_api import Browser, Page
 
 from converters._cli import main as convert
 from evaluation.records import SUMMARY
-from evaluation.review.__main__ import main
-from evaluation.review.agreement import agree, agreements, kappa, marks, shares, verdicts
-from evaluation.review.corrections import correct
-from evaluation.review.make import make_review
-from evaluation.review.pages import Album
-from evaluation.review.rescore import rescored
-from evaluation.review.sample import draw_sample, stratify, weights
-from evaluation.review.source import ReviewedRun, open_run
 from evidence.check import check_gold
+from review.__main__ import main
+from review.agreement import agree, agreements, kappa, marks, shares, verdicts
+from review.corrections import correct
+from review.make import make_review
+from review.pages import Album
+from review.rescore import rescored
+from review.sample import draw_sample, stratify, weights
+from review.source import ReviewedRun, open_run
 from schemas.errors import ToolkitError
 from schemas.generate import FOLDER as SCHEMAS
 from schemas.review import Review, gold_digest, read_patch, read_review

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluation.review.source import Key, Record, ReviewedRun
 from evidence import fold
+from review.source import Key, Record, ReviewedRun
 from schemas.review import PATCH, Better, Correction, MarkedPassage, Patch, Review, SetAsideQuestion, gold_digest
 
 _JOINT = " […] "

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from evaluation.review.source import Key, Record, ReviewedRun
 from evidence import Document, Span
 from evidence.document import Page
 from evidence.guard import words_within
 from evidence.pictures import page_uri
+from review.source import Key, Record, ReviewedRun
 from schemas.errors import DocumentError
 
 BUDGET = 24_000_000

@@ -1,8 +1,8 @@
 """Review by an expert: a sample on one page, what reviewers agree on, and better gold as a patch.
 
-    python -m evaluation.review make results/demo --sample 40
-    python -m evaluation.review read review-demo-ada.json review-demo-ben.json --run results/demo
-    python -m evaluation.review apply results/demo/review/patch-cuad.json --bundle datasets_out/cuad --out reviewed/cuad
+    python -m review make results/demo --sample 40
+    python -m review read review-demo-ada.json review-demo-ben.json --run results/demo
+    python -m review apply results/demo/review/patch-cuad.json --bundle datasets_out/cuad --out reviewed/cuad
 
 The page needs no server and no network. A converter applies a patch on its next run: --patch FILE.
 """
@@ -19,14 +19,14 @@ from typing import Any
 from converters._corrected import apply_patch
 from engine import positive
 from evaluation.records import write_json
-from evaluation.review.agreement import Agreement, Share, agreements, shares
-from evaluation.review.corrections import Outcome, correct
-from evaluation.review.make import NAME, make_review
-from evaluation.review.rescore import rescored
-from evaluation.review.sample import BY
-from evaluation.review.source import open_run
 from evaluation.statistics import Estimate, Interval, summarise_run
 from evaluation.terminal import shown_metrics, table_of
+from review.agreement import Agreement, Share, agreements, shares
+from review.corrections import Outcome, correct
+from review.make import NAME, make_review
+from review.rescore import rescored
+from review.sample import BY
+from review.source import open_run
 from schemas.command import guarded, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.review import Review, read_patch, read_review
@@ -143,7 +143,7 @@ def _ends(ci95: Interval | None, form: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=spelled("python -m evaluation.review"),
+        prog=spelled("python -m review"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluation.review.source import Key, Record
+from review.source import Key, Record
 from schemas.errors import ToolkitError
 
 Stratum = tuple[str, ...]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evaluation.officials.register import Register
+from law.officials.register import Register
 from law.references import references
 from schemas.bundle import read_lines
 from schemas.parsing import parse_json

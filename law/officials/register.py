@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from evaluation.officials.client import Client, DisallowedError, Page, UnreachableError
-from evaluation.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
+from law.officials.client import Client, DisallowedError, Page, UnreachableError
+from law.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
 from law.references import Reference, references
 from law.references.reference import same_source
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.review.sample import weights
-from evaluation.review.source import Key, Record, document_name
 from evaluation.statistics import RESAMPLES, SEED, Interval
 from evaluation.verdicts import STAGES
+from review.sample import weights
+from review.source import Key, Record, document_name
 from schemas.review import Review
 
 ASPECTS = ("gold", "answer")

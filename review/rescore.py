@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 from evaluation.cases import Case, GoldPassage, Passage, Reply, Values
 from evaluation.metrics import Options, measure, needing
 from evaluation.records import read_tables
-from evaluation.review.source import Key, Record, ReviewedRun
 from evaluation.statistics import Table
 from evidence import Span
+from review.source import Key, Record, ReviewedRun
 from schemas import IMPOSSIBLE_ANSWER
 from schemas.review import Correction
 

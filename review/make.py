@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from engine import track
 from evaluation.report.shell import as_json, page
-from evaluation.review.pages import Album, sheets_of
-from evaluation.review.sample import draw_sample
-from evaluation.review.source import Key, Record, ReviewedRun
+from review.pages import Album, sheets_of
+from review.sample import draw_sample
+from review.source import Key, Record, ReviewedRun
 from schemas.errors import ToolkitError
 from schemas.review import REVIEW
 from storage.locations import keeping
