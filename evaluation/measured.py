@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 import tempfile
 from array import array
 from collections import Counter
@@ -22,6 +22,7 @@ from evaluation.records import SUMMARY, RowText, breakdown, summary_json, with_d
 from evaluation.replies import Failures, Round
 from evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
 from evaluation.statistics import Table, summarise
+from evaluation.trec import Lines
 
 Say = Callable[[str], None]
 
@@ -36,13 +37,13 @@ class Rows:
 
     def add(self, rows: Sequence[RowText]) -> None:
         """Put rows behind those there are."""
-        pickle.dump(rows, self._file)
+        self._file.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
 
     def __iter__(self) -> Iterator[RowText]:
-        end = self._file.tell()
         self._file.seek(0)
-        while self._file.tell() < end:
-            yield from pickle.load(self._file)  # our own bytes, in a file that nobody else can open
+        for line in self._file:
+            head, tail, repeats, trec = json.loads(line)
+            yield RowText(head, tail, tuple(repeats), Lines(*trec))
 
     def close(self) -> None:
         """Give the space back."""

@@ -57,7 +57,6 @@ REPLACED = (
     Rule(
         r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
     ),
-    Rule(r"bench\.report\s*$", r"\g<0> --cases 200 --open 7", "a minute or two with 20,000"),
     Rule(r"(?<=bench\.gpu --source )FOLDER", "samples/cuad/CUAD_v1/full_contract_txt", "the reader's own folder"),
     Rule(r"sentence-transformers:\S+ --repeat 10", "hashing --repeat 1", "a model of the Hub, on an accelerator"),
 )
@@ -99,7 +98,7 @@ WRITTEN = {
 """Records of measurements, a model card and a book of recipes: looked up, not read through."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""
-LONG = r"converters\.|python -m rag|evaluate_rag\.py|evaluation\.review|bench\.|docs\."
+LONG = r"converters\.|python -m rag|evaluate_rag\.py|python -m review|bench\.|docs\."
 """Embeds, prints or measures: over a second or two."""
 
 

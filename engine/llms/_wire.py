@@ -18,6 +18,7 @@ import openai
 
 from schemas.errors import ServiceError
 from schemas.secrets import scrubbed
+from storage.deadline import with_deadline
 from storage.waiting import seconds_asked
 from storage.wire import ACCEPT, BodyError, body_parts
 
@@ -55,12 +56,13 @@ class Endpoint:
         self._timeout = timeout
         # a password in the address would be logged with it
         user = (place.base.username, place.base.password) if place.base.username else None
-        http = _Client(
+        client = _Client(
             seconds=timeout,
             limits=httpx.Limits(max_connections=connections),
             auth=user,
             bearer=place.bearer and not user,
         )
+        http = with_deadline(client, seconds=timeout)
         common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
         if azure:
             self._client: openai.OpenAI = openai.AzureOpenAI(

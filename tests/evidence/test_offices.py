@@ -265,12 +265,11 @@ def test_an_outlook_mail_field_by_field(tmp_path):
     assert "<td>/o=EX</td>" in msg.page(mail(nobody, tmp_path)).html
 
 
-def test_a_mail_in_rtf_alone_says_that_it_was_not_read(tmp_path):
+def test_a_mail_whose_only_body_is_damaged_rtf_is_refused(tmp_path):
     tree: dict[str, object] = {"__properties_version1.0": bytes(32), "__substg1.0_10090102": b"{rtf"}
-    assert msg.page(mail(tree, tmp_path)).notes == (
-        "its body is in RTF alone and was not read; save the mail again from Outlook as .eml or .html",
-    )
-    assert msg.page(mail({**tree, "__substg1.0_1000001F": wide("x")}, tmp_path)).notes == ()
+    with pytest.raises(DocumentError, match=r"a\.msg: damaged, or no Outlook mail"):
+        msg.page(mail(tree, tmp_path))
+    assert "<div>x</div>" in msg.page(mail({**tree, "__substg1.0_1000001F": wide("x")}, tmp_path)).html
 
 
 def test_attachments_without_a_name_and_mails_inside(tmp_path):

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
-WITHOUT = (
-    "import sys; sys.modules['playwright'] = None; from exhibit.__main__ import main; sys.exit(main(sys.argv[1:]))"
-)
 
 
-def exhibit(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WITHOUT, *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+@pytest.fixture
+def exhibit(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command where Playwright cannot be imported, in the workers neither."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['playwright'] = None\n", encoding="utf-8")
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "exhibit", *map(str, words)]
+        environment = os.environ | {"PYTHONPATH": str(hidden)}
+        return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", env=environment)
+
+    return run
 
 
-def test_a_benchmark_of_pdfs_is_converted(samples, tmp_path):
+def test_a_benchmark_of_pdfs_is_converted(exhibit, samples, tmp_path):
     out = tmp_path / "cuad"
     done = exhibit("convert", "cuad", "--source", samples / "cuad", "--out", out, "--limit", "1", "--jobs", "1")
     assert done.returncode == 0, done.stderr
     assert (out / "parquet" / "gold.parquet").is_file()
 
 
-def test_what_must_be_printed_names_the_extra(samples, tmp_path):
+def test_what_must_be_printed_names_the_extra(exhibit, samples, tmp_path):
     out = tmp_path / "table"
     source = samples / "table"
     done = exhibit("convert", "table", "--source", source, "--out", out, "--jobs", "1")
@@ -33,7 +44,7 @@ def test_what_must_be_printed_names_the_extra(samples, tmp_path):
     assert "pip install 'exhibit-rag[print]', then exhibit prepare browser" in line
 
 
-def test_the_doctor_counts_printing_as_optional(tmp_path):
+def test_the_doctor_counts_printing_as_optional(exhibit):
     shown = exhibit("doctor").stdout
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown
     assert "missing  browser" not in shown

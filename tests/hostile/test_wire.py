@@ -14,6 +14,8 @@ import pytest
 
 from converters import _source
 from converters._benchmark import Download
+from engine.llms import Prompt
+from engine.llms.openai import OpenAI, Options
 from evaluation.targets._wire import Deadline, ReplyError, Wire
 from rag.embedders import _weights
 from rag.rerankers import http as reranker
@@ -132,6 +134,14 @@ def test_a_client_with_a_deadline_gives_up_on_dripping_headers():
 def test_a_deadline_is_one_of_each_exchange_and_not_of_the_client():
     with server(body(b"x")) as url, with_deadline(httpx.Client(), seconds=30) as client:
         assert [client.get(url).content for _ in range(3)] == [b"x"] * 3
+
+
+def test_a_language_model_whose_headers_drip_is_given_up(monkeypatch):
+    with server(dripping_headers) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        model = OpenAI("tiny", Options(timeout=0.3, retries=0))
+        (reply,) = model.complete([Prompt("q")], max_tokens=5, temperature=0.0)
+    assert "no reply within 0.3 s" in reply.error
 
 
 def test_a_reranker_that_drips_is_given_up(monkeypatch):

@@ -104,7 +104,8 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
     index = SimpleNamespace(table=table, entries=entries, text=lambda chunk: "words")
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
-        chunk = _hit(index, Passage(1, Span(start, start + 9), 0.5, row)).chunk  # type: ignore[arg-type]
+        passage = Passage(1, Span(start, start + 9), 0.5, row)
+        chunk = _hit(index, passage, lambda number: "words" * 60).chunk  # type: ignore[arg-type]
         return chunk.document, chunk.section, chunk.page
 
     assert told(100, 2) == ("b.txt", "Two", 2)

@@ -93,9 +93,10 @@ def ask(capsys, *argv: str) -> list[dict[str, object]]:
 def test_a_search_uses_what_the_index_was_built_with(tmp_path, monkeypatch, samples, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
-    assert main(["index", str(source), "--out", str(index), "--embedder", "hashing", "--weight-heading", "0.3"]) == 0
+    told = ["--embedder", "hashing", "--weight-heading", "0.3", "--weight-lexical", "0.5"]
+    assert main(["index", str(source), "--out", str(index), *told]) == 0
     kept = Config.parse(json.loads((index / "manifest.json").read_text(encoding="utf-8"))["config"])
-    assert kept == Config.preset("routed", embedder="hashing", weight_heading=0.3)
+    assert kept == Config.preset("routed", embedder="hashing", weight_heading=0.3, weight_lexical=0.5)
     first = ask(capsys, "search", str(index), QUESTION)[0]
     [found] = Pipeline(kept).open(index).search([QUESTION])
     assert first["text"] == found.ranked[0].text and first["text"].lstrip().startswith("8.2 Law.")

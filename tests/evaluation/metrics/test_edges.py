@@ -29,6 +29,8 @@ from schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 TOLD = {
+    "flagged": "Answers share neither 10",
+    "references_official": "Citations share more 10 ungated",
     "abstention_accuracy": "Answers share more 10",
     "false_refusal_rate": "Answers share less 10",
     "answer_correctness": "Answers mark more 10",
