@@ -23,7 +23,7 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
 	@echo; echo "done; open results/demo/report.html (the report) and $(OUT)/gold-on-the-page.png (gold on its page)"
 
-test: $(VENV)/ready       ## the default suite: loopback only, under two minutes
+test: $(VENV)/ready       ## the default suite: loopback only
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra and not server"
 
 test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those that measure on real data
