@@ -77,7 +77,7 @@ def alive():
     return sum(isinstance(one, Passage) for one in gc.get_objects())
 
 
-@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("repeat", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_no_more_replies_are_in_memory_than_are_worked_on(oracle, tmp_path, monkeypatch, repeat):
     most: dict[int, int] = {}
     for times in (15, 60):

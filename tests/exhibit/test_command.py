@@ -192,6 +192,7 @@ def test_bash_completes_verbs_and_converters(completed):
     ) == [["evaluate"], ["publish", "pull"], ["cuad"], []]
 
 
+@pytest.mark.slow
 def test_bash_completes_the_flags_of_each_verb_and_converter(completed):
     found = completed(
         ("exhibit", "validate", "--m"),

@@ -251,6 +251,7 @@ def test_odd_questions(ready):
     assert len(plain.ranked) <= len(ready._opened)  # depth 64 is more than there is
 
 
+@pytest.mark.slow
 def test_a_large_text_and_many_small_ones(make, tmp_path):
     (tmp_path / "many").mkdir()
     for number in range(2000):
