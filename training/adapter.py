@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from schemas.command import guarded
-from schemas.errors import ToolkitError
 from training import _cli
-from training.library import Library, library_loss
+from training.ground import Ground
+from training.library import library_loss
 from training.loop import Loop
 from training.mining import mine
 from training.network import Encoder, Texts, lowrank
-from training.pack import Ints, Pack
+from training.pack import Ints
 from training.sampling import Examples, Random
 from training.scoring import embed_all
 from training.tensors import Array
@@ -61,25 +61,13 @@ class Recipe:
 
 
 def train_adapter(
-    pack: Pack,
-    weights: Mapping[str, Array],
-    recipe: Recipe,
-    *,
-    device: torch.device,
-    split: tuple[str, ...] = ("train",),
-    leave_out: frozenset[str] = frozenset(),
-    kept_back: frozenset[int] = frozenset(),
-    texts: Texts | None = None,
-    say: Say = lambda _: None,
+    ground: Ground, weights: Mapping[str, Array], recipe: Recipe, *, say: Say = lambda _: None
 ) -> Encoder:
-    """Return the network with trained low-rank weights; library queries that are `kept_back` are not trained on."""
-    if pack.purpose != "training":
-        raise ToolkitError("this pack is for measuring: nothing of it may be trained on")
-    texts = texts or Texts(pack.tokens, pack.ends, device)
-    examples = Examples(pack, split=split, leave_out=leave_out)
-    library = Library(pack, without=kept_back) if recipe.library and len(pack.grades) else None
+    """Return the network with trained low-rank weights."""
+    pack, texts, examples = ground.pack, ground.texts, ground.examples
+    library = ground.library if recipe.library else None
     random = np.random.default_rng(recipe.seed)
-    encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
     steps = max(1, len(examples.answerable) // recipe.batch)
     loop = Loop(encoder, recipe, steps=recipe.epochs * steps)
     original = embed_all(encoder, texts, pack)[0] if recipe.keep else None
@@ -229,7 +217,7 @@ def _main(options: argparse.Namespace) -> None:
     recipe: Recipe = _cli.recipe_of(options, Recipe())
     left = frozenset(options.leave_out)
     split = ("train", "dev") if options.all else ("train",)
-    encoder = train_adapter(pack, weights, recipe, device=device, split=split, leave_out=left, say=print)
+    encoder = train_adapter(Ground(pack, device, split, left), weights, recipe, say=print)
     _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=left)
     about = _cli.about(pack, recipe, split, options, strength=options.strength)
     _cli.write(lowrank(encoder, options.strength), Path(options.out), about)

@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from schemas.command import guarded
-from schemas.errors import ToolkitError
 from training import _cli
+from training.ground import Ground
 from training.library import Library
 from training.loop import Loop
 from training.mining import mine
 from training.network import Encoder, Judge, Texts, lowrank, merge
-from training.pack import Ints, Pack
-from training.sampling import Examples, Random, Row
+from training.pack import Ints
+from training.sampling import Row
 from training.scoring import embed_all
 from training.tensors import Array, read_tensors
 
@@ -72,26 +72,11 @@ class Group:
     shares: list[float]
 
 
-def train_reranker(
-    pack: Pack,
-    weights: Mapping[str, Array],
-    recipe: Recipe,
-    *,
-    device: torch.device,
-    split: tuple[str, ...] = ("train",),
-    leave_out: frozenset[str] = frozenset(),
-    kept_back: frozenset[int] = frozenset(),
-    texts: Texts | None = None,
-    say: Say = lambda _: None,
-) -> Judge:
+def train_reranker(ground: Ground, weights: Mapping[str, Array], recipe: Recipe, *, say: Say = lambda _: None) -> Judge:
     """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
-    if pack.purpose != "training":
-        raise ToolkitError("this pack is for measuring: nothing of it may be trained on")
-    texts = texts or Texts(pack.tokens, pack.ends, device)
-    examples = Examples(pack, split=split, leave_out=leave_out)
-    random = np.random.default_rng(recipe.seed)
-    groups = _Groups(pack, examples, weights, texts, recipe, random, kept_back)
-    judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(device)
+    texts = ground.texts
+    groups = _Groups(ground, weights, recipe)
+    judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
     steps = max(1, groups.size // recipe.batch)
     loop = Loop(judge, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
@@ -127,22 +112,15 @@ def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Reci
 class _Groups:
     """Draws questions with right and wrong passages."""
 
-    def __init__(
-        self,
-        pack: Pack,
-        examples: Examples,
-        weights: Mapping[str, Array],
-        texts: Texts,
-        recipe: Recipe,
-        random: Random,
-        kept_back: frozenset[int],
-    ) -> None:
-        self.pack, self.examples, self.recipe, self.random = pack, examples, recipe, random
-        encoder = Encoder(weights, rank=1, seed=0).to(texts.ids.device)
-        passages, queries = embed_all(encoder, texts, pack)
+    def __init__(self, ground: Ground, weights: Mapping[str, Array], recipe: Recipe) -> None:
+        self.pack, self.examples, self.recipe = ground.pack, ground.examples, recipe
+        self.random = np.random.default_rng(recipe.seed)
+        examples = self.examples
+        encoder = Encoder(weights, rank=1, seed=0).to(ground.device)
+        passages, queries = embed_all(encoder, ground.texts, ground.pack)
         self.hard = mine(examples, examples.answerable, passages, queries)
         self.lacking = mine(examples, examples.impossible, passages, queries)
-        self.library = Library(pack, without=kept_back) if recipe.library and len(pack.grades) else None
+        self.library = ground.library if recipe.library else None
         rows = len(examples.answerable)
         self.counts = {
             "answerable": rows,
@@ -219,7 +197,7 @@ def _main(options: argparse.Namespace) -> None:
     adapted = merge(weights, read_tensors(options.adapter))
     left = frozenset(options.leave_out)
     split = ("train", "dev") if options.all else ("train",)
-    judge = train_reranker(pack, adapted, recipe, device=device, split=split, leave_out=left, say=print)
+    judge = train_reranker(Ground(pack, device, split, left), adapted, recipe, say=print)
     _cli.report_reranker(judge, adapted, pack, options, leave_out=left)
     arrays = lowrank(judge.encoder)
     arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()

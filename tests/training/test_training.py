@@ -16,6 +16,7 @@ from training import adapter, blend, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
+from training.ground import Ground
 from training.network import CLS, SEP, Encoder, Judge, Texts, lowrank, merge
 from training.pack import Pack, save_pack
 from training.reranker import train_reranker
@@ -63,13 +64,13 @@ def margin(encoder: Encoder, pack: Pack, strength: float) -> float:
 
 
 def test_an_adapter_learns(pack: Pack) -> None:
-    encoder = train_adapter(pack, tiny_weights(), replace(QUICK, epochs=15), device=CPU)
+    encoder = train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, epochs=15))
     assert margin(encoder, pack, 1.0) > margin(encoder, pack, 0.0) + 0.02
 
 
 def test_a_second_training_gives_the_same(pack: Pack) -> None:
-    first, second = (lowrank(train_adapter(pack, tiny_weights(), QUICK, device=CPU)) for _ in range(2))
-    other = lowrank(train_adapter(pack, tiny_weights(), replace(QUICK, seed=2), device=CPU))
+    first, second = (lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)) for _ in range(2))
+    other = lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, seed=2)))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert not all(np.array_equal(first[name], other[name]) for name in first)
 
@@ -122,7 +123,7 @@ def test_pairs_are_joined_with_one_mark_between_them(pack: Pack) -> None:
 
 def test_a_reranker_learns_whether_there_is_an_answer(pack: Pack) -> None:
     recipe = reranker.Recipe(rank=4, epochs=12, batch=4, headings=0.0, library=0.5, rate=1e-2)
-    judge = train_reranker(pack, tiny_weights(), recipe, device=CPU)
+    judge = train_reranker(Ground(pack, CPU), tiny_weights(), recipe)
     examples = Examples(pack)
     texts = Texts(pack.tokens, pack.ends, CPU)
     scores = {}
@@ -137,9 +138,9 @@ def test_a_reranker_learns_whether_there_is_an_answer(pack: Pack) -> None:
 def test_nothing_is_trained_on_a_pack_for_measuring(tmp_path: Path) -> None:
     measured = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded(), measure=True)
     with pytest.raises(ToolkitError, match="for measuring"):
-        train_adapter(measured, tiny_weights(), QUICK, device=CPU)
+        train_adapter(Ground(measured, CPU), tiny_weights(), QUICK)
     with pytest.raises(ToolkitError, match="for measuring"):
-        train_reranker(measured, tiny_weights(), reranker.Recipe(), device=CPU)
+        train_reranker(Ground(measured, CPU), tiny_weights(), reranker.Recipe())
 
 
 def test_the_commands_write_weights_and_what_they_were_trained_on(
@@ -204,8 +205,8 @@ def test_adapters_are_blended_in_their_shares(tmp_path: Path, pack: Pack) -> Non
 
 
 def test_averaged_weights_take_the_place_of_the_last_ones(pack: Pack) -> None:
-    last = train_adapter(pack, tiny_weights(), QUICK, device=CPU)
-    mean = train_adapter(pack, tiny_weights(), replace(QUICK, average=0.9), device=CPU)
+    last = train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)
+    mean = train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, average=0.9))
     size = [sum(float(p.detach().norm()) for p in encoder.up.values()) for encoder in (last, mean)]
     assert 0 < size[1] < size[0]  # all start from zero, so that a mean over the way lags behind
 
