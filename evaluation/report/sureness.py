@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Line, Plot, Point
 from evaluation.report.run import DatasetRun, Record, Run
 
-_SHOWN = 3
-"""Datasets of a plot: as many as there are colours that stay apart for everyone."""
+_SHOWN = 2
+"""Datasets of a plot: as many as there are colours of lines."""
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Place = Callable[[Record], tuple[float, float, str]]
@@ -16,7 +16,8 @@ Place = Callable[[Record], tuple[float, float, str]]
 
 def confidence_plots(run: Run) -> list[Plot]:
     """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
-    told = [dataset for dataset in run.datasets if dataset.confidence][:_SHOWN]
+    # where every question has an answer, or none has, there is nothing to tell apart
+    told = [dataset for dataset in run.datasets if dataset.confidence.get("auroc") is not None][:_SHOWN]
     if not told:
         return []
     return [
@@ -32,8 +33,8 @@ def confidence_plots(run: Run) -> list[Plot]:
 
 
 def _areas(told: Sequence[DatasetRun]) -> str:
-    areas = [f"{one.name} {one.confidence['auroc']:.2f}" for one in told if one.confidence.get("auroc") is not None]
-    return "share answerable, by confidence" + (f"; AUROC {', '.join(areas)}" if areas else "")
+    areas = [f"{one.name} {one.confidence['auroc']:.2f}" for one in told]
+    return f"share answerable, by confidence; AUROC {', '.join(areas)}"
 
 
 def _plot(title: str, note: str, told: Sequence[DatasetRun], part: str, place: Place) -> Plot:

@@ -52,5 +52,7 @@ def test_the_report_draws_what_the_confidence_is_worth():
     assert places == [(48.8, 176), (78.4, 176), (167.2, 14), (315.2, 14)]
     assert "100% answerable at 95% confidence (1 questions)" in calibration.summary
     assert risk.lines[0].points[0].y == 176 and risk.lines[0].points[-1].y == 176 - 0.5 * 162
+    sure = describe([(0.5, True), (0.9, True)])
+    assert confidence_plots(Run("one", {}, {}, [DatasetRun("maud", confidence=sure)])) == [], "nothing to tell apart"
     assert confidence_plots(Run("none", {}, {}, [DatasetRun("leases")])) == []
     assert in_words("cuad", told) == "cuad: confidence beside 4 answers, 2 of them answerable: AUROC 1.00"
