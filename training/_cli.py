@@ -14,7 +14,9 @@ import numpy as np
 import torch
 
 from schemas.errors import ToolkitError
-from training.measure import abstention, asks, auroc, group_of, joined, table
+from training.ground import Ground
+from training.library import kept_queries
+from training.measure import abstention, asks, auroc, group_of, joined, library_ndcg, table
 from training.network import Encoder, Judge, Texts
 from training.pack import Pack, Role, load_pack
 from training.scoring import embed_all, rankings, rerank
@@ -24,17 +26,29 @@ R = TypeVar("R")
 
 
 def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
-    """Add what both commands take, and a flag for each number of the recipe."""
-    parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="from python -m training.gather")
-    parser.add_argument("--measure", type=Path, nargs="*", default=[], metavar="FILE", help="packs to measure on")
-    parser.add_argument("--base", type=Path, metavar="FILE", help="all-MiniLM-L6-v2's weights, where not installed")
+    """Add what a training takes, and a flag for each number of its recipe."""
+    add_inputs(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda or cpu")
-    parser.add_argument("--all", action="store_true", help="train on the documents for tuning, too")
-    parser.add_argument("--leave-out", nargs="*", default=[], metavar="KIND", help="train without these kinds")
     for field in dataclasses.fields(recipe):
         value = getattr(recipe, field.name)
         parser.add_argument(f"--{field.name}", type=type(value), default=value, help=f"(default: {value})")
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add what training and measuring take."""
+    parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="from python -m training.gather")
+    parser.add_argument("--measure", type=Path, nargs="*", default=[], metavar="FILE", help="packs to measure on")
+    parser.add_argument("--base", type=Path, metavar="FILE", help="all-MiniLM-L6-v2's weights, where not installed")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda or cpu")
+    parser.add_argument("--all", action="store_true", help="train on the documents for tuning, too")
+    parser.add_argument("--leave-out", nargs="*", default=[], metavar="KIND", help="train without these kinds")
+    parser.add_argument(
+        "--keep-queries",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="measure on this share of the queries on clauses and do not train on it (default: 0)",
+    )
 
 
 def recipe_of(options: argparse.Namespace, recipe: R) -> R:
@@ -50,6 +64,12 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
     if unknown:
         raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
     return pack, read_tensors(base_of(options)), torch.device(options.device)
+
+
+def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> Ground:
+    """Return what may be trained on, as the command line says."""
+    split = ("train", "dev") if options.all else ("train",)
+    return Ground(pack, device, split, frozenset(options.leave_out), kept_queries(pack, options.keep_queries))
 
 
 def base_of(options: argparse.Namespace) -> Path:
@@ -125,6 +145,18 @@ def report_reranker(
                 print(f"{name}: {source}: AUROC {area:.3f}; right abstentions {right:.2f}, false refusals {false:.2f}")
 
 
+def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: float) -> None:
+    """Print how well the clauses of the queries that were not trained on are ordered, before and after."""
+    queries = sorted(ground.kept_back)
+    if not queries:
+        return
+    for label, scale in (("MiniLM", 0.0), (f"adapter at {strength:g}", strength)):
+        passages, asked = embed_all(encoder, ground.texts, pack, strength=scale)
+        near = (asked[queries] @ passages.T).double().cpu().numpy()
+        five, ten = library_ndcg(pack, near, queries)
+        print(f"{len(queries)} queries on clauses, not trained on: {label}: nDCG@5 {five:.1f}, @10 {ten:.1f}")
+
+
 def show(title: str, rows: Mapping[str, list[float]]) -> None:
     """Print a small table."""
     print(title)
@@ -139,17 +171,18 @@ def _kind(pack: Pack, number: int) -> str:
 # ---------------------------------------------------------------- what is written
 
 
-def about(pack: Pack, recipe: Any, split: tuple[str, ...], options: argparse.Namespace, **more: Any) -> dict[str, Any]:
+def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """Return the record that stands beside weights: recipe, versions, and everything that was trained on by hash."""
     documents: dict[str, list[str]] = {}
     for document in pack.documents:
-        if document["split"] in split:
+        if document["split"] in ground.split:
             documents.setdefault(document["source"], []).append(document["sha256"])
     return {
         "base": {"model": "all-MiniLM-L6-v2", "sha256": digest(base_of(options))},
         "recipe": dataclasses.asdict(recipe),
         "torch": torch.__version__,
         "left_out": sorted(options.leave_out),
+        "queries_kept_back": len(ground.kept_back),
         **more,
         "kinds": pack.kinds,
         "gathered": pack.notes,

@@ -183,10 +183,7 @@ def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tupl
     Those are what has gold for its kind, what other benchmarks' documents say, which nobody marked for it, and for a
     heading what stands under the same words.
     """
-    pack = examples.pack
-    sources = {name: number for number, name in enumerate(dict.fromkeys(d["source"] for d in pack.documents))}
-    owner = np.array([sources[document["source"]] for document in pack.documents])
-    of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds])
+    pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)
     for at, passage in enumerate(passages.tolist()):
         gold[list(examples.kinds_of.get(passage, ())), at] = True
@@ -215,11 +212,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(options: argparse.Namespace) -> None:
     pack, weights, device = _cli.prepare(options)
     recipe: Recipe = _cli.recipe_of(options, Recipe())
-    left = frozenset(options.leave_out)
-    split = ("train", "dev") if options.all else ("train",)
-    encoder = train_adapter(Ground(pack, device, split, left), weights, recipe, say=print)
-    _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=left)
-    about = _cli.about(pack, recipe, split, options, strength=options.strength)
+    ground = _cli.ground_of(pack, device, options)
+    encoder = train_adapter(ground, weights, recipe, say=print)
+    _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=ground.leave_out)
+    _cli.report_library(encoder, pack, ground, strength=options.strength)
+    about = _cli.about(pack, recipe, ground, options, strength=options.strength)
     _cli.write(lowrank(encoder, options.strength), Path(options.out), about)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ class Drawn:
     clauses: list[Ints]
     """Documents, by query."""
     shares: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
+
+
+def kept_queries(pack: Pack, share: float) -> frozenset[int]:
+    """Return the queries that are kept for measuring: about this share, told by their words, so always the same."""
+    queries = {int(query) for query in pack.grades[:, 0]} if share else set()
+    return frozenset(q for q in queries if hashlib.sha256(_words(pack, q)).digest()[0] < 256 * share)
+
+
+def _words(pack: Pack, query: int) -> bytes:
+    return pack.text(int(pack.queries[query, 0])).tobytes()
 
 
 class Library:

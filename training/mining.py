@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from training.pack import Ints
 from training.sampling import Examples, Row
-
-Scores = npt.NDArray[np.float32]
 
 FIRST = 40
 """How many wrong passages of a document are kept, the likeliest first."""
@@ -26,12 +24,19 @@ def mine(
     middles = torch.stack(
         [queries[torch.from_numpy(examples.wordings[kind]).to(device)].mean(0) for kind in sorted(examples.wordings)]
     )
-    by_document: dict[int, Scores] = {}
-    wrong: list[Ints] = []
-    for row in rows:
-        span = examples.pack.passages_of(row.document)
-        if row.document not in by_document:
-            by_document[row.document] = (passages[span] @ middles.T).float().cpu().numpy()
-        near = by_document[row.document][row.others - span.start, row.kind]
-        wrong.append(row.others[np.argsort(-near, kind="stable")[:first]])
+    by_document: dict[int, list[int]] = defaultdict(list)
+    for at, row in enumerate(rows):
+        by_document[row.document].append(at)
+    wrong: list[Ints] = [np.zeros(0, np.int64)] * len(rows)
+    for document, members in by_document.items():
+        span = examples.pack.passages_of(document)
+        allowed = np.zeros((len(members), span.stop - span.start), np.bool_)
+        for place, at in enumerate(members):
+            allowed[place, rows[at].others - span.start] = True
+        near = middles[[rows[at].kind for at in members]] @ passages[span].T
+        near = near.masked_fill(torch.from_numpy(~allowed).to(device), -torch.inf)
+        # all questions of a document at once, on the device: row by row it took half of a training's time
+        best = near.topk(min(first, near.shape[1])).indices.cpu().numpy()
+        for place, at in enumerate(members):
+            wrong[at] = best[place, : min(first, len(rows[at].others))] + span.start
     return wrong

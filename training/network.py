@@ -208,6 +208,14 @@ def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
     return arrays
 
 
+def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
+    """Put low-rank weights of the encoder's own rank in place of those it has."""
+    with torch.no_grad():
+        for name in encoder.names:
+            encoder.down[_flat(name)].copy_(torch.from_numpy(low[f"{name}.down"]))
+            encoder.up[_flat(name)].copy_(torch.from_numpy(low[f"{name}.up"]))
+
+
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
     """Return weights with low-rank ones added."""
     merged = dict(weights)

@@ -195,16 +195,14 @@ def _main(options: argparse.Namespace) -> None:
     pack, weights, device = _cli.prepare(options)
     recipe: Recipe = _cli.recipe_of(options, Recipe())
     adapted = merge(weights, read_tensors(options.adapter))
-    left = frozenset(options.leave_out)
-    split = ("train", "dev") if options.all else ("train",)
-    judge = train_reranker(Ground(pack, device, split, left), adapted, recipe, say=print)
-    _cli.report_reranker(judge, adapted, pack, options, leave_out=left)
+    ground = _cli.ground_of(pack, device, options)
+    judge = train_reranker(ground, adapted, recipe, say=print)
+    _cli.report_reranker(judge, adapted, pack, options, leave_out=ground.leave_out)
     arrays = lowrank(judge.encoder)
     arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()
     arrays["head.bias"] = judge.head.bias.detach().cpu().numpy()
-    _cli.write(
-        arrays, Path(options.out), _cli.about(pack, recipe, split, options, adapter=_cli.digest(options.adapter))
-    )
+    about = _cli.about(pack, recipe, ground, options, adapter=_cli.digest(options.adapter))
+    _cli.write(arrays, Path(options.out), about)
 
 
 if __name__ == "__main__":

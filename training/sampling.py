@@ -60,6 +60,9 @@ class Examples:
             self.kinds_of[passage].add(int(pack.rows[row, 1]))
         self.headings = pack.headings[np.isin(pack.passages[pack.headings[:, 1], 0], list(kept))]
         self.passages = np.flatnonzero(np.isin(pack.passages[:, 0], list(kept)))
+        sources = {name: number for number, name in enumerate(dict.fromkeys(d["source"] for d in pack.documents))}
+        self.source_of_document = np.array([sources[document["source"]] for document in pack.documents])
+        self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds])
 
     def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
         """Return how likely each row is drawn: 1 = every source as often as it has rows, 0 = every source alike."""

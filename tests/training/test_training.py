@@ -12,11 +12,12 @@ import torch
 
 from schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
-from training import adapter, blend, reranker
+from training import adapter, blend, figures, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
+from training.library import kept_queries
 from training.network import CLS, SEP, Encoder, Judge, Texts, lowrank, merge
 from training.pack import Pack, save_pack
 from training.reranker import train_reranker
@@ -202,6 +203,50 @@ def test_adapters_are_blended_in_their_shares(tmp_path: Path, pack: Pack) -> Non
     assert [(part["share"], part["recipe"]["seed"]) for part in record["blend"]] == [(0.5, 1), (0.25, 2)]
     assert record["documents"] and record["strength"] == 1.0
     assert blend.main([*files, "--shares", "1", "--out", str(tmp_path / "none")]) == 1
+
+
+def test_rerankers_are_blended_with_their_heads_and_measured(
+    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_pack(pack, tmp_path / "pack.npz")
+    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
+    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+    low = ["--rank", "2", "--epochs", "1", "--batch", "4"]
+    for name, seed in (("one", "1"), ("other", "2")):
+        assert adapter.main([*common, *low, "--seed", seed, "--out", str(tmp_path / name)]) == 0
+    on = {name: ["--adapter", str(tmp_path / f"{name}.safetensors")] for name in ("one", "other")}
+    for name, seed, adapted in (("a", "1", "one"), ("b", "2", "one"), ("c", "3", "other")):
+        assert reranker.main([*common, *on[adapted], *low, "--seed", seed, "--out", str(tmp_path / name)]) == 0
+    a, b, c = (str(tmp_path / f"{name}.safetensors") for name in "abc")
+    halves = ["--shares", "0.5", "0.5", "--rank", "4", "--out", str(tmp_path / "both")]
+    assert blend.main([a, b, *halves]) == 0
+    one, two, both = (read_tensors(Path(path)) for path in (a, b, str(tmp_path / "both.safetensors")))
+    assert np.allclose(both["head.weight"], (one["head.weight"] + two["head.weight"]) / 2, atol=1e-3)
+    capsys.readouterr()
+    assert blend.main([a, c, *halves]) == 1
+    assert "different adapters" in capsys.readouterr().err
+    assert figures.main([*common, *on["one"], "--reranker", str(tmp_path / "both.safetensors")]) == 0
+    assert "AUROC" in capsys.readouterr().out
+
+
+def test_figures_of_weights_are_those_that_their_training_printed(
+    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_pack(pack, tmp_path / "pack.npz")
+    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
+    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+    made = ["--rank", "2", "--epochs", "2", "--batch", "4", "--keep-queries", "0.5", "--out", str(tmp_path / "one")]
+    assert adapter.main([*common, *made]) == 0
+    trained = [line for line in capsys.readouterr().out.splitlines() if " P@1 " in line or "nDCG" in line]
+    measured = ["--adapter", str(tmp_path / "one.safetensors"), "--keep-queries", "0.5"]
+    assert figures.main([*common, *measured]) == 0
+    printed = [line for line in capsys.readouterr().out.splitlines() if " P@1 " in line or "nDCG" in line]
+    assert printed == trained
+    assert any("not trained on: adapter at 1: nDCG@5" in line for line in printed)
+    record = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
+    assert record["queries_kept_back"] == len(kept_queries(pack, 0.5)) > 0
+    library = Ground(pack, CPU, kept_back=kept_queries(pack, 0.5)).library
+    assert library and not kept_queries(pack, 0.5) & library.graded.keys()
 
 
 def test_averaged_weights_take_the_place_of_the_last_ones(pack: Pack) -> None:
