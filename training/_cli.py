@@ -63,6 +63,8 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
     unknown = [kind for kind in options.leave_out if not any(kind in (k, k.split("/")[-1]) for k in pack.kinds)]
     if unknown:
         raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
+    # cuDNN plans attention anew for each shape of a batch, which took longer than the attention itself
+    torch.backends.cuda.enable_cudnn_sdp(False)
     return pack, read_tensors(base_of(options)), torch.device(options.device)
 
 

@@ -24,6 +24,8 @@ _ROOM = 98_304
 """Tokens, filling included, that run at once."""
 MOST = 256
 """Tokens of a text, or of a pair, with its marks."""
+_STEP = 16
+"""Tokens that a batch is filled up to a multiple of."""
 ASKED = 64
 """Tokens of a question beside a passage, at most."""
 
@@ -157,7 +159,7 @@ class Texts:
     def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ids of texts, and where they are not filling."""
         lengths = self.lengths[numbers]
-        longest = int(lengths.max())
+        longest = _rounded(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
@@ -170,13 +172,18 @@ class Texts:
         """Return the ids of pairs, where they are not filling, and which are the passage's."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.pair_lengths(questions, passages)[:, None]
-        at = torch.arange(int(total.max()), device=asked.device)[None, :]
+        at = torch.arange(_rounded(int(total.max())), device=asked.device)[None, :]
         first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
         second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))
         ids = torch.where(at < asked, first, second)
         ids = torch.where((at == asked - 1) | (at == total - 1), torch.full_like(ids, SEP), ids)
         mask = at < total
         return ids.long() * mask, mask, ((at >= asked) & mask).long()
+
+
+def _rounded(length: int) -> int:
+    """Return a length of few different ones: an accelerator prepares itself for each shape that it meets."""
+    return min(MOST, -(-length // _STEP) * _STEP)
 
 
 def _mean(state: Tensor, mask: Tensor) -> Tensor:
