@@ -89,6 +89,8 @@ class Weights(Settings):
     """the chunks before and after: an answer is seldom alone, and a chunk's edges are chance"""
     section: Weight = 0.6
     """the best chunk of the section: the rest of a clause follows its best part"""
+    likeness: Weight = 1.5
+    """the likeness to the first chunks, for those behind them: an answer often goes on elsewhere in like words"""
     document: Weight = 3.0
     """the document's log-likelihood: in one half as likely a passage must be better by two standard deviations"""
 

@@ -89,6 +89,9 @@ class VectorStore(Protocol):
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
 
+    def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
+        """Return the rows under these keys, in their order; keys that are not there are left out."""
+
     def save(self) -> None:
         """Have everything written that was added or removed."""
 

@@ -127,6 +127,11 @@ class Store:
             return self._among(queries, k, wanted)
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
+    def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
+        """Return the rows under these keys, in their order; keys that are not there are left out."""
+        _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
+        return kinds.vectors_of(self._index, rows)
+
     def save(self) -> None:
         """Shape the index as its kind should be for so many rows, and write it, by rename."""
         with whole(self.path) as partial:

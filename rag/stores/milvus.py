@@ -171,6 +171,16 @@ class Store:
             scores, keys = self._search_all(queries, k, filters)
         return scores, keys
 
+    def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
+        """Return the rows under these keys, in their order; keys that are not there are left out."""
+        wanted = np.asarray(keys, dtype=np.int64).tolist()
+        found: dict[int, list[float]] = {}
+        for at in range(0, len(wanted), _KEYS):
+            rows = self._call("get", ids=wanted[at : at + _KEYS], output_fields=[_KEY, _VECTOR])
+            found.update((row[_KEY], row[_VECTOR]) for row in rows)
+        here = [found[key] for key in wanted if key in found]
+        return np.array(here, dtype=np.float32).reshape(-1, self.dimensions)
+
     def save(self) -> None:
         """Have everything written that was added; a new index is searched as it will be tomorrow from then on."""
         self._call("flush")

@@ -184,6 +184,13 @@ def test_fewer_than_asked_are_filled_up(store, cloud):
 
 
 @pytest.mark.extra
+def test_rows_are_given_back(store, cloud):
+    store.add(range(3000), cloud)
+    assert np.allclose(store.vectors([977, 99_999, 3]), cloud[[977, 3]], atol=1e-6)
+    assert store.vectors([]).shape == (0, 32)
+
+
+@pytest.mark.extra
 def test_rows_go_stay_and_are_there_tomorrow(tmp_path, store, cloud):
     store.add(range(3000), cloud)
     store.remove([3, 4, 99_999])

@@ -251,6 +251,44 @@ def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
     assert standard(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
 
 
+def hall_of_mirrors(count: int = 40) -> Library:
+    """Return a document: the later a chunk, the farther from the question (1, 0, 0); the last is like the first."""
+    text = "".join(f"The clause of number {number:3} is a sentence of its own. " for number in range(count))
+    size = len(text) // count
+    table = np.array([[n, 0, n * size, (n + 1) * size, 1, n] for n in range(count)], np.int64)
+    near = np.linspace(0.9, 0.1, count)
+    vectors = np.stack([near, np.zeros(count), np.sqrt(1 - near**2)], axis=1).astype(np.float32)
+    vectors[[0, 1, 2, count - 1]] = [(x, np.sqrt(1 - x * x), 0) for x in [*near[:3], near[-1]]]
+    store = Store(NOWHERE, 3)
+    store.add(table[:, 0], vectors)
+    return Library(table, store, Words(), lambda _: text)
+
+
+ALONE = {"lexical": 0.0, "heading": 0.0, "neighbours": 0.0, "section": 0.0}
+
+
+@pytest.mark.parametrize(("likeness", "place"), [(0.0, 39), (4.0, 24)])
+def test_behind_the_settled_places_chunks_follow_those_that_are_like_the_first(likeness, place):
+    shelf, asked = hall_of_mirrors(), np.array([1, 0, 0], np.float32)
+    weights = Weights(**ALONE, likeness=likeness)
+    found = rank_passages("?", asked, shelf, documents={0: 0.0}, weights=weights, limit=60, tight=False)
+    rows = [passage.row for passage in found.passages]
+    assert rows[:24] == list(range(24)) and rows.index(39) == place and sorted(rows) == list(range(40))
+
+
+def test_as_many_chunks_as_places_are_settled_stay_as_they_are():
+    shelf, asked = hall_of_mirrors(24), np.array([1, 0, 0], np.float32)
+    found = rank_passages("?", asked, shelf, documents={0: 0.0}, weights=Weights(**ALONE, likeness=9.0), limit=60)
+    assert [passage.row for passage in found.passages] == list(range(24))
+
+
+def test_without_its_vectors_the_order_stays():
+    shelf, asked = hall_of_mirrors(), np.array([1, 0, 0], np.float32)
+    shelf.store.vectors = lambda keys: np.zeros((0, 3), np.float32)  # type: ignore[method-assign]
+    found = rank_passages("?", asked, shelf, documents={0: 0.0}, weights=Weights(**ALONE, likeness=4.0), limit=60)
+    assert found.passages[-1].row == 39
+
+
 def test_a_store_that_finds_less_than_all_still_ranks():
     shelf = library(LEASE, POLICY)
 
@@ -258,6 +296,9 @@ def test_a_store_that_finds_less_than_all_still_ranks():
         def search(self, queries, k, *, within=None):
             scores, keys = shelf.store.search(queries, k, within=within)
             return np.where(np.arange(k) < 2, scores, -np.inf), np.where(np.arange(k) < 2, keys, -1)
+
+        def vectors(self, keys):
+            return shelf.store.vectors(keys)
 
     found = ask(LAWS, replace(shelf, store=Forgetful()), {0: 0.0})  # type: ignore[arg-type]
     assert "laws of Ruritania" in " ".join(read(shelf, found))

@@ -151,6 +151,13 @@ def test_every_kind_removes_rows_for_good(built, cloud):
         assert (again.search(cloud[200:250], 1)[1][:, 0] == np.arange(200, 250)).mean() > 0.95
 
 
+def test_every_kind_gives_its_rows_back(built, cloud):
+    built.remove([41])
+    rows = built.vectors([977, 41, 3, 99_999])
+    assert rows.dtype == np.float32 and np.allclose(rows, cloud[[977, 3]], atol=2e-3)
+    assert built.vectors([]).shape == (0, 32)
+
+
 def test_every_kind_takes_more_rows_later(built, cloud):
     more = mixture(500, 32, 9)
     built.remove([7])
