@@ -2,7 +2,7 @@
 
 A word is kept as a 32-bit digest of its stem, so there is no vocabulary to hold, to merge or to renumber. Two words
 of a collection that share a digest are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
-Ten million entries (310,000 chunks) take 50 MB.
+Ten million entries (310,000 chunks) take 50 MB on disk, where they stay: a question looks at those of its words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.words import search_terms
-from rag.lexicon.columns import Array, Column, write_archive
+from rag.lexicon.columns import Array, Column, read_archive, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
 from rag.seams import Keys, Vectors
@@ -260,10 +260,10 @@ def open_words(path: Path) -> Words:
     if not path.is_file():
         return words
     try:
-        with np.load(path) as stored:
-            words._keys, words._lengths = stored["keys"], stored["lengths"]
-            words._terms, words._ends = stored["terms"], stored["ends"]
-            words._rows, words._counts = stored["rows"], stored["counts"]
+        stored = read_archive(path, mapped=("rows", "counts"))
+        words._keys, words._lengths = stored["keys"], stored["lengths"]
+        words._terms, words._ends = stored["terms"], stored["ends"]
+        words._rows, words._counts = stored["rows"], stored["counts"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
     words._total = len(words._keys)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law.words import search_terms
-from rag.lexicon import runs
+from rag.lexicon import columns, runs
 from rag.lexicon import words as words_module
 from rag.lexicon.columns import Column, write_archive
 from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity
@@ -168,6 +168,35 @@ def test_what_is_put_aside_on_disk_gives_the_same_bytes(tmp_path, monkeypatch, m
         words.save()
     assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["apart.npz", "whole.npz"]
+
+
+def test_a_large_file_is_mapped_not_read_and_can_still_be_changed(tmp_path, monkeypatch):
+    made = Words(tmp_path / "words.npz")
+    made.add(range(40), [CLAUSES[number % len(CLAUSES)] for number in range(40)])
+    made.save()
+    held = open_words(tmp_path / "words.npz")
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    mapped = open_words(tmp_path / "words.npz")
+    assert isinstance(mapped._rows, np.memmap) and isinstance(mapped._counts, np.memmap)
+    assert not isinstance(held._rows, np.memmap)
+    asked = search_terms("governing law")
+    assert mapped.search(asked, 5)[1].tolist() == held.search(asked, 5)[1].tolist()
+    assert mapped.scores(asked, np.arange(40)).tolist() == held.scores(asked, np.arange(40)).tolist()
+    before = (tmp_path / "words.npz").read_bytes()
+    mapped.save()  # over the file that it is mapped from
+    assert (tmp_path / "words.npz").read_bytes() == before
+    for words in (held, mapped):
+        words.remove([3])
+        words.add([40], [CLAUSES[0]])
+    assert mapped.scores(asked, np.arange(41)).tolist() == held.scores(asked, np.arange(41)).tolist()
+
+
+def test_a_large_file_without_words_is_mapped_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    made = Words(tmp_path / "words.npz")
+    made.add([0], ["— —"])
+    made.save()
+    assert open_words(tmp_path / "words.npz").search(["law"], 3)[1].tolist() == []
 
 
 def test_an_archive_is_the_one_that_numpy_writes(tmp_path):
