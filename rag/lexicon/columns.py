@@ -26,6 +26,10 @@ _LARGE = 32 << 20
 """Bytes from which an archive is mapped: the words of some 300,000 chunks. Less is read sooner than looked up."""
 _LOCAL = struct.Struct("<26xHH")
 """What stands before a file in a zip archive: how long its name and its extra field are, at the end of 30 bytes."""
+_ZIP64 = 20
+"""Bytes of the field that has the sizes of a large file, which is there for all."""
+_PADDED, _PADDING = struct.Struct("<HH"), 0xD935
+"""An extra field that holds nothing, and the number by which others know it (Android's `zipalign`)."""
 
 
 class Column:
@@ -62,13 +66,13 @@ class Column:
 
 
 def write_archive(path: Path, columns: Mapping[str, Array | Column]) -> None:
-    """Write the bytes that `numpy.savez` would, with no column that is on disk read as a whole.
+    """Write an archive that `numpy.load` reads, with no column that is on disk read as a whole.
 
     The file appears by rename: whoever has mapped the one before goes on with that.
     """
     with whole(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, column in columns.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            with archive.open(_aligned(f"{name}.npy", archive), "w", force_zip64=True) as member:
                 if not isinstance(column, Column):
                     np.lib.format.write_array(member, np.asanyarray(column), allow_pickle=False)
                     continue
@@ -77,6 +81,15 @@ def write_archive(path: Path, columns: Mapping[str, Array | Column]) -> None:
                 np.lib.format.write_array_header_1_0(member, head)
                 for piece in column.pieces():
                     member.write(piece.tobytes())
+
+
+def _aligned(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Return a member whose numbers begin at a multiple of 64 bytes: those that do not are copied before each use."""
+    member = zipfile.ZipInfo(name)
+    begins = archive.start_dir + _LOCAL.size + len(name) + _ZIP64 + len(_PADDED.pack(0, 0))
+    space = -begins % np.lib.format.ARRAY_ALIGN
+    member.extra = _PADDED.pack(_PADDING, space) + bytes(space)
+    return member
 
 
 def read_archive(path: Path, *, mapped: Collection[str] = ()) -> dict[str, Array]:

@@ -199,11 +199,23 @@ def test_a_large_file_without_words_is_mapped_too(tmp_path, monkeypatch):
     assert open_words(tmp_path / "words.npz").search(["law"], 3)[1].tolist() == []
 
 
-def test_an_archive_is_the_one_that_numpy_writes(tmp_path):
+def test_an_archive_is_one_that_numpy_reads_and_can_be_mapped_as_it_is(tmp_path, monkeypatch):
     numbers = np.arange(1000, dtype=np.uint32)
     column = Column(np.uint32, tmp_path)
     for part in np.split(numbers, 4):
         column.append(part)
-    write_archive(tmp_path / "ours.npz", {"a": column, "b": numbers[:3]})
-    np.savez(tmp_path / "theirs.npz", a=numbers, b=numbers[:3])
-    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
+    write_archive(tmp_path / "ours.npz", {"odd": np.arange(3, dtype=np.uint8), "a": column, "b": numbers[:3]})
+    with np.load(tmp_path / "ours.npz") as stored:
+        assert stored["a"].tolist() == numbers.tolist() and stored["b"].tolist() == [0, 1, 2]
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    mapped = columns.read_archive(tmp_path / "ours.npz", mapped=("a", "b"))
+    assert mapped["a"].tolist() == numbers.tolist() and mapped["b"].tolist() == [0, 1, 2]
+    assert mapped["odd"].tolist() == [0, 1, 2] and not isinstance(mapped["odd"], np.memmap)
+    for name in ("a", "b"):  # what is not aligned would be copied before each use
+        assert isinstance(mapped[name], np.memmap) and mapped[name].ctypes.data % 64 == 0
+
+
+def test_an_archive_that_numpy_wrote_is_mapped_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    np.savez(tmp_path / "theirs.npz", odd=np.arange(3, dtype=np.uint8), a=np.arange(1000, dtype=np.uint32))
+    assert columns.read_archive(tmp_path / "theirs.npz", mapped=("a",))["a"].tolist() == list(range(1000))
