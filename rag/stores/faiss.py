@@ -201,7 +201,9 @@ class Store:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
-        found = queries @ kinds.vectors_of(self._index, rows).T
+        vectors = kinds.vectors_of(self._index, rows)
+        # a single query is too little work to be shared out among threads that wait for each other
+        found = np.einsum("ij,kj->ik", queries, vectors) if len(queries) == 1 else queries @ vectors.T
         return ranked(found, np.broadcast_to(present, found.shape), k)
 
 
