@@ -83,9 +83,12 @@ class Index:
 
     @property
     def _table(self) -> Keys:
-        """All chunks, in the order of their keys; new ones are joined to it when it is next looked at."""
+        """All chunks, in the order of their keys; new ones are joined to it when it is next looked at.
+
+        Each column lies in one piece: keys and documents are searched as they are, not copied for each question.
+        """
         if len(self._rows) > 1:
-            self._rows = [np.concatenate(self._rows)]
+            self._rows = [np.asfortranarray(np.concatenate(self._rows))]
         return self._rows[0]
 
     # ---------------------------------------------------------------- what is in it
@@ -212,7 +215,7 @@ class Index:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / MANIFEST).unlink(missing_ok=True)
         write_entries(self.folder, self.documents)
-        np.savez(self.folder / "chunks.npz", table=self._table)
+        np.savez(self.folder / "chunks.npz", table=np.ascontiguousarray(self._table))
         if self.config.lexicon:
             self.lexicon.save()
         let_go(self.folder, but=self.config.store.partition(":")[0])
@@ -286,7 +289,7 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
     for entry in read_entries(folder):
         index._register(entry)
     with np.load(folder / "chunks.npz") as stored:
-        index._rows = [stored["table"]]
+        index._rows = [np.asfortranarray(stored["table"])]
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
     for layer in index.layers:
         index._settle(layer)

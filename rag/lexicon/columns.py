@@ -1,20 +1,35 @@
-"""Columns of numbers that outgrow memory: appended to files without a name, and written as NumPy's own archive."""
+"""Columns of numbers that outgrow memory: appended to files without a name, and written as NumPy's own archive.
+
+An archive that is large is not read: its columns are mapped into memory, so that only what is looked at is there.
+"""
 
 from __future__ import annotations
 
+import io
+import struct
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from storage.whole import whole
+
 Array = npt.NDArray[Any]
 
 _PIECE = 1 << 18
 """Numbers that are copied at once."""
+_LARGE = 32 << 20
+"""Bytes from which an archive is mapped: the words of some 300,000 chunks. Less is read sooner than looked up."""
+_LOCAL = struct.Struct("<26xHH")
+"""What stands before a file in a zip archive: how long its name and its extra field are, at the end of 30 bytes."""
+_ZIP64 = 20
+"""Bytes of the field that has the sizes of a large file, which is there for all."""
+_PADDED, _PADDING = struct.Struct("<HH"), 0xD935
+"""An extra field that holds nothing, and the number by which others know it (Android's `zipalign`)."""
 
 
 class Column:
@@ -51,10 +66,13 @@ class Column:
 
 
 def write_archive(path: Path, columns: Mapping[str, Array | Column]) -> None:
-    """Write the bytes that `numpy.savez` would, with no column that is on disk read as a whole."""
-    with zipfile.ZipFile(path, "w") as archive:
+    """Write an archive that `numpy.load` reads, with no column that is on disk read as a whole.
+
+    The file appears by rename: whoever has mapped the one before goes on with that.
+    """
+    with whole(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, column in columns.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            with archive.open(_aligned(f"{name}.npy", archive), "w", force_zip64=True) as member:
                 if not isinstance(column, Column):
                     np.lib.format.write_array(member, np.asanyarray(column), allow_pickle=False)
                     continue
@@ -63,3 +81,36 @@ def write_archive(path: Path, columns: Mapping[str, Array | Column]) -> None:
                 np.lib.format.write_array_header_1_0(member, head)
                 for piece in column.pieces():
                     member.write(piece.tobytes())
+
+
+def _aligned(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Return a member whose numbers begin at a multiple of 64 bytes: those that do not are copied before each use."""
+    member = zipfile.ZipInfo(name)
+    begins = archive.start_dir + _LOCAL.size + len(name) + _ZIP64 + len(_PADDED.pack(0, 0))
+    space = -begins % np.lib.format.ARRAY_ALIGN
+    member.extra = _PADDED.pack(_PADDING, space) + bytes(space)
+    return member
+
+
+def read_archive(path: Path, *, mapped: Collection[str] = ()) -> dict[str, Array]:
+    """Return the columns of an archive, those that are named mapped into memory where it is large."""
+    if path.stat().st_size < _LARGE:
+        mapped = ()
+    with np.load(path, allow_pickle=False) as stored:
+        columns = {name: stored[name] for name in stored.files if name not in mapped}
+    with zipfile.ZipFile(path) as archive:
+        return columns | {name: _mapped(path, archive.getinfo(f"{name}.npy")) for name in mapped}
+
+
+def _mapped(path: Path, member: zipfile.ZipInfo) -> Array:
+    """Return a column of an archive, in which nothing is compressed, where it stands in the file."""
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        named, extra = _LOCAL.unpack(file.read(_LOCAL.size))
+        file.seek(named + extra, io.SEEK_CUR)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{member.filename}: not an array of the first format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if not shape[0]:
+            return np.zeros(shape, dtype)
+        return np.memmap(path, dtype, "r", file.tell(), shape)

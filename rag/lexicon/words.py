@@ -2,7 +2,7 @@
 
 A word is kept as a 32-bit digest of its stem, so there is no vocabulary to hold, to merge or to renumber. Two words
 of a collection that share a digest are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
-Ten million entries (310,000 chunks) take 50 MB.
+Ten million entries (310,000 chunks) take 50 MB on disk, where they stay: a question looks at those of its words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.words import search_terms
-from rag.lexicon.columns import Array, Column, write_archive
+from rag.lexicon.columns import Array, Column, read_archive, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
 from rag.seams import Keys, Vectors
@@ -194,7 +194,8 @@ class Words:
     def rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         self._join()
-        return rarity(np.array([len(self._postings(term)[0]) for term in asked], np.int64), len(self._keys))
+        sizes = [window.stop - window.start for window in map(self._window, asked)]
+        return rarity(np.array(sizes, np.int64), len(self._keys))
 
     def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return how often each chunk of `keys` (in order) has each term: a row a chunk, a column a term."""
@@ -208,9 +209,15 @@ class Words:
         for column, term in enumerate(asked):
             posted, counts = self._postings(term)
             low, high = np.searchsorted(posted, [wanted[0], wanted[-1] + 1])
-            at = np.minimum(np.searchsorted(wanted, posted[low:high]), len(wanted) - 1)
-            hits = wanted[at] == posted[low:high]
-            found[places[at[hits]], column] = counts[low:high][hits]
+            posted, counts = posted[low:high], counts[low:high]
+            if len(posted) > len(wanted):  # the fewer are looked up in the more
+                at = np.minimum(np.searchsorted(posted, wanted), len(posted) - 1)
+                hits = posted[at] == wanted
+                found[places[hits], column] = counts[at[hits]]
+            elif len(posted):
+                at = np.minimum(np.searchsorted(wanted, posted), len(wanted) - 1)
+                hits = wanted[at] == posted
+                found[places[at[hits]], column] = counts[hits]
         return found
 
     def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
@@ -228,7 +235,7 @@ class Words:
         for term, weight in zip(asked, self.rarity(asked), strict=True):
             rows, counts = self._postings(term)
             total[rows] += weight * self._bm25(counts.astype(np.float32), self._lengths[rows].astype(np.float32))
-        some = np.flatnonzero(total)
+        some = np.flatnonzero(total > 0)  # of numbers it takes four times as long
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
         scores, keys = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
@@ -240,12 +247,16 @@ class Words:
         return found
 
     def _postings(self, term: str) -> tuple[Terms, npt.NDArray[np.uint8]]:
+        window = self._window(term)
+        return self._rows[window], self._counts[window]
+
+    def _window(self, term: str) -> slice:
+        """Return where the postings of a term stand; an empty place where there are none."""
         number = np.uint32(digest(term))
         at = int(np.searchsorted(self._terms, number))
         if at == len(self._terms) or self._terms[at] != number:
-            return self._rows[:0], self._counts[:0]
-        window = slice(int(self._ends[at - 1]) if at else 0, int(self._ends[at]))
-        return self._rows[window], self._counts[window]
+            return slice(0, 0)
+        return slice(int(self._ends[at - 1]) if at else 0, int(self._ends[at]))
 
     def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
         if not len(self._keys):
@@ -260,10 +271,10 @@ def open_words(path: Path) -> Words:
     if not path.is_file():
         return words
     try:
-        with np.load(path) as stored:
-            words._keys, words._lengths = stored["keys"], stored["lengths"]
-            words._terms, words._ends = stored["terms"], stored["ends"]
-            words._rows, words._counts = stored["rows"], stored["counts"]
+        stored = read_archive(path, mapped=("rows", "counts"))
+        words._keys, words._lengths = stored["keys"], stored["lengths"]
+        words._terms, words._ends = stored["terms"], stored["ends"]
+        words._rows, words._counts = stored["rows"], stored["counts"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
     words._total = len(words._keys)

@@ -51,7 +51,7 @@ class Library:
 
     def rows(self, numbers: Sequence[int]) -> Keys:
         """Return the rows of some documents' chunks, in order."""
-        owners = np.ascontiguousarray(self.table[:, DOCUMENT])
+        owners = self.table[:, DOCUMENT]
         lows, highs = np.searchsorted(owners, numbers), np.searchsorted(owners, numbers, side="right")
         spans = [np.arange(low, high) for low, high in sorted(zip(lows.tolist(), highs.tolist(), strict=True))]
         return np.concatenate(spans) if spans else np.zeros(0, np.int64)

@@ -2,13 +2,18 @@
 
 Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
 and fp16 remove rows for good. The others cannot: there a removed row loses its key (-1), no search returns
-it, and the index is built anew without such rows when they are a quarter of it.
+it, and the index is built anew without such rows when they are a quarter of it; `pq`, which is built quickly and
+searched row by row while it has such rows, at once.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import faiss
@@ -17,7 +22,13 @@ import numpy as np
 from rag.seams import Keys, Vectors
 from schemas.errors import ToolkitError
 
-_OPTIONS = {"flat": (), "fp16": (), "ivf": ("nlist", "nprobe"), "hnsw": ("M", "efConstruction", "efSearch")}
+_OPTIONS = {
+    "flat": (),
+    "fp16": (),
+    "pq": ("refine",),
+    "ivf": ("nlist", "nprobe"),
+    "hnsw": ("M", "efConstruction", "efSearch"),
+}
 _ENOUGH = 1000
 """Rows below which every kind stays flat: comparing them all takes well under a millisecond, and is exact."""
 _PER_LIST = 39
@@ -25,6 +36,14 @@ _PER_LIST = 39
 _SAMPLE = 64
 """Rows a list that the lists are trained on: more take longer and find no more."""
 _DEAD = 0.25
+_PART = 20_000
+"""Rows that are worth a thread of their own: they take two milliseconds, starting it a tenth of one."""
+_SKETCHED, _ROUNDS = 1024, 5
+"""Rows that a sketch is trained on, and for how many rounds: four times as many and 25 find no more, and take twenty
+times as long."""
+_REFINED, _REFINED_TIMES = 2048, 8
+"""Rows whose vectors are compared after their sketches, at least, and times k: of the 64 nearest of 326,000 none is
+missed, of the 256 nearest one in a thousand; with a quarter as many one in 25."""
 GONE = -1
 """The key of a row that was removed."""
 
@@ -72,7 +91,12 @@ def inner(index: faiss.IndexIDMap2) -> Any:
 
 def name_of(index: faiss.IndexIDMap2) -> str:
     """Return the kind that an index is of now."""
-    found = {"IndexScalarQuantizer": "fp16", "IndexIVFFlat": "ivf", "IndexHNSWFlat": "hnsw"}
+    found = {
+        "IndexScalarQuantizer": "fp16",
+        "IndexRefineFlat": "pq",
+        "IndexIVFFlat": "ivf",
+        "IndexHNSWFlat": "hnsw",
+    }
     return found.get(type(inner(index)).__name__, "flat")
 
 
@@ -95,7 +119,8 @@ def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
     wanted = kind.suiting(len(rows))
-    fits = name_of(index) == wanted.name and len(keys) - len(rows) <= _DEAD * len(keys)
+    dead = 0.0 if wanted.name == "pq" else _DEAD
+    fits = name_of(index) == wanted.name and len(keys) - len(rows) <= dead * len(keys)
     if fits and not (wanted.name == "ivf" and inner(index).nlist * 2 <= wanted.lists(len(rows))):
         return index
     return build(wanted, keys[rows], vectors_of(index, rows))
@@ -114,6 +139,8 @@ def build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
         core.cp.max_points_per_centroid = _SAMPLE
         core.train(vectors[:: max(1, len(vectors) // (_SAMPLE * lists))])
         core.make_direct_map()  # so that rows can be compared by hand, too
+    elif kind.name == "pq":
+        core = _sketched(vectors)
     elif kind.name == "hnsw":
         core = faiss.IndexHNSWFlat(width, kind.options.get("M", 16), faiss.METRIC_INNER_PRODUCT)
         core.hnsw.efConstruction = kind.options.get("efConstruction", 80)
@@ -122,6 +149,47 @@ def build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     index = faiss.IndexIDMap2(core)
     add(index, keys, vectors)
     return index
+
+
+def _sketched(vectors: Vectors) -> Any:
+    """Return an empty index that keeps vectors twice: as they are, and two numbers in four bits, to be compared first.
+
+    All sketches are compared in the processor's registers (André et al. 2015, "Cache locality is not enough"), then
+    the vectors of the nearest: they alone are read, so that a mapped index takes little memory.
+    """
+    width = vectors.shape[1]
+    sketch: Any = faiss.IndexPQFastScan(width, width // 2 if width % 2 == 0 else width, 4, faiss.METRIC_INNER_PRODUCT)
+    sketch.pq.cp.niter = _ROUNDS
+    sketch.train(np.ascontiguousarray(vectors[:: max(1, len(vectors) // _SKETCHED)], np.float32))
+    return faiss.IndexRefineFlat(sketch)
+
+
+def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
+    """Compare some rows of a `pq` index exactly: sketches know of no selection."""
+    return _selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
+
+
+def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
+    """Compare a single query with all rows of an exact index, a part of them on each core; return k of each part.
+
+    FAISS shares out queries, not rows. Where it has to ask a selector, too, it compares four rows at a time, and takes
+    half as long as without (1.15, 326,000 rows: 45 to 58 against 100 ms of the processor); a bare range it takes apart.
+    """
+    parts = max(1, min(os.cpu_count() or 1, index.ntotal // _PART))
+    cuts = np.linspace(0, index.ntotal, parts + 1).astype(int).tolist()
+    every = faiss.IDSelectorAll()
+    ranges = [faiss.IDSelectorAnd(faiss.IDSelectorRange(low, high), every) for low, high in pairwise(cuts)]
+    if parts == 1:
+        return _selected(index, inner(index), query, k, ranges[0])
+    with ThreadPoolExecutor(parts) as pool:
+        found = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
+    return np.concatenate([scores for scores, _ in found], axis=1), np.concatenate([keys for _, keys in found], axis=1)
+
+
+def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
+    made: Any = faiss  # its type stubs do not know of these arguments
+    scores, rows = core.search(queries, k, params=made.SearchParameters(sel=selector))
+    return scores, np.where(rows >= 0, keys_of(index)[rows], GONE)
 
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
@@ -140,6 +208,9 @@ def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, s
     if name == "hnsw":
         width = max(kind.options.get("efSearch", 256), k)
         return made.SearchParametersHNSW(efSearch=int(np.ceil(width / share)), sel=selector)
+    if name == "pq":
+        refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
+        return made.IndexRefineSearchParameters(k_factor=refined / k)
     return None if selector is None else made.SearchParameters(sel=selector)
 
 

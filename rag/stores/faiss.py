@@ -1,8 +1,8 @@
 """FAISS in this process. `faiss` compares every vector, so what is nearest is found.
 
-For collections too large for that: `faiss:fp16` (half the memory), `faiss:ivf[,nlist=N,nprobe=N]` and
-`faiss:hnsw[,M=N,efConstruction=N,efSearch=N]`. They are built when the index is saved; docs/stores.md says
-what each costs and finds.
+For collections too large for that: `faiss:pq[,refine=N]` (sketches first, then the vectors of the nearest),
+`faiss:fp16` (half the memory), `faiss:ivf[,nlist=N,nprobe=N]` and `faiss:hnsw[,M=N,efConstruction=N,efSearch=N]`.
+They are built when the index is saved; docs/stores.md says what each costs and finds.
 """
 
 from __future__ import annotations
@@ -117,14 +117,22 @@ class Store:
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)
+        kind = kinds.name_of(self._index)
+        if within is None and kind in ("flat", "fp16") and len(queries) == 1 and len(self):
+            return ranked(*kinds.search_parts(self._index, queries, min(k, len(self))), k)
+        if within is None and kind == "pq" and self._gone:
+            within = kinds.keys_of(self._index)
         if within is None:
             # keys are 0 and up: the range leaves out what was removed
             selector = faiss.IDSelectorRange(0, np.iinfo(np.int64).max) if self._gone else None
             return self._through(queries, k, selector, share=1.0)
         wanted = np.unique(np.asarray(within, dtype=np.int64))
-        exact = kinds.name_of(self._index) in ("flat", "fp16")
+        exact = kind in ("flat", "fp16", "pq")
         if len(wanted) <= (_FEW if exact else max(_FEW_INEXACT, len(self) // _SHARE_INEXACT)):
             return self._among(queries, k, wanted)
+        if kind == "pq":
+            rows = self._rows_of(wanted)[1]
+            return ranked(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
@@ -198,7 +206,9 @@ class Store:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
-        found = queries @ kinds.vectors_of(self._index, rows).T
+        vectors = kinds.vectors_of(self._index, rows)
+        # a single query is too little work to be shared out among threads that wait for each other
+        found = np.einsum("ij,kj->ik", queries, vectors) if len(queries) == 1 else queries @ vectors.T
         return ranked(found, np.broadcast_to(present, found.shape), k)
 
 

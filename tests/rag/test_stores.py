@@ -21,7 +21,7 @@ from rag.stores._faiss_rows import Rows
 from rag.stores.faiss import Store, open
 from schemas.errors import BundleError, ToolkitError
 
-KINDS = ("flat", "fp16", "ivf,nlist=16", "hnsw")
+KINDS = ("flat", "fp16", "pq", "ivf,nlist=16", "hnsw")
 
 
 def unit(rows: int, seed: int, width: int = 8) -> np.ndarray:
@@ -205,6 +205,43 @@ def test_a_quarter_removed_and_the_index_is_built_anew(tmp_path, cloud):
     assert store._index.ntotal == len(store) == 2100 and (keys_of(store._index) >= 0).all()
 
 
+@pytest.mark.parametrize("kind", ["flat", "fp16"])
+def test_a_single_query_is_shared_out_by_rows_and_finds_the_same(tmp_path, cloud, kind, monkeypatch):
+    store = open(tmp_path, kind, name="chunk", dimensions=32)
+    store.add(np.arange(3000)[::-1], cloud)
+    store.save()
+    queries = mixture(20, 32, 2)
+    together = store.search(queries, 300)[1]
+    monkeypatch.setattr(module.kinds, "_PART", 700)
+    monkeypatch.setattr(module.kinds.os, "cpu_count", lambda: 8)
+    threads = []
+    searched = module.kinds._selected
+    monkeypatch.setattr(module.kinds, "_selected", lambda *given: threads.append(1) or searched(*given))
+    singly = [store.search(query[None], 300)[1][0] for query in queries]
+    assert len(threads) == 4 * len(queries)
+    assert recall(np.array(singly), together) > 0.999  # rounding may swap two at the edge
+    assert (np.array(singly) == together).mean() > 0.99
+
+
+def test_sketches_choose_what_is_compared_exactly(tmp_path, cloud):
+    found = {}
+    for refine in (20, 3000):
+        store = open(tmp_path / str(refine), f"pq,refine={refine}", name="chunk", dimensions=32)
+        store.add(range(3000), cloud)
+        store.save()
+        found[refine] = store.search(mixture(50, 32, 2), 2)[1]
+    exact = nearest(cloud, mixture(50, 32, 2), 2)
+    assert recall(found[20], exact) < recall(found[3000], exact) == 1.0
+
+
+def test_a_width_that_is_odd_can_be_sketched(tmp_path):
+    vectors = unit(1200, 3, width=9)
+    store = open(tmp_path, "pq", name="chunk", dimensions=9)
+    store.add(range(1200), vectors)
+    store.save()
+    assert recall(store.search(vectors[:30], 5)[1], nearest(vectors, vectors[:30], 5)) == 1.0
+
+
 def test_lists_grow_with_the_rows(tmp_path, cloud):
     store = open(tmp_path, "ivf", name="chunk", dimensions=32)
     store.add(range(999), cloud[:999])
@@ -221,7 +258,7 @@ def test_lists_grow_with_the_rows(tmp_path, cloud):
 
 def test_an_index_type_that_is_not_there_is_refused(tmp_path):
     for argument, words in (
-        ("pq", "there are flat, fp16, ivf, hnsw"),
+        ("lsh", "there are flat, fp16, pq, ivf, hnsw"),
         ("ivf,M=3", "ivf takes nlist=NUMBER, nprobe=NUMBER"),
         ("hnsw,M=many", "'M=many' is not understood"),
         ("flat,x=1", "flat takes no options"),

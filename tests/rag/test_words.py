@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law.words import search_terms
-from rag.lexicon import runs
+from rag.lexicon import columns, runs
 from rag.lexicon import words as words_module
 from rag.lexicon.columns import Column, write_archive
 from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity
@@ -170,11 +170,52 @@ def test_what_is_put_aside_on_disk_gives_the_same_bytes(tmp_path, monkeypatch, m
     assert sorted(path.name for path in tmp_path.iterdir()) == ["apart.npz", "whole.npz"]
 
 
-def test_an_archive_is_the_one_that_numpy_writes(tmp_path):
+def test_a_large_file_is_mapped_not_read_and_can_still_be_changed(tmp_path, monkeypatch):
+    made = Words(tmp_path / "words.npz")
+    made.add(range(40), [CLAUSES[number % len(CLAUSES)] for number in range(40)])
+    made.save()
+    held = open_words(tmp_path / "words.npz")
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    mapped = open_words(tmp_path / "words.npz")
+    assert isinstance(mapped._rows, np.memmap) and isinstance(mapped._counts, np.memmap)
+    assert not isinstance(held._rows, np.memmap)
+    asked = search_terms("governing law")
+    assert mapped.search(asked, 5)[1].tolist() == held.search(asked, 5)[1].tolist()
+    assert mapped.scores(asked, np.arange(40)).tolist() == held.scores(asked, np.arange(40)).tolist()
+    before = (tmp_path / "words.npz").read_bytes()
+    mapped.save()  # over the file that it is mapped from
+    assert (tmp_path / "words.npz").read_bytes() == before
+    for words in (held, mapped):
+        words.remove([3])
+        words.add([40], [CLAUSES[0]])
+    assert mapped.scores(asked, np.arange(41)).tolist() == held.scores(asked, np.arange(41)).tolist()
+
+
+def test_a_large_file_without_words_is_mapped_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    made = Words(tmp_path / "words.npz")
+    made.add([0], ["— —"])
+    made.save()
+    assert open_words(tmp_path / "words.npz").search(["law"], 3)[1].tolist() == []
+
+
+def test_an_archive_is_one_that_numpy_reads_and_can_be_mapped_as_it_is(tmp_path, monkeypatch):
     numbers = np.arange(1000, dtype=np.uint32)
     column = Column(np.uint32, tmp_path)
     for part in np.split(numbers, 4):
         column.append(part)
-    write_archive(tmp_path / "ours.npz", {"a": column, "b": numbers[:3]})
-    np.savez(tmp_path / "theirs.npz", a=numbers, b=numbers[:3])
-    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
+    write_archive(tmp_path / "ours.npz", {"odd": np.arange(3, dtype=np.uint8), "a": column, "b": numbers[:3]})
+    with np.load(tmp_path / "ours.npz") as stored:
+        assert stored["a"].tolist() == numbers.tolist() and stored["b"].tolist() == [0, 1, 2]
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    mapped = columns.read_archive(tmp_path / "ours.npz", mapped=("a", "b"))
+    assert mapped["a"].tolist() == numbers.tolist() and mapped["b"].tolist() == [0, 1, 2]
+    assert mapped["odd"].tolist() == [0, 1, 2] and not isinstance(mapped["odd"], np.memmap)
+    for name in ("a", "b"):  # what is not aligned would be copied before each use
+        assert isinstance(mapped[name], np.memmap) and mapped[name].ctypes.data % 64 == 0
+
+
+def test_an_archive_that_numpy_wrote_is_mapped_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "_LARGE", 1)
+    np.savez(tmp_path / "theirs.npz", odd=np.arange(3, dtype=np.uint8), a=np.arange(1000, dtype=np.uint32))
+    assert columns.read_archive(tmp_path / "theirs.npz", mapped=("a",))["a"].tolist() == list(range(1000))
