@@ -23,6 +23,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from rag.embedders._minilm_graph import VERSION, WIDTH, build_graph, read_safetensors
+from rag.embedders._peaks import TEXTS
 from rag.embedders._unit import to_unit
 from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, put_in_cache
 from rag.seams import Role, Vectors
@@ -169,7 +170,8 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
             return data
-    data = bytes(build_graph(network.weights(), precision=variant).SerializeToString())
+    samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+    data = bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
     put_in_cache(path, data)
     put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
     return data
