@@ -9,9 +9,7 @@ processors have instructions for. A graph of scores keeps the finer blocks that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +17,9 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from rag.embedders._peaks import EPSILON, HEADS, LAYERS, balance, read_peaks
+from rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
+from rag.embedders._peaks import balance, read_peaks
 
-VERSION = 3
-"""Counts changes that change vectors: graphs and vectors of another version are not used."""
-WIDTH = 384
 VECTORS, SCORES = "vectors", "scores"
 """What the graphs put out."""
 _BLOCK = 128
@@ -41,21 +37,7 @@ _ZERO = 128
 """What zero is among a token's 8-bit numbers."""
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
-_KINDS = {"F16": "<f2", "F32": "<f4"}
 _SINGLE = npt.NDArray[np.float32]
-
-
-def read_safetensors(path: Path) -> dict[str, _SINGLE]:
-    """Return the tensors of a file by name, in single precision; integers are passed over."""
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if entry.get("dtype") in _KINDS:
-            start, end = (8 + length + offset for offset in entry["data_offsets"])
-            array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
-            tensors[name] = array.astype(np.float32, copy=False)
-    return tensors
 
 
 def build_graph(

@@ -12,7 +12,8 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-HEADS, LAYERS, EPSILON = 12, 6, 1e-12
+from rag.embedders._network import EPSILON, HEADS, LAYERS
+
 TEXTS = (
     'This Agreement is entered into as of March 3, 2021 (the "Effective Date") by and between Harrow & Pike, Inc., '
     'a Delaware corporation ("Supplier"), and Lindqvist GmbH ("Customer").',
@@ -24,7 +25,8 @@ TEXTS = (
     "breaches it and fails to cure the breach within that period.",
     "We collect your e-mail address, device identifiers and location when you use the app, and share them with "
     "advertisers only if you allow it.",
-    "Consider the Non-Disclosure Agreement between Alder and Birch; Does the document allow assignment without consent?",
+    "Consider the Non-Disclosure Agreement between Alder and Birch; Does the document allow assignment without "
+    "consent?",
     "Page 12 of 40",
 )
 """Texts that are measured: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
