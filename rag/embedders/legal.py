@@ -11,29 +11,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from rag.embedders._lowrank import merge, read_lowrank, read_record
-from rag.embedders.minilm import OFFICIAL, VARIANTS, MiniLM, Network, chosen_variant, graph_path, ready_graph
+from rag.embedders._network import ADAPTER, STRENGTH, adapted
+from rag.embedders._network import legal as network
+from rag.embedders.minilm import VARIANTS, MiniLM, chosen_variant, graph_path, ready_graph
 from schemas.command import guarded
 
-ADAPTER = Path(__file__).parent / "weights" / "legal.safetensors"
-STRENGTH = 1.0
-"""How much of the adapter is added: all of it, as the shares of the trainings that it was blended from are in it."""
-
-
-def adapted(strength: float = STRENGTH) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the official weights with so much of the adapter added."""
-    return merge(OFFICIAL.weights(), read_lowrank(ADAPTER), strength=strength)
-
-
-def network(strength: float = STRENGTH) -> Network:
-    """Return the network; another adapter or strength has another name, so that no vector is taken for another's."""
-    name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
-    return Network(name, f"{name}-", lambda: adapted(strength))
+__all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
 
 
 def open(argument: str | None) -> MiniLM:

@@ -10,51 +10,34 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from tokenizers import Tokenizer
 
-from rag.embedders._minilm_graph import VERSION, WIDTH, build_graph, read_safetensors
+from rag.embedders._minilm_graph import build_graph
+from rag.embedders._network import MAX_TOKENS, OFFICIAL, VERSION, WIDTH, Network, processors
+from rag.embedders._peaks import TEXTS
+from rag.embedders._tokens import WordTokenizer, ready_tokenizer
 from rag.embedders._unit import to_unit
-from rag.embedders._weights import MODEL, TOKENIZER, find_file, model_folder, put_in_cache
+from rag.embedders._weights import model_folder, put_in_cache
 from rag.seams import Role, Vectors
 from schemas.command import guarded
 from schemas.errors import ToolkitError
-from storage.bundle import sha256_of
 
 VARIANTS = ("int8", "fp16", "fp32")
 _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
 _PROCESSOR = "CPUExecutionProvider"
-MAX_TOKENS = 256
-"""What the model was trained on; the rest of a longer text does not count."""
 _SLAB = 2048
 """Texts whose tokens are held at a time, for each text that runs at once."""
 _MOST_AT_ONCE = 64
 """Texts of one length that an accelerator runs together."""
 
 Ids = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Network:
-    """Weights that a graph is built from, and the names that keep them apart from others."""
-
-    name: str
-    """Of its vectors, before the variant."""
-    graph: str
-    """Of its graph in the cache, before the variant."""
-    weights: Callable[[], dict[str, npt.NDArray[np.float32]]]
-
-
-OFFICIAL = Network("all-MiniLM-L6-v2", "", lambda: read_safetensors(find_file(MODEL)))
 
 
 def open(argument: str | None) -> MiniLM:
@@ -102,8 +85,7 @@ class MiniLM:
         self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
         self.name = f"{network.name}-{variant}-{VERSION}"
         self.threads = threads or processors()
-        self._tokenizer = ready_tokenizer()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
         self._session = open_session(ready_graph(variant, network), device)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
@@ -121,9 +103,7 @@ class MiniLM:
 
     def tokenise(self, texts: Sequence[str]) -> list[Ids]:
         """Return each text's token ids as a batch of one."""
-        # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [np.array([encoding.ids], np.int64) for encoding in self._tokenizer.encode_batch_fast(clean)]
+        return [np.array([ids], np.int64) for ids in self._tokenizer(texts)]
 
     def run(self, ids: Ids) -> Vectors:
         """Return the vectors of texts that have the same number of tokens."""
@@ -142,11 +122,6 @@ def same_lengths(ids: Sequence[Ids], most: int) -> list[list[int]]:
         else:
             batches.append([row])
     return batches
-
-
-def processors() -> int:
-    """Return how many this process may use of the machine's."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
@@ -169,7 +144,8 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
             return data
-    data = bytes(build_graph(network.weights(), precision=variant).SerializeToString())
+    samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+    data = bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
     put_in_cache(path, data)
     put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
     return data
@@ -178,16 +154,6 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
     """Return where a graph is kept between runs."""
     return model_folder() / f"{network.graph}{variant}-{VERSION}.onnx"
-
-
-def ready_tokenizer() -> Tokenizer:
-    """Return the tokenizer, put into our cache if need be: the package may be gone tomorrow."""
-    path = model_folder() / TOKENIZER.name
-    if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
-        put_in_cache(path, find_file(TOKENIZER).read_bytes())
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    return tokenizer
 
 
 @guarded()

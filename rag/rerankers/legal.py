@@ -18,17 +18,14 @@ import numpy.typing as npt
 import onnxruntime
 
 from rag.embedders._lowrank import merge, read_lowrank, read_record
-from rag.embedders.legal import adapted
+from rag.embedders._network import MAX_TOKENS, Network, adapted, processors
+from rag.embedders._tokens import ready_tokenizer
 from rag.embedders.minilm import (
-    MAX_TOKENS,
     Ids,
-    Network,
     accelerator,
     chosen_variant,
     open_session,
-    processors,
     ready_graph,
-    ready_tokenizer,
     same_lengths,
 )
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag.embedders import _lowrank, legal, minilm
-from rag.embedders._minilm_graph import read_safetensors
+from rag.embedders import _lowrank, _weights, legal, minilm
+from rag.embedders._weights import read_safetensors
 from rag.rerankers import legal as reranker
 from schemas.errors import SourceError, ToolkitError
 from tests.rag.reference import states, with_lowrank
@@ -119,7 +119,7 @@ def test_weights_are_small_and_those_of_their_record(weights, most):
 def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
     record = _lowrank.read_record(legal.ADAPTER)
     assert record["strength"] == legal.STRENGTH
-    assert record["base"]["sha256"] == minilm.MODEL.sha256
+    assert record["base"]["sha256"] == _weights.MODEL.sha256
     counts = {source: len(hashes) for source, hashes in record["documents"].items()}
     assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711}
     assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]

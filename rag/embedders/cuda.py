@@ -1,0 +1,102 @@
+"""The default embedders on an NVIDIA device by PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
+
+`legal` and `minilm` come here by themselves where PyTorch sees a device and onnxruntime none. Vectors have the name of
+`legal:fp16`, and are its vectors up to rounding: an index that was made here can be asked anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from rag.embedders._feed import Feed
+from rag.embedders._network import OFFICIAL, VERSION, WIDTH, Network, Weights, legal, processors, with_adapter
+from rag.embedders._tokens import Tokens
+from rag.embedders._unit import to_unit
+from rag.embedders._weights import read_safetensors
+from rag.seams import Role, Vectors
+from schemas.errors import ToolkitError
+
+try:
+    import torch
+
+    from rag.embedders._minilm_torch import Encoder
+except ImportError as error:
+    raise ToolkitError("the embedder cuda needs PyTorch: pip install torch (`legal` and `minilm` do not)") from error
+
+_NETWORKS = {"legal": legal, "minilm": lambda: OFFICIAL}
+_SLAB = 1 << 15
+"""Texts whose tokens are on the device at a time: enough that texts of one length fill a batch."""
+_TOKENS = 1 << 17
+"""Tokens that run together."""
+_WORKERS = 12
+"""Processes that tokenise, at most: each makes some 30,000 texts a second ready."""
+
+
+def open(argument: str | None, *, weights: Path | None = None) -> Cuda:
+    """Return the embedder; on the official weights in a file, where one is named."""
+    name = argument or "legal"
+    if name not in _NETWORKS:
+        raise ToolkitError(f"no embedder 'cuda:{name}'; there are {', '.join(f'cuda:{known}' for known in _NETWORKS)}")
+    if not torch.cuda.is_available():
+        raise ToolkitError("the embedder cuda: PyTorch sees no NVIDIA device here; use `legal` or `minilm`")
+    if weights is None:
+        return Cuda(_NETWORKS[name]())
+    official = read_safetensors(weights)
+    return Cuda(_NETWORKS[name](), weights=with_adapter(official) if name == "legal" else official)
+
+
+class Cuda:
+    """Workers tokenise ahead, the device runs texts of one length together, unpadded, and vectors are copied behind.
+
+    A vector does not depend on its neighbours but for rounding.
+    """
+
+    dimensions = WIDTH
+    many = _SLAB
+    """Texts that it likes to be given at once."""
+
+    def __init__(
+        self, network: Network, *, device: str = "cuda", weights: Weights | None = None, workers: int | None = None
+    ) -> None:
+        self.name = f"{network.name}-fp16-{VERSION}"
+        self.device = torch.device(device)
+        self._encoder = Encoder(weights or network.weights(), device=self.device)
+        # two processors are left to what launches work on the device and takes vectors off it
+        self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=_SLAB)
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
+        """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        with ThreadPoolExecutor(1) as finisher:
+            waiting: list[Future[None]] = []
+            for start, tokens in self.feed.slabs(texts):
+                copied = self.start(tokens)
+                place = slice(start, start + len(tokens.lengths))
+                finish = partial(_finish, copied, texts[place], name=self.name)
+                waiting.append(finisher.submit(finish, vectors[place]))
+                if len(waiting) > 1:  # one slab runs while the one before is copied: no more than two are on the device
+                    waiting.pop(0).result()
+            for last in waiting:
+                last.result()
+        return vectors
+
+    def start(self, tokens: Tokens) -> Callable[[], Vectors]:
+        """Start on the vectors of some tokens; return what waits for them, in the tokens' order."""
+        order, copied = self._encoder.start(tokens, most=_TOKENS)
+
+        def wait() -> Vectors:
+            vectors = np.empty((len(order), WIDTH), np.float32)
+            vectors[order] = copied()
+            return vectors
+
+        return wait
+
+
+def _finish(copied: Callable[[], Vectors], texts: Sequence[str], into: Vectors, *, name: str) -> None:
+    """Wait for the rows of a slab, and put them where they belong."""
+    into[:] = to_unit(copied(), texts, name=name)
