@@ -5,11 +5,14 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from schemas.errors import BundleError
 
 Array = npt.NDArray[Any]
 
@@ -63,3 +66,20 @@ def write_archive(path: Path, columns: Mapping[str, Array | Column]) -> None:
                 np.lib.format.write_array_header_1_0(member, head)
                 for piece in column.pieces():
                     member.write(piece.tobytes())
+
+
+_FAULTS = (OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, RecursionError, zipfile.BadZipFile)
+"""What NumPy, and whoever looks into the arrays, raise over a file that somebody else wrote."""
+
+
+@contextmanager
+def opened_archive(path: Path) -> Iterator[Mapping[str, Array]]:
+    """Open the arrays of an index; a damaged file is refused, and a packed one, which may unpack to anything."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                raise ValueError("packed")
+        with np.load(path, allow_pickle=False) as stored:
+            yield stored
+    except _FAULTS as error:
+        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
