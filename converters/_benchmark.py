@@ -14,6 +14,11 @@ from schemas.models import Account, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
+UNREADABLE = "document cannot be read"
+PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
+LINK = "link that leads out of the folder; not followed"
+"""Reasons to leave out a file, whichever converter meets it."""
+
 
 class Item(NamedTuple):
     """One thing that a source gave and that the account must tell of: a file of a folder, a row of a table."""

@@ -8,7 +8,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from converters._benchmark import (
+    PAST_A_LIMIT,
+    UNREADABLE,
+    Benchmark,
+    DatasetInfo,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+)
 from converters._materialise import NOWHERE, Done, Place, materialise, tasks
 from converters._press import Press
 from converters._print import printing
@@ -32,8 +42,6 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
-UNREADABLE = "document cannot be read"
-PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 

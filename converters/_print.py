@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from converters._playwright import PlaywrightError, sync_playwright
 from engine.limits import programs_unlimited
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
+from storage.scratch import scratch_folder
 from storage.whole import write_whole
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
+        self._open_folder = ExitStack()
+        self._folder = self._open_folder.enter_context(scratch_folder())
         with programs_unlimited():
             self._playwright: Playwright = sync_playwright().start()
             self._open()
@@ -63,7 +64,7 @@ class Printer:
 
     def _launch(self) -> Browser:
         """Start Chromium in its sandbox; without it for root, and where the system grants none."""
-        options = launch_options(Path(self._folder.name))
+        options = launch_options(self._folder)
         for sandbox in (False,) if is_root() else (True, False):
             try:
                 return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
@@ -76,7 +77,7 @@ class Printer:
     ) -> None:
         self._browser.close()
         self._playwright.stop()
-        self._folder.cleanup()
+        self._open_folder.close()
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""

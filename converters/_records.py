@@ -6,12 +6,15 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from converters._benchmark import Item, Tally
+from engine import guarded
+from engine.limits import reading
 from evidence.encodings import Decoded, decode_bytes
 from evidence.readers.excel import SUFFIXES as EXCEL
 from evidence.readers.excel import workbook
@@ -22,6 +25,10 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".par
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
 _LONGEST_CELL = 1 << 30
+_MOST_MISSING = 20_000_000
+"""Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
+
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ def read_records(
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        records = list(_numbered(_parquet(path, data)))
+        records = list(_numbered(_unpacked(read_parquet, path)))
     elif suffix in EXCEL:
         records = list(_sheet(path, sheet, tally))
     else:
@@ -125,9 +132,14 @@ def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 def _cut(path: Path, header: list[str], records: list[list[Any]], tally: Tally) -> Iterator[Record]:
     """Yield the rows under a header by the names of their columns."""
     header = [name.strip() for name in header]
-    twice = next((name for name in header if name and header.count(name) > 1), None)
+    twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns named {twice!r}; rename one")
+    missing = sum(max(0, len(header) - len(record)) for record in records)
+    if missing > _MOST_MISSING:
+        raise SourceError(
+            f"{path}: {len(header)} columns, and rows that lack {missing} cells; is the first row a header?"
+        )
     for index, record in enumerate(records):
         place = f"row {index + 1}"
         if len(record) > len(header):
@@ -138,16 +150,19 @@ def _cut(path: Path, header: list[str], records: list[list[Any]], tally: Tally) 
         yield Record(index, place, {name: cell for name, cell in cells.items() if name})
 
 
-def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of a workbook's sheet: the one that is named, else the first that has any."""
+def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
+    """Return a packed table, unpacked in a worker: a few bytes of it may stand for a great many."""
     try:
-        with workbook(path) as book:
-            if name is not None and name not in book.sheetnames:
-                raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(book.sheetnames)}")
-            tables = {title: _filled(book[title]) for title in ([name] if name else book.sheetnames)}
-            others = [title for title in book.sheetnames if title not in tables]
+        return guarded(read, path)
     except DocumentError as error:
         raise SourceError(str(error)) from error
+
+
+def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
+    """Yield the rows of a workbook's sheet: the one that is named, else the first that has any."""
+    tables, others = _unpacked(_Sheets(name), path)
+    if name is not None and name not in tables:
+        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
     filled = [title for title, rows in tables.items() if rows]
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
@@ -155,6 +170,20 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
         tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
     header, *rows = tables[filled[0]]
     yield from _cut(path, ["" if cell is None else str(cell) for cell in header], rows, tally)
+
+
+@dataclass(frozen=True)
+class _Sheets:
+    """Reads the sheet of a name, or all; called in a worker."""
+
+    name: str | None
+
+    def __call__(self, path: Path) -> tuple[dict[str, list[list[Any]]], list[str]]:
+        """Return the rows of each sheet that is read, and the names of the others."""
+        with reading(str(path), path.stat().st_size), workbook(path) as book:
+            wanted = [title for title in book.sheetnames if self.name in (None, title)]
+            tables = {title: _filled(book[title]) for title in wanted}
+            return tables, [title for title in book.sheetnames if title not in tables]
 
 
 def _filled(sheet: Any) -> list[list[Any]]:
@@ -210,14 +239,18 @@ def _json(path: Path, text: str) -> list[Any]:
     return data
 
 
-def _parquet(path: Path, data: bytes) -> list[Any]:
+def read_parquet(path: Path) -> list[Any]:
+    """Return the rows of a Parquet file. Called in a worker."""
     import pyarrow  # it takes a third of a second, and tables are seldom Parquet
     from pyarrow import parquet
 
     try:
-        rows: list[Any] = parquet.read_table(pyarrow.BufferReader(data)).to_pylist()
+        with reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
+            rows: list[Any] = parquet.read_table(file, use_threads=False).to_pylist()
+    except pyarrow.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from error
     except pyarrow.ArrowException as error:
-        raise SourceError(f"{path}: not a Parquet file, or damaged: {error}") from error
+        raise DocumentError(f"{path}: not a Parquet file, or damaged: {error}") from error
     return rows
 
 

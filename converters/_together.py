@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Destination
@@ -14,6 +13,7 @@ from converters._benchmark import RawDocument
 from converters._print import Printer
 from converters._typeset import html_from_text
 from schemas.errors import DocumentError
+from storage.scratch import scratch_folder
 from storage.whole import whole
 
 _PAGE = re.compile(r"(.*<body[^>]*>)(.*)(</body>.*)", re.DOTALL)
@@ -22,8 +22,8 @@ _PAGE = re.compile(r"(.*<body[^>]*>)(.*)(</body>.*)", re.DOTALL)
 def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: Path) -> None:
     """Print each document to a PDF of its own, by way of one print with all of them."""
     pages = [html_from_text(document.text or "", title=document.heading) for document in documents]
-    with TemporaryDirectory(prefix="exhibit-") as folder:
-        path = Path(folder) / "together.pdf"
+    with scratch_folder() as folder:
+        path = folder / "together.pdf"
         printer.print_html(_join(pages), path)
         reader = PdfReader(path)
         starts = [*_starts(reader, len(documents)), len(reader.pages)]

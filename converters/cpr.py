@@ -21,7 +21,8 @@ from converters._choice import BEYOND
 from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
-from converters._cpr.documents import Source, load, string
+from converters._cpr.documents import Source, load
+from converters._cpr.parsing import string
 from converters._cpr.search import candidates
 from converters._source import open_source
 from converters._web.fetch import add_fetch_arguments, policy_from
@@ -150,7 +151,10 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
     entries = list(_entries(table, tally))
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
-    return sources, [_tied(entry, corpus, tally) for entry in entries], hashes
+    tied = [_tied(entry, corpus, tally) for entry in entries]
+    for fault in corpus.library.faults:
+        tally.note("document whose headings were not looked for to the end", fault)
+    return sources, tied, hashes
 
 
 # ---------------------------------------------------------------- the ground truth

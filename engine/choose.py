@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from engine import runners
-from engine.limits import Limits, add_limit_arguments, limits_now
+from engine.limits import Limits, add_limit_arguments, is_worker, limits_now
 from engine.outcome import Engine
 from schemas.errors import ToolkitError
 
@@ -39,8 +39,10 @@ def guarded(function: Callable[[In], Out], item: In, *, limits: Limits | None = 
     """Return what the function gives for one item, in a worker and within limits; raise LimitError when it passes them.
 
     Unless told, the limits are those of the command that runs (`limits_in_force`). The first call of a process starts
-    a worker; later ones find it there.
+    a worker; later ones find it there. In a worker the limits of its item hold already.
     """
+    if is_worker():
+        return function(item)
     (outcome,) = open_engine("local", items=1, limits=limits or limits_now()).map(function, [item])
     return outcome.unwrap()
 

@@ -139,6 +139,11 @@ def serve_within(limits: Limits) -> None:
     _serving[:] = [limits]
 
 
+def is_worker() -> bool:
+    """Return whether this process is a worker, which has limits already and can have no worker of its own."""
+    return bool(_serving)
+
+
 @contextmanager
 def reading(name: str, size: int) -> Iterator[None]:
     """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from evidence.read import attachments
+from engine import guarded
+from evidence.read import attachments, has_attachments
 from schemas.errors import DocumentError
+from storage.folders import files_below
+from storage.scratch import scratch_folder
 
 _DEEPEST = 5
 """Mails in mails; people forward a forwarded mail, not a sixth one."""
@@ -32,17 +36,21 @@ class Listed(NamedTuple):
 
 
 def list_folder(folder: Path) -> list[Listed]:
-    """Return the files of a folder at any depth, in order, each mail followed by what is attached to it."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return list(with_attachments(Listed(path, path.relative_to(folder).as_posix()) for path in paths))
+    """Return the files of a folder at any depth, in order, each mail followed by what is attached to it.
+
+    Links that lead out of the folder are not followed; `storage.folders.links_out` names them.
+    """
+    return list(with_attachments(Listed(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 
 
 def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed]:
     """Yield files, each mail followed by what is attached to it, written to a folder that ends with this program."""
     for file in files:
         yield file
+        if depth >= _DEEPEST or not has_attachments(file.path):
+            continue
         try:
-            inside = attachments(file.path) if depth < _DEEPEST else []
+            inside = guarded(attachments, file.path)
         except DocumentError:
             continue  # the mail itself cannot be read, which whoever reads it says
         taken: set[str] = set()
@@ -65,11 +73,13 @@ def _plain(name: str) -> str:
 
 def _room(path: Path, depth: int) -> Path:
     key = hashlib.sha256(f"{depth} {path.resolve()}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    room = Path(_temporary().name) / key
+    room = _temporary() / key
     room.mkdir(exist_ok=True)
     return room
 
 
 @cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="exhibit-mail-")
+def _temporary() -> Path:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(scratch_folder())

@@ -47,8 +47,15 @@ def printable(path: Path) -> Printable | None:
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the files inside a file: a mail's attachments."""
-    inside = getattr(_readers().get(path.suffix.lower()), "attachments", None)
-    return inside(path) if inside else []
+    reader = _reader(path)
+    inside = getattr(reader, "attachments", None)
+    with _limited(reader, path):
+        return inside(path) if inside else []
+
+
+def has_attachments(path: Location) -> bool:
+    """Return whether files of this kind can have other files in them."""
+    return hasattr(_readers().get(path.suffix.lower()), "attachments")
 
 
 def readable(path: Location) -> bool:

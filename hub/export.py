@@ -14,7 +14,7 @@ from hub import exports
 from hub.exports._source import Export, Format
 from schemas import __version__
 from schemas.command import guarded, spelled
-from schemas.errors import ToolkitError
+from schemas.errors import BundleError, ToolkitError
 from storage.bundle import open_bundle
 from storage.place import Kind, placed
 
@@ -37,7 +37,10 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
     form = cast(Format, import_module(f"{exports.__name__}.{name}"))
     source = Export(open_bundle(root), texts)
     with placed(out, force=force, kind=KIND) as folder:
-        form.write(source, folder)
+        try:
+            form.write(source, folder)
+        except UnicodeEncodeError as error:
+            raise BundleError(f"{root}: half a surrogate pair in a text or a name, which no file can hold") from error
         record = {
             "format": name,
             "bundle": source.name,

@@ -37,6 +37,7 @@ from rag.index_files import (
     write_entries,
 )
 from rag.lexicon import FILES, Lexicon
+from rag.lexicon.columns import opened_archive
 from rag.seams import Chunk, Keys, Layer, VectorStore, section_keys
 from schemas import __version__
 from schemas.errors import BundleError
@@ -274,6 +275,14 @@ class Index:
 
 def open_index(folder: Path, config: Config | None = None) -> Index:
     """Open an index; one that is damaged, or made with other settings, is refused with what to do."""
+    try:
+        return _open(folder, config)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
+        # checksums tell of damage; whoever writes an index by hand writes checksums, too
+        raise BundleError(f"{folder}: damaged ({error}); build the index again (--force-ingestion)") from error
+
+
+def _open(folder: Path, config: Config | None) -> Index:
     manifest = read_manifest(folder)
     # a setting that is gone since does not make an index useless: how it was ingested is what the hash compares
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
@@ -288,8 +297,15 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
     index._seal = digest(folder / MANIFEST)
     for entry in read_entries(folder):
         index._register(entry)
-    with np.load(folder / "chunks.npz") as stored:
-        index._rows = [np.asfortranarray(stored["table"])]
+    with opened_archive(folder / "chunks.npz") as stored:
+        table = np.asfortranarray(stored["table"])
+        if table.dtype != np.int64 or table.ndim != 2:
+            raise ValueError("chunks that are no table")
+        # a document's chunks stand together: where the number changes is enough to look at
+        owners = table[np.flatnonzero(np.diff(table[:, 1], prepend=-1)), 1]
+        if not index.entries.keys() >= set(owners.tolist()) or (len(table) and table[0, 1] < 0):
+            raise ValueError("chunks of no document")
+        index._rows = [table]
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
     for layer in index.layers:
         index._settle(layer)

@@ -104,7 +104,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--force-ingestion)")

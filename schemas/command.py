@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import NamedTuple, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
 from schemas.errors import ToolkitError, disk_trouble
 from schemas.secrets import scrubbed, scrubbed_logs
@@ -68,7 +68,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
-            with scrubbed_logs():
+            with scrubbed_logs(), plain_terminal():
                 try:
                     code = main(*args, **kwargs)
                     sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
@@ -93,6 +93,43 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
     return decorate
 
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+"""What a terminal obeys and nobody reads: a file's name or a document's text may move the cursor, or type commands."""
+
+
+def without_controls(text: str) -> str:
+    """Return a text in which control characters are written out, but for ends of lines and tabs."""
+    return text.translate(_CONTROLS)
+
+
+class _Plain:
+    """Standard output on a terminal, to which no control character goes."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(without_controls(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def plain_terminal() -> Iterator[None]:
+    """Let what the block prints for a person hold no control characters; a file or a pipe gets every byte as it is."""
+    stream: Any = sys.stdout
+    if isinstance(stream, _Plain) or not stream.isatty():
+        yield
+        return
+    sys.stdout = _Plain(stream)
+    try:
+        yield
+    finally:
+        sys.stdout = stream
+
+
 def _disk_or_bug(error: OSError) -> int:
     try:
         print_error(ToolkitError(disk_trouble(error)))
@@ -103,15 +140,15 @@ def _disk_or_bug(error: OSError) -> int:
 
 def _bug() -> int:
     """Print the traceback of what is being handled; it may hold what was sent to a server."""
-    sys.stderr.write(scrubbed(traceback.format_exc()))
+    sys.stderr.write(without_controls(scrubbed(traceback.format_exc())))
     return FAILED
 
 
 def print_error(error: ToolkitError) -> None:
     """Print an error as every command does, a line for each thing that is wrong; verbose, with where it was raised."""
     if _manner.get().verbose:
-        sys.stderr.write(scrubbed("".join(traceback.format_exception(error))))
-    for line in spelled(scrubbed(str(error))).split("\n"):
+        sys.stderr.write(without_controls(scrubbed("".join(traceback.format_exception(error)))))
+    for line in without_controls(spelled(scrubbed(str(error)))).split("\n"):
         sys.stderr.write(f"error: {line}\n")
 
 
@@ -119,4 +156,4 @@ def print_note(text: str) -> None:
     """Print what a user should know and need not act on, unless they asked for quiet; results alone go to stdout."""
     if is_quiet():
         return
-    sys.stderr.write(f"note: {spelled(scrubbed(text))}\n")
+    sys.stderr.write(f"note: {without_controls(spelled(scrubbed(text)))}\n")

@@ -10,10 +10,8 @@ import glob
 import hashlib
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -23,6 +21,7 @@ from typing import Any, NamedTuple
 from schemas.bundle import ORIGIN
 from schemas.errors import DocumentError
 from storage._filesystems import StorageError, explained, filesystem
+from storage.scratch import scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
@@ -227,9 +226,14 @@ class _Held:
     """A remote file that is on this machine, and how many are reading it."""
 
     def __init__(self, file: Remote) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="exhibit-"))
-        self.path = self.folder / file.name  # readers go by the ending, and a document is called by its name
+        self._folder = ExitStack()
+        # readers go by the ending, and a document is called by its name
+        self.path = self._folder.enter_context(scratch_folder()) / file.name
         self.readers = 0
+
+    def remove(self) -> None:
+        """Remove the file from this machine."""
+        self._folder.close()
 
 
 class _Shelf:
@@ -249,7 +253,7 @@ class _Shelf:
                 try:
                     fetch(file, held.path)
                 except BaseException:
-                    shutil.rmtree(held.folder, ignore_errors=True)
+                    held.remove()
                     raise
             held.readers += 1
             self._held[file] = held  # the last in order is the one used last
@@ -270,7 +274,7 @@ class _Shelf:
     def _trim(self) -> None:
         unread = [file for file, held in self._held.items() if not held.readers]
         for file in unread[: max(len(unread) - self._kept, 0)]:
-            shutil.rmtree(self._held.pop(file).folder, ignore_errors=True)
+            self._held.pop(file).remove()
 
 
 _SHELF = _Shelf()

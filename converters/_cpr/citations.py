@@ -13,6 +13,10 @@ _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
 _PAGES = re.compile(r"(?<!\s)\s*[,;]?\s*\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*)\)?\s*$", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
+_LONGEST = 500
+"""Characters of a citation: the longest of the real question file has 117."""
+_DIGITS = 10
+"""No page has a number of ten digits, and Python reads none of 5,000."""
 _LAW = re.compile(
     r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"
     r"regulations?|order \d+)\b",
@@ -41,7 +45,7 @@ class Citation:
     @property
     def pages(self) -> tuple[int, int] | None:
         """The first and the last page that it gives."""
-        numbers = [int(number) for number in re.findall(r"\d+", self.page)]
+        numbers = [int(number) for number in re.findall(r"\d+", self.page) if len(number) < _DIGITS]
         return (numbers[0], max(numbers[-1], numbers[0])) if numbers else None
 
 
@@ -51,7 +55,7 @@ def citations(truth: str) -> list[Citation]:
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
         if (
-            text
+            0 < len(text) <= _LONGEST
             and not _NUMBERS.fullmatch(text)
             and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
         ):

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pypdf
 from pypdf.errors import PyPdfError
 
-from converters._benchmark import Item, RawDocument, Tally
+from converters._benchmark import LINK, PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from converters._cpr.pages import Block, blocks_of, heading_of, page_of
+from converters._cpr.parsing import read_export, read_page
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from engine import guarded
-from evidence import Document
+from evidence import Document, read_document
 from evidence.folder import Listed, list_folder, with_attachments
-from evidence.guard import read_within
-from evidence.markup import pieces
 from evidence.read import has_page
 from law.casing import tidy
-from schemas.errors import DocumentError, SourceError
+from schemas.errors import DocumentError, LimitError, SourceError
+from storage.folders import links_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""
 
-Record = Mapping[str, object]
-
-_CHUNK_ID = re.compile(r"_chunk_(\d+)$")
-# "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
-_CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 _NOT_IN_NAMES = re.compile(r"[/\x00-\x1f\x7f]")
@@ -58,15 +52,14 @@ class Source:
     blocks: tuple[Block, ...] = ()
     """What will be printed, where there is no file: `raw.text` is these, with a blank line between them."""
 
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return self.origin
+
     def document(self) -> Document:
-        """Return its text, with pages where it has a file; empty when that cannot be read: the conversion says so."""
+        """Return its text, with pages where it has a file; raise DocumentError where that cannot be read."""
         file = self.raw.path or self.raw.original
-        if file is None:
-            return Document(self.raw.filename, self.raw.text or "")
-        try:
-            return read_within(file)
-        except DocumentError:
-            return Document(self.raw.filename, "")
+        return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
 
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[Source], str]:
@@ -76,6 +69,8 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     files = list(with_attachments([Listed(root, root.name)])) if root.is_file() else list_folder(root)
     files = [file for file in files if file.path != table]  # its rows have an account of their own
     tally.take(_item(file) for file in files)
+    for link in links_out(root) if root.is_dir() else ():
+        tally.leave_out(LINK, link.relative_to(root).as_posix())
     digest = hashlib.sha256()
     exports: dict[str, _Export] = {}
     found: list[Source] = []
@@ -87,9 +82,13 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
         if ending == ".json":
             _add_exports(file, exports, tally)
-        else:
+            continue
+        try:
             source = _pdf(path) if ending == ".pdf" else _page(path) if ending in _ENDINGS else _office(path)
-            found.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
+        except DocumentError as error:
+            tally.fault(_why(error, UNREADABLE), str(error), item=_item(file))
+            continue
+        found.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
     shared = Counter(export.sourcefile for export in exports.values())
     found += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
     if not found:
@@ -99,6 +98,10 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
 
 def _item(file: Listed) -> Item:
     return Item("files", file.name)
+
+
+def _why(error: DocumentError, usual: str) -> str:
+    return PAST_A_LIMIT if isinstance(error, LimitError) else usual
 
 
 def kind_of(name: str) -> str:
@@ -128,7 +131,7 @@ class _Export:
     origin: str
     pieces: list[tuple[int, str]] = field(default_factory=list)
     sourcefile: str = ""
-    sections: list[str] = field(default_factory=list)
+    sections: dict[str, None] = field(default_factory=dict)
     url: str = ""
     items: list[Item] = field(default_factory=list)
     """The files that hold it, for the account."""
@@ -140,31 +143,7 @@ class _Export:
 
     @property
     def title(self) -> str:
-        return full_name(self.key, self.sections[0] if self.sections else "")
-
-
-def records(data: object) -> Iterator[Record]:
-    """Yield the records of an export: one, a list of them, or a search reply's list under a name."""
-    if isinstance(data, list):
-        for item in data:
-            yield from records(item)
-    elif isinstance(data, dict):
-        if "content" in data or "chunks" in data:
-            yield data
-        for name in ("value", "results", "documents"):
-            if isinstance(data.get(name), list):
-                yield from records(data[name])
-
-
-def string(record: Record, *names: str) -> str:
-    """Return the first of these fields that holds words."""
-    values = (record.get(name) for name in names)
-    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
-
-
-def document_key(record: Record) -> str:
-    """Return what the chunks of one document share; `sourcefile` comes last, as twelve directions are "51Z" in it."""
-    return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
+        return full_name(self.key, next(iter(self.sections), ""))
 
 
 def full_name(name: str, section: str) -> str:
@@ -176,35 +155,27 @@ def full_name(name: str, section: str) -> str:
     return name.replace("_ ", ": ")
 
 
-def body(content: str) -> str:
-    """Return a chunk's own words, without the lines that the exporter set above them."""
-    return _CHUNK_HEAD.sub("", content).strip()
-
-
 def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> None:
-    path = file.path
+    name = file.path.name
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        tally.fault("JSON file cannot be read", f"{path.name}: {error}", item=_item(file))
+        found = guarded(read_export, file.path)
+    except DocumentError as error:
+        tally.fault(_why(error, "JSON file cannot be read"), str(error), item=_item(file))
         return
     here: dict[str, _Export] = {}
-    if isinstance(data, dict) and "query" in data:
-        data = []  # what a search found is parts of documents, for --from-search
-    for record in records(data):
-        key = document_key(record)
-        if not key:
-            tally.fault("export record without a document's name", path.name)
+    for record in found:
+        if not record.key:
+            tally.fault("export record without a document's name", name)
             continue
-        export = here.setdefault(key, _Export(key, path.name, items=[_item(file)]))
-        export.pieces += _pieces(record, len(export.pieces))
-        export.sourcefile = export.sourcefile or string(record, "sourcefile", "document")
-        export.url = export.url or string(record, "storageUrl", "url")
-        section = string(record, "sourcepage")
-        if section and section not in export.sections:
-            export.sections.append(section)
+        export = here.setdefault(record.key, _Export(record.key, name, items=[_item(file)]))
+        place = len(export.pieces)
+        export.pieces += [(part.number if part.numbered else place + part.number, part.text) for part in record.parts]
+        export.sourcefile = export.sourcefile or record.sourcefile
+        export.url = export.url or record.url
+        if record.section:
+            export.sections.setdefault(record.section)
     if not here:
-        tally.leave_out("JSON file that is no export of documents", path.name, item=_item(file))
+        tally.leave_out("JSON file that is no export of documents", name, item=_item(file))
     for key, export in here.items():
         first = exports.setdefault(key, export)
         if first is not export:
@@ -212,17 +183,6 @@ def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> Non
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
             tally.note(f"document {remark}", f"{key}: {first.origin}, {export.origin}")
-
-
-def _pieces(record: Record, place: int) -> Iterator[tuple[int, str]]:
-    chunks = record.get("chunks")
-    # a record with chunks repeats the first of them as its content
-    parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-    for index, part in enumerate(parts):
-        number = _CHUNK_ID.search(string(part, "id"))
-        words = body(string(part, "content"))
-        if words:
-            yield int(number.group(1)) if number else place + index, words
 
 
 def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
@@ -330,44 +290,7 @@ def _office(path: Path) -> Source:
 
 
 def _page(path: Path) -> Source:
-    data = path.read_bytes()
-    try:
-        markup = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        markup = data.decode("cp1252", "replace")  # what browsers take a page for that does not say
-    title, blocks = _title_and_blocks(markup)
-    title = tidy(title) or tidy(re.sub(r"[-_]+", " ", path.stem))
-    raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(blocks), html=markup)
-    return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=blocks)
-
-
-_EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt dd h1 h2 h3 h4 h5 h6".split())
-"""Tags that begin or end a paragraph."""
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-
-
-def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
-    """Return what a page is titled, and its paragraphs and headings."""
-    title, tag, inside = "", "p", ""
-    blocks: list[Block] = []
-    words: list[str] = []
-
-    def end_block() -> None:
-        line = " ".join(" ".join(words).split())
-        words.clear()
-        if line:
-            blocks.append(Block(tag, line))
-
-    for kind, value in pieces(markup):
-        if kind == "text":
-            if inside == "title":
-                title = title or value
-            elif inside not in ("script", "style"):
-                words.append(value)
-            continue
-        if value in _EDGES:
-            end_block()
-            tag = "h2" if kind == "start" and value in _HEADINGS else "p"
-        inside = value if kind == "start" else ""
-    end_block()
-    return title, tuple(blocks)
+    page = guarded(read_page, path)
+    title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
+    raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(page.blocks), html=page.markup)
+    return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)

@@ -67,7 +67,7 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
     printed: dict[int, int] = {}
     for lines in pages:
         for line in _edges(lines):
-            if line.text.isdigit() and line.page not in printed:
+            if _is_page_number(line) and line.page not in printed:
                 printed[line.page] = int(line.text)
         if _is_contents(lines):
             entries |= _entries(lines)
@@ -76,6 +76,12 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
     return kept, entries, printed
 
 
+def _is_page_number(line: Line) -> bool:
+    # decimal: `²` is a digit, and no number; and no page has a number of ten digits
+    return line.text.isdecimal() and len(line.text) < _DIGITS
+
+
+_DIGITS = 10
 _FEWEST_LISTED = 5
 """Entries that make a page one of the contents, if they are half of its lines, too."""
 
@@ -144,6 +150,7 @@ def _entries(lines: Sequence[Line]) -> dict[str, str]:
 def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Heading]:
     """Return the headings in order, each with its section; `known` are titles by their letters, each with its level."""
     found: list[Heading] = []
+    keys: set[tuple[str, str, str]] = set()
     chapter: Heading | None = None
     index = 0
     while index < len(lines):
@@ -151,12 +158,12 @@ def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Hea
         if heading is not None:
             if heading.level <= CHAPTER and not heading.name.number:
                 # the contents mean the first of this title; below an appendix it may come again
-                again = any(_key(other) == _key(heading) for other in found)
-                heading = replace(heading, level=BARE + 0.1) if again else heading
+                heading = replace(heading, level=BARE + 0.1) if _key(heading) in keys else heading
             if heading.level <= CHAPTER:
                 heading = _counted(heading, chapter, sure=letters(heading.name.text) in known or lines[index].marked)
                 chapter = heading if heading.level <= CHAPTER else chapter
             found.append(heading)
+            keys.add(_key(heading))
         index += taken
     return _with_ends(found, lines)
 
@@ -164,7 +171,8 @@ def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Hea
 def _counted(heading: Heading, chapter: Heading | None, *, sure: bool) -> Heading:
     """Return a chapter as it is where it is sure or goes on counting; the clauses of a form in an annex are none."""
     last, this = (chapter.name.number if chapter else "0"), heading.name.number
-    goes_on = this.isdigit() and last.isdigit() and int(this) == int(last) + 1
+    counted = this.isdecimal() and last.isdecimal() and max(len(this), len(last)) < _DIGITS
+    goes_on = counted and int(this) == int(last) + 1
     is_chapter = sure or (goes_on and not (chapter and chapter.name.kind)) or not this.isdigit() or heading.name.kind
     return heading if is_chapter else replace(heading, level=SCHEDULE)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from converters._cpr.documents import Source
 from converters._cpr.headings import BARE, CHAPTER, Heading, Line, find_headings, lines_of, section_at, whole_lines
 from converters._cpr.names import Name, likeness, read_name
 from engine import guarded
+from engine.limits import reading
 from law.names import letters
-from schemas.errors import DocumentError
+from schemas.errors import DocumentError, LimitError
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Layout:
     """What its contents list, also where the page itself cannot be read."""
     offset: int = 0
     """What a page's place in the file is more than the number printed on it, for most of its pages."""
+    fault: str = ""
+    """Why its headings were not looked for to the end."""
 
     @property
     def first_page(self) -> str:
@@ -80,10 +83,25 @@ class Layout:
 _STEM = 3
 """Letters: a slip of the pen is seldom in the first three of every word of a title."""
 _LONGEST_TITLE = 200
+_SHORT = 50_000
+"""Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 
 
 def layout_of(source: Source) -> Layout:
-    """Return the layout of a document, from its file or from what will be printed of it."""
+    """Return the layout of a document, from its file or from what will be printed of it; a long one's in a worker."""
+    if source.blocks and len(source.raw.text or "") <= _SHORT:
+        return read_layout(source)
+    try:
+        # its markup is not looked at, and stays here
+        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None)))
+    except LimitError as error:
+        return Layout("", (), (), fault=str(error))
+    except DocumentError:
+        return Layout("", (), ())  # the conversion reads it next, and reports it
+
+
+def read_layout(source: Source) -> Layout:
+    """Return the layout of a document, wherever it is called."""
     if source.blocks:
         lines = list(_lines_in(source))
         return Layout(source.raw.text or "", lines, find_headings(lines, {}))
@@ -108,19 +126,17 @@ def _lines_in(source: Source) -> Iterator[Line]:
 
 def _bookmarked(path: Path) -> dict[str, float]:
     """Return the titles that a PDF's own outline lists, with their levels: those beside chapters are chapters."""
-    try:
-        listed = guarded(read_outline, path)
-    except DocumentError:
-        return {}  # an outline is a help, not a need
+    listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
     return {letters(title): CHAPTER if depth <= highest else BARE + depth / 100 for title, depth in reversed(listed)}
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:
-    """Return the titles of a PDF's outline with their depths; empty where it is damaged. Called in a worker."""
+    """Return the titles of a PDF's outline with their depths; empty where it is damaged: a help, not a need."""
     try:
-        return list(_walk(pypdf.PdfReader(path).outline, 0))
+        with reading(str(path), path.stat().st_size):
+            return list(_walk(pypdf.PdfReader(path).outline, 0))
     except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 

@@ -46,6 +46,11 @@ class Library:
             self._layouts[name] = layout_of(source)
         return self._layouts[name]
 
+    @property
+    def faults(self) -> list[str]:
+        """Why headings of documents were not found, where a limit ended the search."""
+        return [layout.fault for layout in self._layouts.values() if layout.fault]
+
     @cached_property
     def guides(self) -> list[tuple[Source, list[Court]]]:
         """The court guides, each with its courts."""

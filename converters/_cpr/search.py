@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters._cpr.documents import Record, body, document_key, full_name, kind_of, records, reference_of, string
-from schemas.errors import SourceError
+from converters._cpr.documents import full_name, kind_of, reference_of
+from converters._cpr.parsing import Record, body, document_key, load_json, records, string
+from engine import guarded
+from schemas.errors import DocumentError, SourceError
 
 _CITED = 3
 """Documents cited per candidate, best first: more is a list to prune, not an answer."""
@@ -20,11 +21,14 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
     seen: set[str] = set()
     for path in exports:
         before = len(seen)
-        for query, found in _searches(_load(path)):
-            question = query or f"What does {_document(found[0])} provide?"
-            if question not in seen and found:
-                seen.add(question)
-                yield _candidate(question, found)
+        try:
+            found = guarded(read_candidates, path)
+        except DocumentError as error:
+            raise SourceError(f"{error}; expected an export of search results") from error
+        for candidate in found:
+            if candidate["question"] not in seen:
+                seen.add(candidate["question"])
+                yield candidate
         if len(seen) == before:
             raise SourceError(
                 f"{path}: no search results in it; expected records with content and sourcepage, or "
@@ -32,13 +36,11 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
             )
 
 
-def _load(path: Path) -> object:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not JSON ({error}); expected an export of search results") from error
+def read_candidates(path: Path) -> list[dict[str, str]]:
+    """Return a line of ground truth per query of a file. Called in a worker."""
+    data = load_json(path)
+    searches = [(query, found) for query, found in _searches(data) if found]
+    return [_candidate(query or f"What does {_document(found[0])} provide?", found) for query, found in searches]
 
 
 def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from converters._benchmark import DatasetInfo, Tally
 from converters._maud.text import definition_key
 from converters._source import unpack
 from schemas.errors import SourceError
+from storage.scratch import scratch_folder
 
 MAE = "MAE Definition"
 """The deal point that tells whose a row is."""
@@ -83,9 +83,9 @@ def _data_folder(source: Path, wanted: str) -> Iterator[Path]:
     if found:
         yield found[0]
     elif packed:
-        with tempfile.TemporaryDirectory(prefix="exhibit-") as folder:
-            unpack(packed[0], Path(folder))
-            with _data_folder(Path(folder), wanted) as data:
+        with scratch_folder() as folder:
+            unpack(packed[0], folder)
+            with _data_folder(folder, wanted) as data:
                 yield data
     else:
         raise SourceError(f"{source}: no raw/{_MAIN} in it; {wanted}")

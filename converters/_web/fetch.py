@@ -18,7 +18,6 @@ import asyncio
 import os
 import re
 import sys
-import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -41,6 +40,7 @@ from converters._web.store import Fetched, Store
 from engine import guarded, track
 from schemas.errors import DocumentError, SourceError
 from storage.cache import cache_folder
+from storage.scratch import scratch_folder
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 
@@ -208,8 +208,8 @@ class _Crew:
 
 def _as_page(reply: Reply) -> Reply:
     """Return a file as the page that its reader makes of it."""
-    with tempfile.TemporaryDirectory(prefix="exhibit-web-") as folder:
-        path = Path(folder) / f"document{reply.suffix}"
+    with scratch_folder() as folder:
+        path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
         try:
             page = guarded(office_page, path).html

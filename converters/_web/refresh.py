@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import textwrap
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections import Counter
@@ -30,6 +29,7 @@ from schemas.errors import BundleError, SourceError, ToolkitError
 from schemas.models import Gold
 from storage.bundle import Bundle, open_bundle
 from storage.locations import Remote
+from storage.scratch import scratch_folder
 from storage.whole import write_whole
 
 CHANGED = 4
@@ -113,8 +113,8 @@ def refresh(root: Path, options: Namespace) -> list[PageState]:
     bundle = open_bundle(root)
     options.refetch = True
     with ExitStack() as stack:
-        temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="exhibit-refresh-"))
-        folder = fetch_folder() if options.keep else Path(temporary)
+        temporary = stack.enter_context(scratch_folder())
+        folder = fetch_folder() if options.keep else temporary
         fetched = fetch_all(list(urls.values()), folder=folder, policy=policy_from(options), tell=options.keep)
         return [_state(bundle, name, fetched[url]) for name, url in urls.items()]
 

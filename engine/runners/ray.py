@@ -197,7 +197,8 @@ def _knock(address: str) -> None:
 
 def _packages() -> list[str]:
     root = Path(engine.__file__).parent.parent
-    return [str(root / name) for name in ROOMS]
+    # where the package is installed, the rooms lie inside `exhibit`, which is not sent: none of them needs it
+    return [str(root / name) for name in ROOMS if (root / name).is_dir()]
 
 
 def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:

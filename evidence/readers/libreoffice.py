@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from importlib import import_module
 from pathlib import Path
 
 from evidence.printable import Printable
 from schemas.errors import DocumentError
+from storage.scratch import scratch_folder
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
@@ -50,8 +50,8 @@ def page(path: Path) -> Printable:
     program = command()
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
-    with tempfile.TemporaryDirectory(prefix="exhibit-office-") as folder:
-        target = _converted(path, ending, Path(folder), program)
+    with scratch_folder() as folder:
+        target = _converted(path, ending, folder, program)
         try:
             made: Printable = import_module(f"evidence.readers.{reader}").page(target)
         except DocumentError as error:

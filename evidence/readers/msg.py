@@ -23,18 +23,30 @@ _SENT, _DELIVERED = 0x0039, 0x0E06
 _FIXED = "__properties_version1.0"
 _WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+_MOST, _MOST_TIMES = 1 << 20, 4
+"""Bytes of all attachments: a megabyte, and so many times the mail, whose parts may name the same bytes many times."""
 
 
 def page(path: Path) -> Printable:
     """Return the mail as its reader sees it."""
     with reading(path, KIND), _opened(path) as mail:
-        return _page(_Storage(mail, ()))
+        top = _Storage(mail, ())
+        _bounded(_attached(top), path)
+        return _page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the files that came with the mail; a mail inside it comes as a page of HTML."""
     with reading(path, KIND), _opened(path) as mail:
-        return _attached(_Storage(mail, ()))
+        return _bounded(_attached(_Storage(mail, ())), path)
+
+
+def _bounded(found: list[Attachment], path: Path) -> list[Attachment]:
+    """Return attachments that a mail of this size can hold."""
+    total, size = sum(len(one.data) for one in found), path.stat().st_size
+    if total > _MOST + _MOST_TIMES * size:
+        raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size}; do not trust this file")
+    return found
 
 
 def _opened(path: Path) -> Any:

@@ -10,12 +10,14 @@ import struct
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schemas.errors import BundleError
 from storage.whole import whole
 
 Array = npt.NDArray[Any]
@@ -92,14 +94,26 @@ def _aligned(name: str, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return member
 
 
-def read_archive(path: Path, *, mapped: Collection[str] = ()) -> dict[str, Array]:
-    """Return the columns of an archive, those that are named mapped into memory where it is large."""
-    if path.stat().st_size < _LARGE:
-        mapped = ()
-    with np.load(path, allow_pickle=False) as stored:
-        columns = {name: stored[name] for name in stored.files if name not in mapped}
-    with zipfile.ZipFile(path) as archive:
-        return columns | {name: _mapped(path, archive.getinfo(f"{name}.npy")) for name in mapped}
+_FAULTS = (OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, RecursionError, zipfile.BadZipFile)
+"""What NumPy, and whoever looks into the arrays, raise over a file that somebody else wrote."""
+
+
+@contextmanager
+def opened_archive(path: Path, *, mapped: Collection[str] = ()) -> Iterator[Mapping[str, Array]]:
+    """Give the arrays of an index, those that are named mapped into memory where the file is large.
+
+    A damaged file is refused, and a packed one, which may unpack to anything.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                raise ValueError("packed")
+            apart = mapped if path.stat().st_size >= _LARGE else ()
+            columns = {name: _mapped(path, archive.getinfo(f"{name}.npy")) for name in apart}
+        with np.load(path, allow_pickle=False) as stored:
+            yield columns | {name: stored[name] for name in stored.files if name not in columns}
+    except _FAULTS as error:
+        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
 
 
 def _mapped(path: Path, member: zipfile.ZipInfo) -> Array:

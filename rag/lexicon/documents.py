@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
-from rag.lexicon.columns import write_archive
+from rag.lexicon.columns import opened_archive, write_archive
 from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, terms, words
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
@@ -163,10 +163,14 @@ class Documents:
     def open(cls, folder: Path) -> Documents:
         """Read what was saved."""
         found = cls(folder)
-        with np.load(folder / FILE, allow_pickle=False) as file:
+        with opened_archive(folder / FILE) as file:
             about = json.loads(file["about"].tobytes())
             for name in _FIELDS:
                 arrays = {part: file[f"{name}.{part}"] for part in ("terms", "numbers", "counts")}
+                numbers = arrays["numbers"]
+                known = not len(numbers) or (numbers.min() >= 0 and numbers.max() <= max(about["numbers"]))
+                if not known or len({len(array) for array in arrays.values()}) != 1:
+                    raise ValueError("words of no document")
                 found._fields[name] = Postings.of(arrays, folder)
         found._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
         found._runs = dict(zip(about["numbers"], about["runs"], strict=True))

@@ -7,7 +7,6 @@ Ten million entries (310,000 chunks) take 50 MB on disk, where they stay: a ques
 
 from __future__ import annotations
 
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.words import search_terms
-from rag.lexicon.columns import Array, Column, read_archive, write_archive
+from rag.lexicon.columns import Array, Column, opened_archive, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
 from rag.seams import Keys, Vectors
@@ -265,18 +264,31 @@ class Words:
         return rows, self._keys[rows] == keys
 
 
+def _check(words: Words) -> None:
+    """Raise a ValueError where the arrays of a file do not belong together."""
+    rows, ends = words._rows, words._ends
+    if len(words._lengths) != len(words._keys) or len(words._terms) != len(ends) or len(rows) != len(words._counts):
+        raise ValueError("arrays of different lengths")
+    if len(rows) and rows.dtype.kind not in "iu":
+        raise ValueError("rows that are no numbers")
+    # a large file is mapped, not read through: a row of no chunk fails the question that meets it
+    mapped = isinstance(rows, np.memmap)
+    if len(rows) and not mapped and (rows.min() < 0 or rows.max() >= len(words._keys)):
+        raise ValueError("words of no chunk")
+    if len(ends) and (ends.dtype.kind not in "iu" or ends.max() > len(rows)):
+        raise ValueError("words that end nowhere")
+
+
 def open_words(path: Path) -> Words:
     """Open the words in a file, or begin with none."""
     words = Words(path)
     if not path.is_file():
         return words
-    try:
-        stored = read_archive(path, mapped=("rows", "counts"))
+    with opened_archive(path, mapped=("rows", "counts")) as stored:
         words._keys, words._lengths = stored["keys"], stored["lengths"]
         words._terms, words._ends = stored["terms"], stored["ends"]
         words._rows, words._counts = stored["rows"], stored["counts"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise BundleError(f"{path}: damaged; build the index again (--force-ingestion)") from error
+        _check(words)
     words._total = len(words._keys)
     words._measure()
     return words

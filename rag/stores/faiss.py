@@ -219,6 +219,8 @@ def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:
         index: Any = faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise BundleError(f"{path}: damaged; delete the index and build it again") from error
+    if index is None:  # FAISS's way to read a file that says that it is empty
+        raise BundleError(f"{path}: damaged; delete the index and build it again")
     if index.d != dimensions:
         raise BundleError(f"{path}: made for {index.d} numbers a vector, not {dimensions}; build the index again")
     return index  # type: ignore[no-any-return]

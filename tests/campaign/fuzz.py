@@ -11,20 +11,22 @@ import gzip
 import io
 import json
 import random
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from converters._web.robots import rules_for
-
+from converters._benchmark import Tally
+from converters._cli import make_parser
 from converters._source import unpack
 from engine import Limits, open_engine
 from engine.llms.openai import _text_of
@@ -41,6 +43,7 @@ from rag.questions.question import understand
 from schemas.bundle import read_gold, read_questions
 from schemas.errors import LimitError, ToolkitError
 from schemas.parsing import parse_json
+from storage.robots import rules_for
 from storage.wire import Body
 from tests.campaign.table import Result, added, as_markdown, write_table
 from tests.evidence import files as kinds
@@ -183,6 +186,36 @@ def fuzz_robots(chance: random.Random) -> None:
 def fuzz_export(chance: random.Random) -> None:
     data = json.dumps(value(chance, 6)).encode()
     _file(chance, "a.json", damaged(chance, data) if chance.random() < 0.5 else data, read_document)
+
+
+_BENCHMARKS = ("acord", "contractnli", "cpr", "cuad", "legalbenchrag", "maud", "privacyqa", "table")
+_BOMBS = (
+    b"[" * 50_000,
+    b'{"documents": ' * 2_000,
+    b'"tests": ' + b"9" * 5_000,
+    b"a,b\n" * 2_000,
+    b",a1" * 5_000,
+    b'"',
+    b"",
+)
+
+
+def fuzz_source(chance: random.Random) -> None:
+    """Read a benchmark's sample of which one file is damaged, or is something else altogether."""
+    name = chance.choice(_BENCHMARKS)
+    converter = import_module(f"converters.{name}")
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        source = Path(folder) / "source"
+        shutil.copytree(ROOT / "samples" / name, source)
+        hurt = chance.choice(sorted(path for path in source.rglob("*") if path.is_file() and path.suffix != ".py"))
+        odd = words(chance).encode("utf-8", "replace")
+        hurt.write_bytes(chance.choice([damaged(chance, hurt.read_bytes()), odd, chance.choice(_BOMBS)]))
+        more = ["--documents", str(source / "documents")] if name == "table" else []
+        options = make_parser(converter).parse_args(
+            ["--source", str(source), "--out", folder, "--engine", "serial", *more]
+        )
+        with redirect_stderr(io.StringIO()):
+            converter.read(source, options, Tally())
 
 
 def fuzz_train(chance: random.Random) -> None:

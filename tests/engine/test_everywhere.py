@@ -18,7 +18,7 @@ from evaluation.metrics import Options, measure
 from evaluation.scoring import Scoring, batches_of, score
 from rag.__main__ import main as rag
 
-TIMED = ("seconds", "pages_per_second", "latency")
+TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import evaluate_rag
+import exhibit
 from converters import cuad
 from converters._cli import main as convert_main
 from engine import open_engine
@@ -72,9 +72,19 @@ def test_nothing_imports_ray_unless_it_is_asked_for():
 
 @pytest.mark.extra
 def test_a_cluster_is_sent_every_room():
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    rooms = import_module("engine.runners.ray").ROOMS
-    assert [f"{room}*" for room in rooms] == setuptools["packages"]["find"]["include"]
+    runner = import_module("engine.runners.ray")
+    assert (*exhibit._ROOMS, "exhibit") == runner.ROOMS
+    assert [Path(package).name for package in runner._packages()] == list(runner.ROOMS)
+
+
+@pytest.mark.extra
+def test_an_installed_package_sends_the_rooms_that_it_has(tmp_path, monkeypatch):
+    runner = import_module("engine.runners.ray")
+    rooms = tmp_path / "exhibit" / "_rooms"
+    for room in exhibit._ROOMS:
+        (rooms / room).mkdir(parents=True)
+    monkeypatch.setattr(runner.engine, "__file__", str(rooms / "engine" / "__init__.py"))
+    assert [Path(package).name for package in runner._packages()] == list(exhibit._ROOMS)
 
 
 def folder_and_path(_: int) -> tuple[str, bool]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import evaluate_rag
@@ -20,6 +23,8 @@ from converters import _source
 from engine.llms.openai import _text_of
 from evidence import Document, Span, locate
 from evidence.check import check_gold
+from hub.export import main as export_main
+from rag.__main__ import main as rag_main
 from schemas.errors import SourceError, ToolkitError, disk_trouble
 from schemas.parsing import parse_json
 from storage.folders import files_below, links_out
@@ -317,3 +322,67 @@ def test_a_run_killed_between_summary_and_report_is_found_by_resume(tmp_path, ca
     assert evaluate_rag.main([*flags, "--report-cases", "0", "--jobs", "1", "--resume"]) == 0
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["r"]
     assert (tmp_path / "results" / "r" / "report.html").is_file()
+
+
+# ---------------------------------------------------------------- indexes from elsewhere
+
+
+@pytest.fixture(scope="module")
+def sound_index(tmp_path_factory):
+    """A small index; tests work on copies of it."""
+    folder = tmp_path_factory.mktemp("index")
+    bundle = write_bundle(folder / "supply")
+    flags = ["--out", str(folder / "index"), "--embedder", "hashing", "--jobs", "1"]
+    assert rag_main(["index", str(bundle / "corpus"), *flags]) == 0
+    return folder / "index"
+
+
+def packed_arrays(path: Path) -> None:
+    with np.load(path) as stored:
+        np.savez_compressed(path, **{name: stored[name] for name in stored.files})
+
+
+def strange_chunks(path: Path) -> None:
+    with np.load(path) as stored:
+        table = stored["table"]
+    table[:, 1] = 99
+    np.savez(path, table=table)
+
+
+def strange_words(path: Path) -> None:
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    np.savez(path, **{**arrays, "rows": arrays["rows"] + 10**6})
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("manifest.json", lambda path: path.write_bytes(b"[" * 100_000)),
+        ("manifest.json", lambda path: path.write_text(path.read_text().replace('"config"', '"no config"'))),
+        ("chunk.faiss", lambda path: path.write_bytes(b"null")),
+        ("documents.jsonl", lambda path: path.write_bytes(b"[" * 100_000)),
+        ("documents.npz", packed_arrays),
+        ("chunks.npz", packed_arrays),
+        ("chunks.npz", strange_chunks),
+        ("words.npz", strange_words),
+    ],
+)
+def test_an_index_that_somebody_wrote_by_hand_is_one_error(sound_index, tmp_path, capsys, name, change):
+    """Its checksums are right: whoever changes a file can count them anew."""
+    folder = Path(shutil.copytree(sound_index, tmp_path / "index"))
+    change(folder / name)
+    if name.endswith((".npz", ".jsonl")):
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert rag_main(["search", str(folder), "Which law governs?"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and "build" in err and "Traceback" not in err
+
+
+def test_half_a_surrogate_pair_is_one_error_of_an_export(tmp_path, capsys):
+    rows = [row(0, "Which \ud800 law?", "Norway", {"filename": "alder.txt", "text": "the law of Norway"})]
+    bundle = write_bundle(tmp_path / "supply", rows=rows, gold=False)
+    assert export_main([str(bundle), "--to", "beir", "--out", str(tmp_path / "out")]) == 1
+    assert "half a surrogate pair" in capsys.readouterr().err and not (tmp_path / "out").exists()

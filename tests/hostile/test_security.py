@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import pytest
 
 from engine.llms._wire import Endpoint, NoReplyError
 from rag.rerankers import http as reranker
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
 
@@ -115,3 +117,31 @@ def test_no_token_follows_a_redirect(monkeypatch):
             reranker.open(f"m@{named}").score("q", ["p"])
         assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret", "Bearer rk-secret"]
         assert stolen == []
+
+
+# ---------------------------------------------------------------- terminals
+
+
+@guarded()
+def speak(text: str) -> int:
+    print(text)
+    if "error" in text:
+        raise ToolkitError(text)
+    return 0
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="only Unix has such terminals")
+def test_what_a_terminal_obeys_does_not_reach_it(monkeypatch, capsys):
+    ours, theirs = os.openpty()
+    with open(theirs, "w", encoding="utf-8", closefd=False) as terminal:
+        monkeypatch.setattr("sys.stdout", terminal)
+        assert speak("red \x1b[31m\x9b1m \x07\tend") == 0
+        terminal.flush()
+        assert os.read(ours, 1000) == b"red \\x1b[31m\\x9b1m \\x07\tend\r\n"
+    os.close(theirs)
+    os.close(ours)
+    monkeypatch.undo()
+    assert speak("an error \x1b]0;owned\x07.txt") == 1
+    told = capsys.readouterr()
+    assert told.err == "error: an error \\x1b]0;owned\\x07.txt\n"
+    assert told.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"

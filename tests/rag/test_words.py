@@ -208,7 +208,8 @@ def test_an_archive_is_one_that_numpy_reads_and_can_be_mapped_as_it_is(tmp_path,
     with np.load(tmp_path / "ours.npz") as stored:
         assert stored["a"].tolist() == numbers.tolist() and stored["b"].tolist() == [0, 1, 2]
     monkeypatch.setattr(columns, "_LARGE", 1)
-    mapped = columns.read_archive(tmp_path / "ours.npz", mapped=("a", "b"))
+    with columns.opened_archive(tmp_path / "ours.npz", mapped=("a", "b")) as opened:
+        mapped = dict(opened)
     assert mapped["a"].tolist() == numbers.tolist() and mapped["b"].tolist() == [0, 1, 2]
     assert mapped["odd"].tolist() == [0, 1, 2] and not isinstance(mapped["odd"], np.memmap)
     for name in ("a", "b"):  # what is not aligned would be copied before each use
@@ -218,4 +219,5 @@ def test_an_archive_is_one_that_numpy_reads_and_can_be_mapped_as_it_is(tmp_path,
 def test_an_archive_that_numpy_wrote_is_mapped_too(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "_LARGE", 1)
     np.savez(tmp_path / "theirs.npz", odd=np.arange(3, dtype=np.uint8), a=np.arange(1000, dtype=np.uint32))
-    assert columns.read_archive(tmp_path / "theirs.npz", mapped=("a",))["a"].tolist() == list(range(1000))
+    with columns.opened_archive(tmp_path / "theirs.npz", mapped=("a",)) as opened:
+        assert opened["a"].tolist() == list(range(1000))

@@ -1,0 +1,179 @@
+"""Source files of converters made to hurt: exports, pages, tables, mails and links are set aside by name."""
+
+from __future__ import annotations
+
+import json
+import struct
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from converters import cpr, table
+from converters._benchmark import LINK, PAST_A_LIMIT, Tally
+from converters._cli import make_parser
+from converters._cpr.citations import citations
+from converters._cpr.headings import lines_of
+from converters._cpr.search import candidates
+from converters._records import read_records
+from engine import Limits, guarded, limits_in_force
+from evidence import Document, Span
+from evidence.document import Page
+from evidence.folder import list_folder
+from evidence.read import read_document
+from rag.pipeline import find_files
+from schemas.errors import DocumentError, SourceError
+from tests.evidence import files as kinds
+
+SMALL = Limits(memory=256 << 20)
+GOOD = {"id": "Part 7", "content": "Part 7\n\n7.1 A claim is started when it is issued.", "sourcepage": "Part 7"}
+
+
+def options(converter: Any, *flags: object) -> Namespace:
+    return make_parser(converter).parse_args([*map(str, flags), "--out", "unused"])
+
+
+# ---------------------------------------------------------------- exports and pages
+
+
+def read_cpr(folder: Path, files: dict[str, object]) -> tuple[list[str], Tally]:
+    """Return the documents that are read out of a folder of exports and pages, and the account."""
+    (folder / "ground_truth.jsonl").write_text('{"question": "When?", "truth": "On issue [Part 7]."}\n')
+    for name, content in {"part7.json": GOOD, **files}.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / name).write_text(text, encoding="utf-8")
+    tally = Tally()
+    found = cpr.read(folder, options(cpr, "--source", folder), tally)
+    assert [quote.filename for row in found.rows for quote in row.quotes] == ["Part 7.pdf"]
+    return [raw.filename for raw in found.documents], tally
+
+
+def test_exports_that_cannot_be_read_are_named_and_odd_ones_are_read(tmp_path):
+    many = [{"id": f"Many_chunk_{n}", "content": f"Rule {n}", "sourcepage": f"Section {n}"} for n in range(3000)]
+    files = {
+        "deep.json": "[" * 100_000,
+        "digits.json": '{"id": "x", "content": "y", "n": ' + "9" * 5000 + "}",
+        "number.json": {"id": "Long_chunk_" + "9" * 5000, "content": "A chunk with a very high number."},
+        "half.json": '{"id": "Half \\ud800", "content": "A name with half of a pair."}',
+        "many.json": many,
+    }
+    documents, tally = read_cpr(tmp_path, files)
+    assert documents == ["Half \\ud800.pdf", "Long.pdf", "Many.pdf", "Part 7.pdf"]
+    told = {reason: [name.partition(":")[0] for name in names] for reason, names in tally.left_out.items()}
+    assert told == {"JSON file cannot be read": ["deep.json", "digits.json"]}
+
+
+def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_path):
+    heavy = '{"id": "x", "content": "y", "junk": [' + "{}," * 300_000 + "1]}"
+    page = "<title>Part 8</title>" + "<p>8.1 The claim.</p>" * 10
+    with limits_in_force(Limits(memory=64 << 20)):
+        documents, tally = read_cpr(tmp_path, {"heavy.json": heavy, "page.html": page})
+        assert documents == ["Part 7.pdf", "page.pdf"]
+        assert list(tally.left_out) == [PAST_A_LIMIT] and "heavy.json" in tally.left_out[PAST_A_LIMIT][0]
+        with pytest.raises(SourceError, match=r"heavy.json: .*expected an export of search results"):
+            list(candidates([tmp_path / "heavy.json"]))
+
+
+def test_page_numbers_that_are_none_and_citations_without_end_are_passed_over():
+    text = "²\nThe rent is due.\n" + "9" * 5000
+    lines, _, printed = lines_of(Document("a.pdf", text, (Page(1, Span(0, len(text)), 100.0, 100.0),)))
+    assert printed == {} and [line.text for line in lines if line.text.startswith("The")] == ["The rent is due."]
+    (only,) = citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
+    assert only.document == "Part 7" and only.pages is None
+
+
+# ---------------------------------------------------------------- tables
+
+
+def write_parquet(path: Path) -> None:
+    """Write two million equal rows in a few kilobytes."""
+    rows = pyarrow.repeat("When is the rent due?", 2_000_000).dictionary_encode()
+    parquet.write_table(pyarrow.table({"question": rows}), path, compression="zstd")
+
+
+def write_far_cell(path: Path) -> None:
+    """Write a sheet whose last cell stands as far away as one can."""
+    book = openpyxl.Workbook()
+    book.active.append(["question"])
+    book.active["XFD1048576"] = "x"
+    book.save(path)
+
+
+def write_wide(path: Path) -> None:
+    """Write rows of one cell under a header of very many."""
+    path.write_text("question," + ",".join(f"a{n}" for n in range(20_000)) + "\n" + "q\n" * 2_000, encoding="ascii")
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "why"),
+    [
+        ("a.parquet", write_parquet, "MiB of memory to be read, too much for a file of"),
+        pytest.param("a.xlsx", write_far_cell, "takes more processor time to read", marks=pytest.mark.slow),
+        ("a.csv", write_wide, "20001 columns, and rows that lack 40000000 cells"),
+    ],
+)
+def test_a_table_that_unpacks_to_too_much_is_one_error(tmp_path, name, write, why):
+    path = tmp_path / name
+    write(path)
+    assert path.stat().st_size < 300_000
+    with limits_in_force(SMALL), pytest.raises(SourceError, match=f"{name}: .*{why}"):
+        read_records(path, path.read_bytes(), Tally())
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_links_out_of_a_folder_are_followed_by_nobody_and_named(tmp_path):
+    (tmp_path / "secret.txt").write_text("The rent is secret.")
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "lease.txt").write_text("The rent is due.")
+    (folder / "out.txt").symlink_to("../secret.txt")
+    (folder / "loop").symlink_to(".")
+    (folder / "itself.txt").symlink_to("itself.txt")
+    assert [file.name for file in list_folder(folder)] == ["lease.txt"]
+    assert find_files(folder) == [folder / "lease.txt"]
+    (tmp_path / "t.csv").write_text("question,answer,document\nWhen?,due,lease.txt\nWhat?,secret,out.txt\n")
+    tally = Tally()
+    flags = ["--source", tmp_path / "t.csv", "--documents", folder]
+    found = table.read(tmp_path / "t.csv", options(table, *flags), tally)
+    assert [raw.filename for raw in found.documents] == ["lease.txt.pdf"] and len(found.rows) == 1
+    assert tally.left_out[LINK] == ["out.txt"]
+    (folder / "part7.json").write_text(json.dumps(GOOD))
+    _, tally = read_cpr(folder, {})
+    assert tally.left_out[LINK] == ["out.txt"]
+
+
+def shared_bytes() -> bytes:
+    """Return a mail with thirty attachments, which are all the same half a megabyte of the file."""
+    more = {f"{n}.txt": b"y" for n in range(1, 30)}
+    data = bytearray(kinds.msg(subject="Lease", body="See below.", attachments={"0.txt": b"x" * 500_000, **more}))
+    name = "__substg1.0_37010102".encode("utf-16-le")
+    entries, at = [], data.find(name)
+    while at >= 0:
+        entries.append(at)
+        at = data.find(name, at + 1)
+    assert len(entries) == 30
+    # an entry of the directory: where its stream begins, and its size
+    largest = max(entries, key=lambda entry: struct.unpack_from("<I", data, entry + 120)[0])
+    for entry in entries:
+        data[entry + 116 : entry + 124] = data[largest + 116 : largest + 124]
+    return bytes(data)
+
+
+def test_a_mail_whose_attachments_are_many_times_itself_is_refused_and_named(tmp_path):
+    path = tmp_path / "mail.msg"
+    path.write_bytes(shared_bytes())
+    assert [file.name for file in list_folder(tmp_path)] == ["mail.msg"]
+    with pytest.raises(DocumentError, match=r"mail.msg: 15\d+ bytes of attachments in a mail of"):
+        guarded(read_document, path)
+
+
+def test_a_mail_whose_head_is_nested_without_end_does_not_stop_the_list(tmp_path):
+    (tmp_path / "a.eml").write_bytes(b"From: " + b"(" * 100_000 + b"\nSubject: x\n\nRent.")
+    (tmp_path / "b.txt").write_text("The rent is due.")
+    assert [file.name for file in list_folder(tmp_path)] == ["a.eml", "b.txt"]
