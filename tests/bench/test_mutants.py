@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from bench._mutants.changes import Change, changed, changes_of
+from bench._mutants.changes import Change, changed, changed_tree, changes_of
 from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.swap import exchange, exchanged
 from bench._mutants.trial import Reach, Workshop
 from bench.mutants import REASONS, ROOMS, main
 from schemas.errors import ToolkitError
@@ -30,6 +33,19 @@ def first(words: list[str], count: int) -> list[str]:
     words.sort()
     return words[:count]
 '''
+
+LOADED = (
+    SOURCE
+    + """
+
+def last(words: list[str]) -> str:
+    return words[0]
+
+
+FEW = first(["b", "a"], 1)
+"""
+)
+_COPIED = ("changes", "nursery", "reach", "seedbed", "swap")
 
 
 def worded(source: str) -> dict[str, str]:
@@ -76,17 +92,17 @@ def test_what_no_test_could_notice_is_not_changed():
 def shop(tmp_path) -> Iterator[Workshop]:
     root = tmp_path / "root"
     (root / "tests").mkdir(parents=True)
-    (root / "rules.py").write_text(SOURCE, encoding="utf-8")
+    (root / "rules.py").write_text(LOADED, encoding="utf-8")
     (root / "tests" / "test_rules.py").write_text(
-        "from rules import within\n\n\n"
+        "from rules import FEW, within\n\n\n"
         "def test_ten_is_within():\n    assert within(10) and not within(11) and not within(0)\n\n\n"
-        "def test_nothing():\n    assert True\n",
+        "def test_few():\n    assert FEW == ['a']\n",
         encoding="utf-8",
     )
     package = Path(__file__).parents[2] / "bench"
     (root / "bench" / "_mutants").mkdir(parents=True)
-    for name in ("__init__.py", "_mutants/__init__.py", "_mutants/reach.py", "_mutants/nursery.py"):
-        (root / "bench" / name).write_text((package / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("__init__", "_mutants/__init__", *(f"_mutants/{part}" for part in _COPIED)):
+        shutil.copy(package / f"{name}.py", root / "bench" / f"{name}.py")
     (root / "pytest.ini").write_text(
         "[pytest]\npythonpath = .\nmarkers =\n  slow\n  extra\n  server\n  llm\n  data\n", encoding="utf-8"
     )
@@ -100,16 +116,57 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop):
     known = shop.reach(["rules.py"], ["tests"])
     [test] = {test for tests in known.calls["rules.py"].values() for test in tests}
     assert test.endswith("test_ten_is_within") and len(known.seconds) == 2
-    changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", SOURCE)}
-    tried = [
-        "2: 10 → 20", "9: LtE → Lt in `number <= most`", "7: Lt → LtE in `number < 0`", "13: without `words.sort()`",
-    ]  # fmt: skip
-    outcomes = [shop.attempt(changes[words], known) for words in tried]
-    assert outcomes == ["noticed", "noticed", "survived", "no test runs it"]
-    assert (shop.folder / "rules.py").read_text(encoding="utf-8") == SOURCE, "what is changed is put back"
+    assert known.early == {"rules.py": [12]}, "what runs while files are loaded"
+    changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", LOADED)}
+    outcomes = {
+        "2: 10 → 20": "noticed",
+        "9: LtE → Lt in `number <= most`": "noticed",
+        "7: Lt → LtE in `number < 0`": "survived",
+        "13: without `words.sort()`": "noticed",
+        "18: 0 → 1": "no test runs it",
+    }
+    assert {words: shop.attempt(changes[words], known) for words in outcomes} == outcomes
+    assert (shop.folder / "rules.py").read_text(encoding="utf-8") == LOADED, "what is changed is put back"
     (shop.folder / "tests" / "test_house.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
     with pytest.raises(ToolkitError, match="fail before anything is changed"):
         shop.reach(["rules.py"], ["tests"])
+
+
+def exchangeable(source: str, file: str = "rules.py") -> dict[str, list[str] | None]:
+    """Each change, and the functions whose code it touches; None where the file must be loaded anew."""
+    touched = {}
+    for change in changes_of(file, source):
+        codes = exchanged(file, ast.parse(source), changed_tree(source, change))
+        touched[f"{change.line}: {change.words}"] = codes if codes is None else sorted(place.name for place in codes)
+    return touched
+
+
+def test_functions_are_changed_in_place_and_constants_fields_and_defaults_are_not():
+    touched = exchangeable(SOURCE)
+    assert touched["2: 10 → 20"] is None
+    assert touched["9: LtE → Lt in `number <= most`"] == ["within"]
+    assert touched["14: [: count] → [: count + 1]"] == ["first"]
+    nested = (
+        "class Rule:\n    most = 3\n\n    def allows(self, n=1):\n        return sorted(x > 2 for x in n)\n\n\n"
+        "both = [lambda x: x + 5, lambda x: x + 7]\nalone = lambda x: x + 9\n"
+    )
+    touched = exchangeable(nested)
+    assert touched["2: 3 → 4"] is touched["4: 1 → 2"] is None
+    assert touched["5: 2 → 3"] == ["Rule.allows", "Rule.allows.<locals>.<genexpr>"]
+    assert touched["8: 5 → 10"] is None, "two functions of one line and name cannot be told apart"
+    assert touched["9: 9 → 18"] == ["<lambda>"]
+
+
+def test_a_function_that_is_loaded_gets_its_new_code_wherever_it_is_held(tmp_path, monkeypatch):
+    (tmp_path / "houserules.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    rules = import_module("houserules")
+    held = rules.within
+    [change] = [c for c in changes_of("houserules.py", SOURCE) if c.words == "LtE → Lt in `number <= most`"]
+    codes = exchanged(rules.__file__, ast.parse(SOURCE), changed_tree(SOURCE, change))
+    assert held(10)
+    exchange(rules.__file__, codes)
+    assert not held(10) and held(9) and rules.within is held
 
 
 def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_hides_who_calls():
