@@ -49,11 +49,12 @@ ROOMS = {
         ("tests/evaluation/metrics", "tests/evaluation/test_statistics.py"),
     ),
     "retrieval": Room(
-        ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters"),
+        ("rag/retrieval", "rag/lexicon", "rag/questions", "rag/splitters", "rag/ranking.py"),
         ("tests/rag/test_routed.py", "tests/rag/test_passages.py", "tests/rag/test_question.py",
          "tests/rag/test_words.py", "tests/rag/test_splitters.py", "tests/rag/test_pipeline.py",
          "tests/rag/test_naming.py", "tests/rag/test_extents.py", "tests/rag/test_likelihood.py",
-         "tests/evaluation/test_documents.py"),
+         "tests/rag/test_cuts.py", "tests/rag/test_lexicon.py", "tests/rag/test_ranking.py",
+         "tests/rag/test_references.py", "tests/evaluation/test_documents.py"),
     ),
     "schemas": Room(("schemas",), ("tests/schemas", "tests/storage")),
 }  # fmt: skip
