@@ -22,7 +22,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from bench._mutants.changes import Change, changes_of
-from bench._mutants.page import NOTICED, Trials, read_reasons, reason_of, write_page
+from bench._mutants.page import NOTICED, Rule, Trials, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.trial import Outcome, Reach, Workshop, clock
 from bench._table import ROOT
 from engine.choose import positive
@@ -64,30 +64,33 @@ ROOMS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the changes of each room; print and write what survived."""
     options = _parser().parse_args(argv)
-    reasons = read_reasons(REASONS)
+    reasons, rules = read_reasons(REASONS), read_rules(REASONS)
     deadline = clock() + options.seconds
     trials = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         shops = [Workshop(ROOT, Path(folder) / str(number)) for number in range(options.jobs)]
         for name in options.room or ROOMS:
-            trial = _try_room(name, shops, options, deadline)
+            trial = _try_room(name, shops, rules, options, deadline)
             trials.append(trial)
             print(f"{name}: {trial}")
             for change, outcome in trial.survivors:
                 print(f"  {change.file}:{change.line}: {change.words}  [{reason_of(change, outcome, reasons)}]")
                 print(f"      {change.code}")
     if not options.file and not options.no_page:
-        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons)
+        write_page(PAGE, [trial for trial in trials if trial.outcomes], reasons, rules)
         print(f"page: {PAGE.relative_to(ROOT)}")
     return 0
 
 
-def _try_room(name: str, shops: Sequence[Workshop], options: argparse.Namespace, deadline: float) -> Trials:
+def _try_room(
+    name: str, shops: Sequence[Workshop], rules: Sequence[Rule], options: argparse.Namespace, deadline: float
+) -> Trials:
     room = ROOMS[name]
     files = [file for file in _files(room) if not options.file or file in options.file]
     if not files:
         raise ToolkitError(f"--file: none of {', '.join(options.file)} is in the room {name} ({', '.join(room.code)})")
     changes = [change for file in files for change in changes_of(file, (ROOT / file).read_text(encoding="utf-8"))]
+    changes = [change for change in changes if not any(rule.covers(change) for rule in rules)]
     sample = random.Random(options.seed).sample(changes, min(options.sample, len(changes)))
     known = shops[0].reach(files, room.tests)
     free: SimpleQueue[Workshop] = SimpleQueue()

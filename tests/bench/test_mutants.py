@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench._mutants.changes import Change, changed, changed_tree, changes_of
-from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants.page import Rule, Trials, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.swap import exchange, exchanged
 from bench._mutants.trial import Reach, Workshop
 from bench.mutants import REASONS, ROOMS, main
@@ -197,8 +197,28 @@ def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path
     assert reason_of(Change("x.py", 1, 0, "a", "b"), "survived", reasons) == "a test is missing"
 
 
+def _python(root: Path, code: tuple[str, ...]) -> Iterator[Path]:
+    for place in code:
+        yield from (root / place).rglob("*.py") if (root / place).is_dir() else [root / place]
+
+
+def test_what_is_not_tried_is_told_on_the_page(tmp_path):
+    limit, *_, last = changes_of("rules.py", SOURCE)
+    rule = Rule("*.py", "LIMIT =", "a matter of speed")
+    assert rule.covers(limit) and not rule.covers(last) and not Rule("x/*.py", "LIMIT", "").covers(limit)
+    page = tmp_path / "mutants.md"
+    for _ in range(2):
+        write_page(page, [Trials("law", 1, 1, {last: "noticed"})], {}, [rule])
+    assert page.read_text(encoding="utf-8").endswith("| *.py | `LIMIT =` | a matter of speed |\n")
+    assert page.read_text(encoding="utf-8").count("a matter of speed") == 1
+
+
 def test_every_reason_is_of_a_change_that_there_is():
     root = REASONS.parents[1]
+    places = {place.relative_to(root).as_posix() for room in ROOMS.values() for place in _python(root, room.code)}
+    changes = [change for place in places for change in changes_of(place, (root / place).read_text(encoding="utf-8"))]
+    for rule in read_rules(REASONS):
+        assert any(rule.covers(change) for change in changes), rule
     for file, code, words in read_reasons(REASONS):
         changes = changes_of(file, (root / file).read_text(encoding="utf-8"))
         assert (code, words) in {(change.code, change.words) for change in changes}, (file, code, words)
