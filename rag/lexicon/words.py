@@ -242,9 +242,9 @@ class Words:
     def _postings(self, term: str) -> tuple[Terms, npt.NDArray[np.uint8]]:
         number = np.uint32(digest(term))
         at = int(np.searchsorted(self._terms, number))
-        if at == len(self._terms) or self._terms[at] != number:
-            return self._rows[:0], self._counts[:0]
-        window = slice(int(self._ends[at - 1]) if at else 0, int(self._ends[at]))
+        window = slice(0)
+        if at < len(self._terms) and self._terms[at] == number:
+            window = slice(int(self._ends[at - 1]) if at else 0, int(self._ends[at]))
         return self._rows[window], self._counts[window]
 
     def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:

@@ -196,6 +196,7 @@ def test_empty_chunks_and_chunks_that_went_leave_the_others_as_they_were():
 def test_words_are_saved_once_they_have_a_file(tmp_path):
     words = open_words(tmp_path / "words.npz")
     words.save()
+    assert [len(column) for column in np.load(tmp_path / "words.npz").values()] == [0] * 6
     assert len(open_words(tmp_path / "words.npz")) == 0
     words.add([1], ["oak elm oak"])
     words.save()

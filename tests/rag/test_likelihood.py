@@ -137,6 +137,8 @@ def test_likelihoods_add_up_and_the_best_hold_a_share():
     assert more.best(1) == [5] and np.exp(more.log_weights).sum() == pytest.approx(1.0)
     whole = 0.7 + 0.3 * exp(1)
     assert more.trace(1)["documents"][5] == {"weight": round(0.3 * exp(1) / whole, 4), "x": 1.0}
+    told = Choice(np.array([3]), np.log([0.12345678]), {"x": np.array([1.23456])}).trace()
+    assert told == {"sure": 0.1235, "documents": {3: {"weight": 0.1235, "x": 1.23}}}
     assert Choice(np.zeros(0, np.int64), np.zeros(0)).sure == 0.0
 
 

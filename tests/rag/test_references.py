@@ -171,3 +171,10 @@ def test_names_among_the_words_that_ask(question, names, kind, quoted):
 def test_a_word_is_written_as_a_name_unless_questions_begin_with_it():
     assert written_as_name("the Oak") and written_as_name("oak's") and written_as_name("A&B")
     assert not written_as_name("Which, What? The.") and not written_as_name("oak") and not written_as_name("")
+
+
+def test_parties_in_lower_case_are_looked_at_for_four_hundred_characters():
+    plain = "lease between " + "aa " * 133 + "a"
+    for text in (plain, plain + "X", plain + " X"):
+        [(span, sure)] = find_references(text, [])
+        assert (span, sure) == ((0, len(plain)), True)
