@@ -50,7 +50,7 @@ def words(text: str) -> Iterator[Word]:
         start, end = match.span()
         shapes = _shapes(match[0])
         if len(shapes) == 1:
-            term, capital, parts = shapes[0]
+            [(term, capital, parts)] = shapes
             yield Word(term, capital, start, end, parts)
         elif shapes:
             (first, capital, _), (second, _, _) = shapes

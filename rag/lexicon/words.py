@@ -194,7 +194,8 @@ class Words:
     def rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         self._join()
-        return rarity(np.array([len(self._postings(term)[0]) for term in asked], np.int64), len(self._keys))
+        spread = [len(rows) for rows, _ in map(self._postings, asked)]
+        return rarity(np.array(spread, np.int64), len(self._keys))
 
     def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return how often each chunk of `keys` (in order) has each term: a row a chunk, a column a term."""
@@ -231,8 +232,8 @@ class Words:
         some = np.flatnonzero(total)
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
-        scores, keys = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
-        return scores[0], keys[0]
+        [scores], [keys] = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
+        return scores, keys
 
     def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)

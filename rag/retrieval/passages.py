@@ -213,18 +213,18 @@ def _section_keys(table: Keys) -> Keys:
 
 def _dense(vector: Vectors, keys: Keys, store: VectorStore) -> Scores:
     """Return the similarity of each key (in order); what an inexact store does not return is as far as the farthest."""
-    scores, found = store.search(vector.reshape(1, -1), len(keys), within=keys)
-    here = found[0] >= 0
-    dense = np.full(len(keys), scores[0][here].min() if here.any() else 0.0, np.float32)
-    dense[np.searchsorted(keys, found[0][here])] = scores[0][here]
+    [scores], [found] = store.search(vector.reshape(1, -1), len(keys), within=keys)
+    here = found >= 0
+    dense = np.full(len(keys), scores[here].min() if here.any() else 0.0, np.float32)
+    dense[np.searchsorted(keys, found[here])] = scores[here]
     return dense
 
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
     """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
-    _, near = library.store.search(vector.reshape(1, -1), size)
+    _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
-    keys = np.union1d(near[0][near[0] >= 0], worded)
+    keys = np.union1d(near[near >= 0], worded)
     rows = np.searchsorted(library.table[:, KEY], keys)
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
     return around[(around >= 0) & (around < len(library.table))]
