@@ -9,14 +9,15 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from evidence import Box, Document, Page, Span, archives, check, folder, show
+from evidence import Box, Document, Page, Span, archives, check, folder, locate, show
 from evidence.archives import opened, part, reading
 from evidence.folder import Listed, _plain, list_folder, with_attachments
 from evidence.markup import Piece, pieces, unescape
 from evidence.ocr import Line
 from evidence.pictures import _has_colour, in_few_bytes
+from evidence.readers.pdf import _char_range, _Counted
 from evidence.readers.powerpoint import _DEEPEST, _pieces
-from evidence.scan import in_order
+from evidence.scan import Ocr, in_order, read_scan
 from schemas.errors import BundleError, DocumentError, ToolkitError
 
 # ---------------------------------------------------------------- archives
@@ -347,3 +348,21 @@ def test_groups_in_groups_are_opened_to_a_depth():
 def test_lines_side_by_side_are_read_from_the_left():
     lines = [Line(20, 0, 30, 10, "b", 1.0), Line(0, 0, 10, 10, "a", 1.0), Line(0, 11, 10, 20, "c", 1.0)]
     assert [line.text for line in in_order(lines)] == ["a", "b", "c"]
+
+
+def test_words_that_are_not_in_the_pdf_have_no_characters_there():
+    counted = _Counted("a  ", [0, 1, 2, 3])
+    assert _char_range(None, counted, 1, 3) == (0, 0), "white space"
+    assert _char_range(None, counted, 0, 4) == (0, 0), "beyond the end"
+
+
+def test_only_a_pdf_of_this_machine_is_a_scan(tmp_path):
+    blank = (Page(1, Span(0, 0), 100.0, 100.0),)
+    for document in (Document("a.pdf", "", blank), Document("a.txt", "", blank, tmp_path / "a.txt")):
+        assert read_scan(document, tmp_path / "out.pdf", Ocr(None, "en")) is None  # type: ignore[arg-type]
+
+
+def test_half_a_ligature_is_as_alike_as_its_characters_are():
+    text = "x" * 44 + " the oﬃce"
+    [match] = locate("x" * 44 + " the of", Document("a.txt", text))
+    assert match.score == round(49 / 51, 4), "spaces are no characters of a fold"
