@@ -1,10 +1,10 @@
 """A pytest process that has collected the tests, and forks one that runs some of them with functions changed in place.
 
 Collecting the tests of a room takes seconds, as it loads all that they import; a forked process has it done. Each line
-it reads is JSON with `change` (the fields of a `Change`), `source` (its file's, unchanged), `tests` (their ids, in
-order) and `seconds`; each is answered by a line with pytest's exit code, null when its time was over, or "reload" where
-the change is not one of functions alone. The first argument is the file that takes what is printed, the others are
-pytest's.
+it reads is JSON with `change` (the fields of a `Change`), `source` (its file's, unchanged), `tests` (in order, with the
+seconds of the processor that each may take) and `seconds`; each is answered by a line with pytest's exit code, null
+when its time was over, or "reload" where the change is not one of functions alone. The first argument is the file that
+takes what is printed, the others are pytest's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import ast
 import json
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,6 +32,7 @@ class Seedbed:
 
     def __init__(self, orders: TextIO, answers: TextIO) -> None:
         self._orders, self._answers = orders, answers
+        self._limits: dict[str, float] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -49,11 +52,18 @@ class Seedbed:
             process = os.fork()
             if not process:
                 os.setsid()
+                self._limits = order["tests"]
                 exchange(str(path), codes)
                 session.items = chosen
                 return None
             self._tell(await_end(process, order["seconds"]))
         return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """End the process where a test takes longer than it may: a loop that never ends would take minutes."""
+        signal.setitimer(signal.ITIMER_PROF, self._limits[item.nodeid])  # of the processor: others use it, too
+        return (yield)
 
     def _tell(self, answer: Any) -> None:
         print(json.dumps(answer), file=self._answers, flush=True)

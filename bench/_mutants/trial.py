@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,8 +23,9 @@ Outcome = Literal["noticed", "too slow", "survived", "no test runs it"]
 
 _MOST_SECONDS = 20.0
 """Of the processor, for the tests of one change as they take unchanged; the quickest that reach it come first."""
-_SLACK, _TIMES = 60.0, 10.0
-"""A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends."""
+_SLACK, _LEAST, _TIMES = 60.0, 5.0, 10.0
+"""A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends. So is one
+of whose tests a single one takes so many times longer, and five seconds of the processor more."""
 _NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
 _NOTED, _LISTED, _SAID = "reach.json", "tests.txt", "said.txt"
 _FLAGS = (
@@ -153,28 +155,31 @@ class Workshop:
         tests = known.tests_of(change, source)
         if not tests:
             return "no test runs it"
+        limits = {test: _LEAST + _TIMES * known.seconds.get(test, 0.0) for test in tests}
         usual = sum(known.seconds.get(test, 0.0) for test in tests)
         in_place = not known.runs_early(change, source)
         if in_place and self._seedbed is None:
             self._seedbed = self._planted(known)  # while the files are as they were
         path.write_text(changed(source, change), encoding="utf-8")
         try:
-            code = self._try(change, source, tests, in_place=in_place, seconds=_SLACK + _TIMES * usual)
+            code = self._try(change, source, limits, in_place=in_place, seconds=_SLACK + _TIMES * usual)
         finally:
             path.write_text(source, encoding="utf-8")
-        if code is None:
+        if code is None or code == -signal.SIGPROF:
             return "too slow"
         return "survived" if code == 0 else "noticed"
 
-    def _try(self, change: Change, source: str, tests: Sequence[str], *, in_place: bool, seconds: float) -> int | None:
+    def _try(
+        self, change: Change, source: str, limits: Mapping[str, float], *, in_place: bool, seconds: float
+    ) -> int | None:
         """Return pytest's exit code, None when its time was over."""
         order: dict[str, Any]
         if in_place and self._seedbed is not None:
-            order = {"change": asdict(change), "source": source, "tests": list(tests), "seconds": seconds}
+            order = {"change": asdict(change), "source": source, "tests": dict(limits), "seconds": seconds}
             code = self._seedbed.ask(order)
             if code != seedbed.RELOAD:
                 return code  # type: ignore[no-any-return]
-        (self.folder / _LISTED).write_text("\n".join(tests), encoding="utf-8")
+        (self.folder / _LISTED).write_text("\n".join(limits), encoding="utf-8")
         self._nursery = self._nursery or self._started(nursery.__name__, _NOTED)
         order = {"arguments": [*_FLAGS, "-x", f"@{_LISTED}"], "said": _SAID, "seconds": seconds}
         return self._nursery.ask(order)  # type: ignore[no-any-return]

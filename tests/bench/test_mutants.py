@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench._mutants import trial
 from bench._mutants.changes import Change, changed, changed_tree, changes_of
 from bench._mutants.page import Rule, Trials, read_reasons, read_rules, reason_of, write_page
 from bench._mutants.swap import exchange, exchanged
@@ -40,6 +41,12 @@ LOADED = (
 
 def last(words: list[str]) -> str:
     return words[0]
+
+
+def counted(number: int) -> int:
+    while number < 10:
+        number += 1
+    return number
 
 
 FEW = first(["b", "a"], 1)
@@ -94,8 +101,9 @@ def shop(tmp_path) -> Iterator[Workshop]:
     (root / "tests").mkdir(parents=True)
     (root / "rules.py").write_text(LOADED, encoding="utf-8")
     (root / "tests" / "test_rules.py").write_text(
-        "from rules import FEW, within\n\n\n"
+        "from rules import FEW, counted, within\n\n\n"
         "def test_ten_is_within():\n    assert within(10) and not within(11) and not within(0)\n\n\n"
+        "def test_counted():\n    assert counted(1) == 10\n\n\n"
         "def test_few():\n    assert FEW == ['a']\n",
         encoding="utf-8",
     )
@@ -111,11 +119,12 @@ def shop(tmp_path) -> Iterator[Workshop]:
     shop.close()
 
 
-def test_changes_are_tried_against_the_tests_that_call_them(shop):
+def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
+    monkeypatch.setattr(trial, "_LEAST", 0.3)  # seconds of the processor for a loop that never ends
     (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
     known = shop.reach(["rules.py"], ["tests"])
-    [test] = {test for tests in known.calls["rules.py"].values() for test in tests}
-    assert test.endswith("test_ten_is_within") and len(known.seconds) == 2
+    tests = sorted({test.partition("::")[2] for tests in known.calls["rules.py"].values() for test in tests})
+    assert tests == ["test_counted", "test_ten_is_within"] and len(known.seconds) == 3
     assert known.early == {"rules.py": [12]}, "what runs while files are loaded"
     changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", LOADED)}
     outcomes = {
@@ -124,6 +133,7 @@ def test_changes_are_tried_against_the_tests_that_call_them(shop):
         "7: Lt → LtE in `number < 0`": "survived",
         "13: without `words.sort()`": "noticed",
         "18: 0 → 1": "no test runs it",
+        "23: without `number += 1`": "too slow",
     }
     assert {words: shop.attempt(changes[words], known) for words in outcomes} == outcomes
     assert (shop.folder / "rules.py").read_text(encoding="utf-8") == LOADED, "what is changed is put back"
