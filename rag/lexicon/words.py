@@ -89,7 +89,7 @@ class Words:
         self._merged: tuple[Column, Column] | None = None
         """Rows and counts that were merged on disk, until somebody looks at them."""
         self._total = 0
-        self._mean = 1.0
+        self._measure()
 
     def __len__(self) -> int:
         return self._total

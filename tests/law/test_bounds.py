@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from evidence import Span
+from law.citations import _plain
+from law.officials.client import Page
+from law.officials.register import _elements
 from law.references import references
+from law.references.european import _source
 from law.references.numbers import _beside, _inside
-from law.structure import cut, section_path
+from law.refusal import is_refusal
+from law.structure import cut, profile, section_path
 from law.structure.lines import Line, _width, find_contents, is_entry
 from law.structure.profile import (
     _contract_title,
@@ -22,7 +29,7 @@ from law.structure.profile import (
 )
 from law.structure.section import Section
 from law.structure.titles import is_prose, run_in
-from law.structure.tree import _holder
+from law.structure.tree import BARE, COUNTED, _holder, _may_hold
 
 
 def tree(*headings: str) -> Section:
@@ -196,3 +203,94 @@ def test_a_paragraph_takes_the_place_of_the_last_of_its_kind():
 )
 def test_a_provision_is_of_the_act_beside_it(text, found):
     assert any(found in str(reference).lower() and "5" in str(reference) for reference in references(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("under, and for Housing Act 1988 s 5", ["housing act 1988 5"]),
+        ("paragraph 3 of the and in Rent Act 1977", ["rent act 1977"]),
+        ("section 5, the Housing Act 1988", ["housing act 1988"]),
+        ("Senior Courts Act 1981, section 5, Housing Act 1988", ["senior courts act 1981", "housing act 1988 5"]),
+    ],
+)
+def test_small_words_before_a_name_are_no_part_of_it(text, found):
+    assert [str(reference) for reference in references(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("sort", "first", "second", "no", "told", "source"),
+    [
+        ("decision", "12", "2019", False, False, None),
+        ("decision", "2019", "12", False, True, "eu decision 2019/12"),
+        ("directive", "2019", "790", False, False, "eu directive 2019/790"),
+        ("directive", "95", "46", False, False, "eu directive 1995/46"),
+        ("regulation", "2016", "679", False, False, "eu regulation 2016/679"),
+        ("regulation", "1215", "2012", False, False, "eu regulation 2012/1215"),
+        ("regulation", "2014", "2012", False, False, "eu regulation 2012/2014"),
+        ("regulation", "2015", "2012", False, False, "eu regulation 2015/2012"),
+        ("regulation", "2016", "2012", True, False, "eu regulation 2012/2016"),
+        ("regulation", "5", "2012", False, False, None),
+        ("regulation", "5", "2012", False, True, "eu regulation 2012/5"),
+        ("regulation", "5", "2012", True, False, "eu regulation 2012/5"),
+        ("regulation", "45", "2012", False, False, "eu regulation 2012/45"),
+        ("regulation", "45", "123", True, True, None),
+        ("directive", "1951", "3", False, True, None),
+        ("directive", "1952", "3", False, True, "eu directive 1952/3"),
+        ("directive", "2099", "3", False, True, "eu directive 2099/3"),
+        ("directive", "2100", "3", False, True, None),
+    ],
+)
+def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told, source):
+    assert _source(sort, first, second, no=no, told=told) == source
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("Supply Agreement", "Supply Agreement"),
+        ("Supply Agreement,", "file"),
+        ("Supply", "file"),
+        (" ".join("a" * 16), " ".join("a" * 16)),
+        (" ".join("a" * 17), "file"),
+        ("a " + "b" * 118, "a " + "b" * 118),
+        ("a " + "b" * 119, "file"),
+        ("Exhibit 10.1 Supply Deed", "Supply Deed"),
+    ],
+)
+def test_a_contracts_title_is_sound_or_its_files_name(monkeypatch, name, title):
+    monkeypatch.setattr(profile, "kind_of", lambda text: name)
+    assert _contract_title("text", "file") == title
+
+
+def test_a_refusal_is_known_beside_its_citation():
+    assert is_refusal("Not found in [1] provided documents.") and is_refusal("Not found in provided[1] documents.")
+    assert is_refusal("Rent is due. It was not found in the documents.")
+    assert not is_refusal("Rent is due [1]. It was not found in the documents.") and not is_refusal("")
+
+
+def test_a_bullet_is_taken_off_once():
+    assert _plain("- rent - due", []) == "rent - due" and _plain("(a) rent (b) due", []) == "rent (b) due"
+    assert _plain("rent - due", []) == "rent - due" and _plain("**rent** , due", []) == "rent, due"
+
+
+def heading(style: str, rank: float, kind: str = "section") -> SimpleNamespace:
+    return SimpleNamespace(style=style, rank=rank, kind=kind)
+
+
+def test_a_bare_heading_holds_counted_ones_below_its_rank():
+    bare, counted = sorted(BARE)[0], sorted(COUNTED)[0]
+    assert _may_hold(heading(bare, 1.0), heading(counted, 2.0)) is True  # type: ignore[arg-type]
+    assert _may_hold(heading(bare, 2.0), heading(counted, 2.0)) is False  # type: ignore[arg-type]
+    assert not _may_hold(heading("x", 1.0, "recitals"), heading("1.", 2.0))  # type: ignore[arg-type]
+    assert _may_hold(heading("x", 1.0, "recitals"), heading("2)", 2.0))  # type: ignore[arg-type]
+
+
+def test_a_page_of_a_register_is_read_without_its_entities():
+    page = Page(
+        "u", 200, '<!DOCTYPE a [<!ENTITY x "boom">]><feed><entry><title>Rent &x;</title></entry><a>1</a></feed>'
+    )
+    [entry] = _elements(page, "entry")
+    assert "boom" not in "".join(entry.itertext()) and [one.text for one in _elements(page, "a")] == ["1"]
+    assert list(_elements(Page("u", 404, "<a/>"), "a")) == list(_elements(Page("u", 200), "a")) == []
+    assert len(list(_elements(Page("u", 300, "<a/>"), "a"))) == 1

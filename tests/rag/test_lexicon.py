@@ -53,7 +53,7 @@ def test_entries_are_sorted_by_term_then_owner_then_count():
 
 @pytest.mark.parametrize("most", [3, 4])
 def test_runs_are_put_aside_from_so_many_entries_on(tmp_path, most):
-    made = Runs(np.int32, np.uint8, folder=tmp_path / "new", most=most)
+    made = Runs(np.int32, np.uint8, folder=tmp_path / "new" / "deep", most=most)
     assert not made and not made.on_disk
     made.add(entries((5, 1, 1), (3, 1, 2)))
     assert made and not made.on_disk and not (tmp_path / "new").exists()

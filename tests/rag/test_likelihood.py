@@ -128,6 +128,15 @@ def test_of_words_that_only_look_like_names_those_count_that_few_documents_hold(
     assert not made.carried("rent")
 
 
+@pytest.mark.parametrize(("total", "counts"), [(2, False), (3, True)])
+def test_one_of_three_documents_is_few_and_one_of_two_is_not(total, counts):
+    made = Documents()
+    for number in range(total):
+        name = "Oak" if number == 0 else "Elm"
+        made.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Deed"), text=f"{name} Deed\nIt is let.")
+    assert made.carried("oak") is counts and made.carried("Oak") is counts
+
+
 def test_likelihoods_add_up_and_the_best_hold_a_share():
     choice = Choice(np.array([4, 5, 6, 7]), np.log([0.5, 0.3, 0.15, 0.05]))
     assert choice.sure == pytest.approx(0.5) and choice.best(2) == [4, 5]

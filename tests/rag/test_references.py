@@ -173,6 +173,10 @@ def test_a_word_is_written_as_a_name_unless_questions_begin_with_it():
     assert not written_as_name("Which, What? The.") and not written_as_name("oak") and not written_as_name("")
 
 
+def test_only_the_sentence_that_a_name_stands_in_may_be_its_frame():
+    assert understand("Who pays? Is rent due? See the Oak Lease.").asks == "Who pays? Is rent due?"
+
+
 def test_parties_in_lower_case_are_looked_at_for_four_hundred_characters():
     plain = "lease between " + "aa " * 133 + "a"
     for text in (plain, plain + "X", plain + " X"):
