@@ -30,6 +30,8 @@ from engine.progress import track
 from schemas.command import guarded, print_note
 from schemas.errors import ToolkitError
 
+SEED = 31
+"""Of the page: no test was written against what survived of it."""
 PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
 
 
@@ -135,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="only this one (may be given again)")
     parser.add_argument("--file", action="append", default=[], metavar="PATH", help="only this file of the room")
     parser.add_argument("--sample", type=positive, default=60, metavar="N", help="changes a room (default: 60)")
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the sample (default: 1)")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="S", help=f"of the sample (default: {SEED})")
     parser.add_argument(
         "--seconds", type=positive, default=1600, metavar="N", help="begin no change after so long (default: 1600)"
     )
