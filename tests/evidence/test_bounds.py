@@ -12,8 +12,9 @@ from lxml import etree
 from PIL import Image
 
 from evidence import Document, Page, Span, locate, scan
-from evidence.align import align
+from evidence.align import align, edit_distance
 from evidence.document import Box
+from evidence.fold import Fold
 from evidence.locate import Match, _apart, _chains, _Effort, _joined, _windows, in_order, stretch, worthy
 from evidence.ocr import Line
 from evidence.readers import delimited, pdf
@@ -260,3 +261,65 @@ def test_a_page_is_read_straight_and_its_lines_weigh_by_their_length(monkeypatch
     assert layer.lines[0][:4] == pytest.approx((0, 10 / scale, 50 / scale, 20 / scale))
     empty, none = scan._read_page(tmp_path, Page(1, Span(0, 0), 0.0, 0.0), SimpleNamespace(read=lambda _: []))  # type: ignore[arg-type]
     assert list(empty.lines) == [] and none == 0
+
+
+# ---------------------------------------------------------------- folding
+
+
+def test_a_fold_there_and_back_by_hand():
+    made = Fold.of("a ﬁ-B\u0301.")
+    assert made.text == "afi-B\u0301." and made.offsets.tolist() == [0, 2, 2, 3, 4, 5, 6]
+    assert made.span(1, 3) == (2, 3) and made.span(0, 7) == (0, 7) and made.folded_range(2, 3) == (1, 3)
+    assert made.folded_range(1, 2) == (1, 1), "a space is no character of it"
+    assert [made.cuts(at, at) for at in range(8)] == [False, False, True, False, False, True, False, False]
+    assert Fold.of("a-B c", loose=True).text == "abc" and Fold.of("").text == "" == Fold.of("\u2003").text
+    assert Fold.of("rent", without=[(1, 3)]).text == "rt" and Fold.of("rénts", without=[(1, 3)]).text == "rts"
+    assert Fold.of("rents").less("et").text == "rns" and Fold.of("rents").less("et").offsets.tolist() == [0, 2, 4]
+
+
+def test_marks_out_of_order_are_sorted_by_class_and_found_again():
+    made = Fold.of("xq\u0307\u0323y")  # the dot below has the lower class
+    assert made.text == "xq\u0323\u0307y" and made.shuffled and made.offsets.tolist() == [0, 1, 3, 2, 4]
+    assert made.span(1, 3) == (1, 4) and made.folded_range(2, 4) == (2, 4) and made.folded_range(9, 9) == (0, 0)
+    twice = Fold.of("q\u0307\u0323 w\u0307\u0323")
+    assert twice.text == "q\u0323\u0307w\u0323\u0307"
+    assert not Fold.of("q\u0323\u0307").shuffled and not Fold.of("é").shuffled
+
+
+def test_alignments_by_hand():
+    assert align("rent", "xxrentxx", most=0) == (0, 2, 6)
+    assert align("rent", "xxrntxx", most=1) == (1, 2, 5) and align("rent", "xxreentxx", most=1) == (1, 2, 7)
+    assert align("rent", "", most=9) is None and align("ab", "xy", most=2) == (2, 0, 2)
+    assert align("a" * 70, "b" * 100, most=69) is None and align("a" * 70, "b" + "a" * 69, most=1) == (1, 0, 70)
+    assert (
+        edit_distance("rent", "rents") == 1
+        and edit_distance("", "abc") == 3
+        and edit_distance("kitten", "sitting") == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "top", "bottom", "joined"),
+    [
+        (20, 10, 0, True),  # close by
+        (34.9, 10, 0, True),
+        (35, 10, 0, False),  # one and a half heights away
+        (10.1, 10, 0, True),
+        (10, 10, 0, False),  # a height back
+        (20, 14.9, 5, True),
+        (20, 14, 4, True),
+        (20, 15, 5, False),  # half of the height
+    ],
+)
+def test_rectangles_close_by_on_one_line_are_one(left, top, bottom, joined):
+    old, new = pdf._Rectangle(0, 10, 20, 0), pdf._Rectangle(left, top, left + 5, bottom)
+    assert pdf._side_by_side(old, new) is joined
+    assert len(pdf._lines([old, new])) == (1 if joined else 2)
+
+
+def test_small_type_may_stand_nine_points_apart():
+    old = pdf._Rectangle(0, 2, 20, 0)
+    assert pdf._side_by_side(old, pdf._Rectangle(28.9, 2, 30, 0)) and not pdf._side_by_side(
+        old, pdf._Rectangle(29, 2, 30, 0)
+    )
+    assert pdf._lines([old, pdf._Rectangle(21, 3, 25, -1)]) == [(0, 3, 25, -1)]
