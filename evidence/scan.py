@@ -193,7 +193,7 @@ def in_order(lines: Sequence[Line]) -> list[Line]:
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
-        if rows and rows[-1][0].top <= middle <= rows[-1][0].bottom:
+        if rows and middle <= rows[-1][0].bottom:
             rows[-1].append(line)
         else:
             rows.append([line])

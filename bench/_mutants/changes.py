@@ -40,10 +40,16 @@ def changes_of(file: str, source: str) -> list[Change]:
 
 def changed(source: str, change: Change) -> str:
     """Return the source with one change made; comments are lost, which no test reads."""
+    return ast.unparse(changed_tree(source, change))
+
+
+def changed_tree(source: str, change: Change) -> ast.Module:
+    """Return the source as a tree with one change made, in which every line has the number that it had."""
     tree = ast.parse(source)
     for number, (node, _, edit) in enumerate(_edits(tree)):
         if number == change.number:
-            return ast.unparse(ast.fix_missing_locations(_Put(node, edit()).visit(tree)))
+            _Put(node, edit()).visit(tree)
+            return ast.fix_missing_locations(tree)
     raise ValueError(f"{change.file}: no change of number {change.number}")
 
 

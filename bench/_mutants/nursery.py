@@ -26,10 +26,15 @@ _PAUSE = 0.02
 
 def run(arguments: Sequence[str], said: str, seconds: float | None) -> int | None:
     """Run pytest in a forked process; return its exit code, None when its time was over."""
-    begin = time.monotonic()
     process = os.fork()
     if not process:
         _become_pytest(arguments, said)
+    return await_end(process, seconds)
+
+
+def await_end(process: int, seconds: float | None) -> int | None:
+    """Return the exit code of a forked process that leads a group, None when its time was over; then end all of it."""
+    begin = time.monotonic()
     code: int | None = None
     while seconds is None or time.monotonic() - begin < seconds:
         ended, status = os.waitpid(process, os.WNOHANG)
@@ -44,14 +49,19 @@ def run(arguments: Sequence[str], said: str, seconds: float | None) -> int | Non
     return code
 
 
+def redirect(said: str) -> None:
+    """Give this process no input, and a file for what it prints."""
+    for stream, path, mode in ((0, os.devnull, os.O_RDONLY), (1, said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)):
+        os.dup2(os.open(path, mode, 0o600), stream)
+    os.dup2(1, 2)
+
+
 def _become_pytest(arguments: Sequence[str], said: str) -> NoReturn:
     """Run pytest in this process and end it: nothing of the parent's may run afterwards."""
     code = 3
     try:
         os.setsid()
-        for stream, path, mode in ((0, os.devnull, os.O_RDONLY), (1, said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)):
-            os.dup2(os.open(path, mode, 0o600), stream)
-        os.dup2(1, 2)
+        redirect(said)
         code = int(pytest.main(list(arguments)))
         sys.stdout.flush()
         sys.stderr.flush()

@@ -2,7 +2,8 @@
 
 It is loaded by `pytest -p bench._mutants.reach` in a copy of the tree, and writes JSON to the file that the variable
 MUTANTS_REACH names: the seconds of each test, for each file of MUTANTS_FILES the tests that call the function that
-begins at a line, and the modules of others that the tests' files import.
+begins at a line, those that are called before the first test runs, and the modules of others that the tests' files
+import.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -30,42 +32,57 @@ class Recorder:
         self._now: set[tuple[str, int]] = set()
         self.calls: dict[str, dict[int, list[str]]] = {file: {} for file in files}
         self.seconds: dict[str, float] = {}
+        self.early: dict[str, list[int]] = {}
         self.modules: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename in self._files:
-            self._now.add((code.co_filename, code.co_firstlineno))
+            body = not code.co_flags & CO_OPTIMIZED  # of a module or a class, which is run when its file is loaded
+            self._now.add((code.co_filename, 0 if body else code.co_firstlineno))
+
+    def watch(self) -> None:
+        """Note calls from now on."""
+        threading.settrace(self)
+        sys.settrace(self)
+
+    def _rest(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Record what one test calls, its fixtures included."""
         self._now.clear()
         begin = time.process_time()
-        threading.settrace(self)
-        sys.settrace(self)
+        self.watch()
         try:
             return (yield)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)
+            self._rest()
             self.seconds[item.nodeid] = time.process_time() - begin  # of the processor: others may use this machine
             for path, line in self._now:
                 self.calls[self._files[path]].setdefault(line, []).append(item.nodeid)
 
     def pytest_collection_finish(self) -> None:
-        """Note what is loaded before the first test runs, but for this tree's own files, which may be changed."""
+        """Note what was loaded and called so far; of what is loaded not this tree's own files, which may be changed."""
+        self._rest()
+        for path, line in sorted(place for place in self._now if place[1]):
+            self.early.setdefault(self._files[path], []).append(line)
         here = f"{Path.cwd()}{os.sep}"
         own = {name for name, module in sys.modules.items() if str(getattr(module, "__file__", here)).startswith(here)}
         self.modules = [name for name in sys.modules if name.partition(".")[0] not in own and name not in own]
 
     def pytest_sessionfinish(self) -> None:
         """Write what was seen."""
-        seen = {"seconds": self.seconds, "calls": self.calls, "modules": self.modules}
+        seen = {"seconds": self.seconds, "calls": self.calls, "early": self.early, "modules": self.modules}
         Path(os.environ[REACH]).write_text(json.dumps(seen), encoding="utf-8")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Record from now on, in the process that was asked to."""
     if os.environ.get(REACH):
-        config.pluginmanager.register(Recorder(os.environ[FILES].split(os.pathsep)), "mutants-reach")
+        recorder = Recorder(os.environ[FILES].split(os.pathsep))
+        early_config.pluginmanager.register(recorder, "mutants-reach")
+        recorder.watch()

@@ -6,15 +6,16 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from bench._mutants import nursery, reach
+from bench._mutants import nursery, reach, seedbed
 from bench._mutants.changes import Change, changed
 from schemas.errors import ToolkitError
 
@@ -22,10 +23,11 @@ Outcome = Literal["noticed", "too slow", "survived", "no test runs it"]
 
 _MOST_SECONDS = 20.0
 """Of the processor, for the tests of one change as they take unchanged; the quickest that reach it come first."""
-_SLACK, _TIMES = 60.0, 10.0
-"""A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends."""
+_SLACK, _LEAST, _TIMES = 60.0, 5.0, 10.0
+"""A change whose tests take so many times longer, and a minute more, is noticed by the clock: it never ends. So is one
+of whose tests a single one takes so many times longer, and five seconds of the processor more."""
 _NOT_COPIED = (".git", ".venv", "datasets_out", "results", "__pycache__", ".*_cache", ".hypothesis", "images")
-_NOTED = "reach.json"
+_NOTED, _LISTED, _SAID = "reach.json", "tests.txt", "said.txt"
 _FLAGS = (
     "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=line",
     "-m", "not slow and not extra and not server and not llm and not data",
@@ -38,11 +40,20 @@ class Reach:
 
     seconds: dict[str, float]
     calls: dict[str, dict[int, list[str]]]
+    early: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """For each file the functions, by line, that are called before the first test runs."""
+
+    def runs_early(self, change: Change, source: str) -> bool:
+        """Return whether the function around a change runs while files are loaded, so that they must be loaded anew."""
+        begin, end, _ = _function(source, change.line)
+        return any(begin <= line <= end for line in self.early.get(change.file, ()))
 
     def tests_of(self, change: Change, source: str) -> list[str]:
         """Return the tests of a change, the quickest first; outside functions those that use its file come first."""
         by_line = self.calls[change.file]
         begin, end, remembers = _function(source, change.line)
+        if self.runs_early(change, source):
+            begin, end = 0, sys.maxsize  # what it returned may be a constant of any file
         lines = [line for line in by_line if begin <= line <= end] if not remembers else list(by_line)
         tests = {test for line in lines for test in by_line[line]}
         # tests that bear the file's name may reach it in a process of their own, or read what it says of itself
@@ -79,25 +90,26 @@ def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-class _Nursery:
-    """The process of `bench._mutants.nursery`, asked and answered line by line."""
+class _Server:
+    """A process that runs tests, asked and answered line by line in JSON."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", nursery.__name__, *arguments], cwd=folder, env=variables, text=True,
+            [sys.executable, "-m", *command], cwd=folder, env=variables, text=True,
             encoding="utf-8", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def send(self, line: str) -> None:
+    def ask(self, order: Mapping[str, Any]) -> Any:
         if self._process.stdin is not None:
-            self._process.stdin.write(line + "\n")
+            self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
+        return self.receive()
 
-    def receive(self) -> str:
+    def receive(self) -> Any:
         line = self._process.stdout.readline() if self._process.stdout is not None else ""
         if not line:
             raise ToolkitError("the process that runs the tests ended; is there memory left?")
-        return line
+        return json.loads(line)
 
     def end(self) -> None:
         self._process.communicate()
@@ -108,7 +120,8 @@ class Workshop:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.folder = folder
-        self._nursery: _Nursery | None = None
+        self._nursery: _Server | None = None
+        self._seedbed: _Server | None = None
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True)
 
     def reach(self, files: Sequence[str], tests: Sequence[str]) -> Reach:
@@ -126,7 +139,7 @@ class Workshop:
     def _noted(self) -> Reach:
         seen = json.loads((self.folder / _NOTED).read_text(encoding="utf-8"))
         calls = {file: {int(line): t for line, t in lines.items()} for file, lines in seen["calls"].items()}
-        return Reach(seen["seconds"], calls)
+        return Reach(seen["seconds"], calls, seen["early"])
 
     def share(self, other: Workshop) -> None:
         """Let another workshop know what this one noted."""
@@ -142,35 +155,52 @@ class Workshop:
         tests = known.tests_of(change, source)
         if not tests:
             return "no test runs it"
-        listed = self.folder / "tests.txt"
-        listed.write_text("\n".join(tests), encoding="utf-8")
+        limits = {test: _LEAST + _TIMES * known.seconds.get(test, 0.0) for test in tests}
         usual = sum(known.seconds.get(test, 0.0) for test in tests)
+        in_place = not known.runs_early(change, source)
+        if in_place and self._seedbed is None:
+            self._seedbed = self._planted(known)  # while the files are as they were
         path.write_text(changed(source, change), encoding="utf-8")
         try:
-            code = self._try(["-x", f"@{listed}"], seconds=_SLACK + _TIMES * usual)
+            code = self._try(change, source, limits, in_place=in_place, seconds=_SLACK + _TIMES * usual)
         finally:
             path.write_text(source, encoding="utf-8")
-        if code is None:
+        if code is None or code == -signal.SIGPROF:
             return "too slow"
         return "survived" if code == 0 else "noticed"
 
-    def _try(self, arguments: Sequence[str], *, seconds: float) -> int | None:
-        """Return pytest's exit code from a process forked for it, None when its time was over."""
-        if self._nursery is None:
-            self._nursery = self._started()
-        asked = {"arguments": [*_FLAGS, *arguments], "said": "said.txt", "seconds": seconds}
-        self._nursery.send(json.dumps(asked))
-        return json.loads(self._nursery.receive())  # type: ignore[no-any-return]
+    def _try(
+        self, change: Change, source: str, limits: Mapping[str, float], *, in_place: bool, seconds: float
+    ) -> int | None:
+        """Return pytest's exit code, None when its time was over."""
+        order: dict[str, Any]
+        if in_place and self._seedbed is not None:
+            order = {"change": asdict(change), "source": source, "tests": dict(limits), "seconds": seconds}
+            code = self._seedbed.ask(order)
+            if code != seedbed.RELOAD:
+                return code  # type: ignore[no-any-return]
+        (self.folder / _LISTED).write_text("\n".join(limits), encoding="utf-8")
+        self._nursery = self._nursery or self._started(nursery.__name__, _NOTED)
+        order = {"arguments": [*_FLAGS, "-x", f"@{_LISTED}"], "said": _SAID, "seconds": seconds}
+        return self._nursery.ask(order)  # type: ignore[no-any-return]
 
-    def _started(self) -> _Nursery:
+    def _planted(self, known: Reach) -> _Server:
+        """Return the process that has collected the tests, once it has."""
+        files = sorted({test.partition("::")[0] for test in known.seconds})
+        server = self._started(seedbed.__name__, _SAID, *_FLAGS, "-x", *files)
+        server.receive()
+        return server
+
+    def _started(self, *command: str) -> _Server:
         # a file changed twice within a second has the same date: compiled code of the first would be taken for it
-        return _Nursery([_NOTED], self.folder, {**self._environment(), "PYTHONDONTWRITEBYTECODE": "1"})
+        return _Server(command, self.folder, {**self._environment(), "PYTHONDONTWRITEBYTECODE": "1"})
 
     def close(self) -> None:
-        """End the process that runs tests."""
-        if self._nursery is not None:
-            self._nursery.end()
-            self._nursery = None
+        """End the processes that run tests."""
+        for server in (self._nursery, self._seedbed):
+            if server is not None:
+                server.end()
+        self._nursery = self._seedbed = None
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.folder)}

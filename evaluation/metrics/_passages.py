@@ -71,15 +71,10 @@ def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     return None
 
 
-def _without(gap: Span, span: Span) -> Iterator[Span]:
-    """Yield what is left of a gap when a span is taken out of it."""
-    if span.end <= gap.start or gap.end <= span.start:
-        yield gap
-        return
-    if gap.start < span.start:
-        yield Span(gap.start, span.start)
-    if span.end < gap.end:
-        yield Span(span.end, gap.end)
+def _without(gap: Span, span: Span) -> list[Span]:
+    """Return what is left of a gap when a span is taken out of it, before the span and after it."""
+    sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
+    return [side for side in sides if side.start < side.end]
 
 
 # ---------------------------------------------------------------- by words

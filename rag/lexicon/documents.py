@@ -255,7 +255,7 @@ class Documents:
         if word.capital:
             return bool(self._word(word, lower=False, filenames=filenames).max(initial=0.0) > self._few)
         given = np.zeros(len(self))
-        limit = self._rarity(len(self._fields["opening"].find(word.term)[0]))
+        limit = self._rarity(self._fields["opening"].holders(word.term))
         for place in ("stated", "file") if filenames else ("stated",):
             self._place(given, place, word.term, limit)
         return bool(given.max(initial=0.0) > self._few)
@@ -264,7 +264,7 @@ class Documents:
         """Return what a word gives each document at the most telling place where it stands."""
         given = np.zeros(len(self))
         # a word cannot tell more than it does in running text, written as the query writes it: `and` is rare in titles
-        limit = self._rarity(len(self._fields["proper" if capital else "opening"].find(term)[0]))
+        limit = self._rarity(self._fields["proper" if capital else "opening"].holders(term))
         self._place(given, "stated", term, limit)
         self._place(given, "proper", term, limit, mentions=True)
         if capital or lower:

@@ -50,7 +50,7 @@ def words(text: str) -> Iterator[Word]:
         start, end = match.span()
         shapes = _shapes(match[0])
         if len(shapes) == 1:
-            term, capital, parts = shapes[0]
+            [(term, capital, parts)] = shapes
             yield Word(term, capital, start, end, parts)
         elif shapes:
             (first, capital, _), (second, _, _) = shapes
@@ -71,7 +71,8 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     parts = tuple(fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
     term = fold(raw)
     if _NON.match(term):  # "Nondisclosure" is "Non-Disclosure"
-        return ("non", raw[0].isupper(), ()), (term[3:], raw[0].isupper(), ())
+        upper = raw[0].isupper()
+        return ("non", upper, ()), (term[3:], upper, ())
     if not term:
         return ()
     capital = any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())

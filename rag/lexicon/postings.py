@@ -85,6 +85,11 @@ class Postings:
             self._seen[term] = found
         return found
 
+    def holders(self, term: str) -> int:
+        """Return how many documents hold a word."""
+        numbers, _ = self.find(term)
+        return len(numbers)
+
     def totals(self, numbers: Numbers, weigh: Callable[[float], float]) -> npt.NDArray[np.float64]:
         """Return the weights of each document's words in sum, where a word's is that of how many documents hold it."""
         self._settle()

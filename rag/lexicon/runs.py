@@ -100,12 +100,14 @@ class Runs:
         for column, numbers in zip(self._columns, run, strict=True):
             column.append(numbers)
         self._spread += np.bincount(run.terms >> np.uint32(32 - _BITS), minlength=1 << _BITS)
-        self._ends.append(len(self._columns[0]))
+        terms, *_ = self._columns
+        self._ends.append(len(terms))
         self._new, self._waiting = [], 0
 
     def _cut(self, start: int, end: int, first_terms: npt.NDArray[np.int64]) -> list[int]:
         """Return where in a run each block begins, and where the last one ends."""
-        inner = np.searchsorted(self._columns[0].read(start, end).astype(np.int64), first_terms)
+        terms, *_ = self._columns
+        inner = np.searchsorted(terms.read(start, end).astype(np.int64), first_terms)
         return [start, *(start + inner).tolist(), end]
 
     def _joined(self, parts: list[Entries]) -> Entries:

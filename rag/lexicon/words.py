@@ -88,7 +88,7 @@ class Words:
         self._merged: tuple[Column, Column] | None = None
         """Rows and counts that were merged on disk, until somebody looks at them."""
         self._total = 0
-        self._mean = 1.0
+        self._measure()
 
     def __len__(self) -> int:
         return self._total
@@ -237,8 +237,8 @@ class Words:
         some = np.flatnonzero(total > 0)  # of numbers it takes four times as long
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
-        scores, keys = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
-        return scores[0], keys[0]
+        [scores], [keys] = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
+        return scores, keys
 
     def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from evidence import Span
 from law.words import content_words, stem
@@ -124,8 +123,8 @@ def _framed(text: str, span: Span) -> Span:
 
 def _without(text: str, spans: list[Span]) -> str:
     """Return a question without its names, empty when nothing is left; `it` keeps a sentence whole."""
-    edges = [Span(0, 0), *spans, Span(len(text), len(text))]
-    pieces = [text[before.end : after.start].strip() for before, after in pairwise(edges)]
+    ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
+    pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(_CONTENT.search(piece) for piece in pieces):
         return ""
     joined = pieces[0]

@@ -248,9 +248,9 @@ def _dense(vectors: Vectors, keys: Keys, store: VectorStore) -> Scores:
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
     """Return the rows to compare where any document may answer: the nearest, those with the words, and neighbours."""
-    _, near = library.store.search(vector.reshape(1, -1), size)
+    _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
-    keys = np.union1d(near[0][near[0] >= 0], worded)
+    keys = np.union1d(near[near >= 0], worded)
     rows = np.searchsorted(library.table[:, KEY], keys)
     around = np.unique(np.concatenate([rows - 1, rows, rows + 1]))
     return around[(around >= 0) & (around < len(library.table))]

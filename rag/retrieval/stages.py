@@ -28,11 +28,11 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.documents]
     state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}
-    found_scores, found_keys = index.store("chunk").search(
+    [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)
     )
-    kept = found_keys[0] >= 0
-    state.keys, state.scores = found_keys[0][kept], found_scores[0][kept]
+    kept = keys_within >= 0
+    state.keys, state.scores = keys_within[kept], scores_within[kept]
 
 
 def finish(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from bench._mutants.changes import Change, changed, changes_of
-from bench._mutants.page import Trials, read_reasons, reason_of, write_page
+from bench._mutants import trial
+from bench._mutants.changes import Change, changed, changed_tree, changes_of
+from bench._mutants.page import Rule, Trials, read_reasons, read_rules, reason_of, write_page
+from bench._mutants.swap import exchange, exchanged
 from bench._mutants.trial import Reach, Workshop
 from bench.mutants import REASONS, ROOMS, main
 from schemas.errors import ToolkitError
@@ -30,6 +34,25 @@ def first(words: list[str], count: int) -> list[str]:
     words.sort()
     return words[:count]
 '''
+
+LOADED = (
+    SOURCE
+    + """
+
+def last(words: list[str]) -> str:
+    return words[0]
+
+
+def counted(number: int) -> int:
+    while number < 10:
+        number += 1
+    return number
+
+
+FEW = first(["b", "a"], 1)
+"""
+)
+_COPIED = ("changes", "nursery", "reach", "seedbed", "swap")
 
 
 def worded(source: str) -> dict[str, str]:
@@ -76,17 +99,18 @@ def test_what_no_test_could_notice_is_not_changed():
 def shop(tmp_path) -> Iterator[Workshop]:
     root = tmp_path / "root"
     (root / "tests").mkdir(parents=True)
-    (root / "rules.py").write_text(SOURCE, encoding="utf-8")
+    (root / "rules.py").write_text(LOADED, encoding="utf-8")
     (root / "tests" / "test_rules.py").write_text(
-        "from rules import within\n\n\n"
+        "from rules import FEW, counted, within\n\n\n"
         "def test_ten_is_within():\n    assert within(10) and not within(11) and not within(0)\n\n\n"
-        "def test_nothing():\n    assert True\n",
+        "def test_counted():\n    assert counted(1) == 10\n\n\n"
+        "def test_few():\n    assert FEW == ['a']\n",
         encoding="utf-8",
     )
     package = Path(__file__).parents[2] / "bench"
     (root / "bench" / "_mutants").mkdir(parents=True)
-    for name in ("__init__.py", "_mutants/__init__.py", "_mutants/reach.py", "_mutants/nursery.py"):
-        (root / "bench" / name).write_text((package / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("__init__", "_mutants/__init__", *(f"_mutants/{part}" for part in _COPIED)):
+        shutil.copy(package / f"{name}.py", root / "bench" / f"{name}.py")
     (root / "pytest.ini").write_text(
         "[pytest]\npythonpath = .\nmarkers =\n  slow\n  extra\n  server\n  llm\n  data\n", encoding="utf-8"
     )
@@ -95,21 +119,64 @@ def shop(tmp_path) -> Iterator[Workshop]:
     shop.close()
 
 
-def test_changes_are_tried_against_the_tests_that_call_them(shop):
+def test_changes_are_tried_against_the_tests_that_call_them(shop, monkeypatch):
+    monkeypatch.setattr(trial, "_LEAST", 0.3)  # seconds of the processor for a loop that never ends
     (shop.folder / "tests" / "test_rules.py").rename(shop.folder / "tests" / "test_house.py")
     known = shop.reach(["rules.py"], ["tests"])
-    [test] = {test for tests in known.calls["rules.py"].values() for test in tests}
-    assert test.endswith("test_ten_is_within") and len(known.seconds) == 2
-    changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", SOURCE)}
-    tried = [
-        "2: 10 → 20", "9: LtE → Lt in `number <= most`", "7: Lt → LtE in `number < 0`", "13: without `words.sort()`",
-    ]  # fmt: skip
-    outcomes = [shop.attempt(changes[words], known) for words in tried]
-    assert outcomes == ["noticed", "noticed", "survived", "no test runs it"]
-    assert (shop.folder / "rules.py").read_text(encoding="utf-8") == SOURCE, "what is changed is put back"
+    tests = sorted({test.partition("::")[2] for tests in known.calls["rules.py"].values() for test in tests})
+    assert tests == ["test_counted", "test_ten_is_within"] and len(known.seconds) == 3
+    assert known.early == {"rules.py": [12]}, "what runs while files are loaded"
+    changes = {f"{change.line}: {change.words}": change for change in changes_of("rules.py", LOADED)}
+    outcomes = {
+        "2: 10 → 20": "noticed",
+        "9: LtE → Lt in `number <= most`": "noticed",
+        "7: Lt → LtE in `number < 0`": "survived",
+        "13: without `words.sort()`": "noticed",
+        "18: 0 → 1": "no test runs it",
+        "23: without `number += 1`": "too slow",
+    }
+    assert {words: shop.attempt(changes[words], known) for words in outcomes} == outcomes
+    assert (shop.folder / "rules.py").read_text(encoding="utf-8") == LOADED, "what is changed is put back"
     (shop.folder / "tests" / "test_house.py").write_text("def test_a():\n    assert 0\n", encoding="utf-8")
     with pytest.raises(ToolkitError, match="fail before anything is changed"):
         shop.reach(["rules.py"], ["tests"])
+
+
+def exchangeable(source: str, file: str = "rules.py") -> dict[str, list[str] | None]:
+    """Each change, and the functions whose code it touches; None where the file must be loaded anew."""
+    touched = {}
+    for change in changes_of(file, source):
+        codes = exchanged(file, ast.parse(source), changed_tree(source, change))
+        touched[f"{change.line}: {change.words}"] = codes if codes is None else sorted(place.name for place in codes)
+    return touched
+
+
+def test_functions_are_changed_in_place_and_constants_fields_and_defaults_are_not():
+    touched = exchangeable(SOURCE)
+    assert touched["2: 10 → 20"] is None
+    assert touched["9: LtE → Lt in `number <= most`"] == ["within"]
+    assert touched["14: [: count] → [: count + 1]"] == ["first"]
+    nested = (
+        "class Rule:\n    most = 3\n\n    def allows(self, n=1):\n        return sorted(x > 2 for x in n)\n\n\n"
+        "both = [lambda x: x + 5, lambda x: x + 7]\nalone = lambda x: x + 9\n"
+    )
+    touched = exchangeable(nested)
+    assert touched["2: 3 → 4"] is touched["4: 1 → 2"] is None
+    assert touched["5: 2 → 3"] == ["Rule.allows", "Rule.allows.<locals>.<genexpr>"]
+    assert touched["8: 5 → 10"] is None, "two functions of one line and name cannot be told apart"
+    assert touched["9: 9 → 18"] == ["<lambda>"]
+
+
+def test_a_function_that_is_loaded_gets_its_new_code_wherever_it_is_held(tmp_path, monkeypatch):
+    (tmp_path / "houserules.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    rules = import_module("houserules")
+    held = rules.within
+    [change] = [c for c in changes_of("houserules.py", SOURCE) if c.words == "LtE → Lt in `number <= most`"]
+    codes = exchanged(rules.__file__, ast.parse(SOURCE), changed_tree(SOURCE, change))
+    assert held(10)
+    exchange(rules.__file__, codes)
+    assert not held(10) and held(9) and rules.within is held
 
 
 def test_a_line_outside_functions_is_tried_by_all_who_use_the_file_and_a_cache_hides_who_calls():
@@ -140,8 +207,28 @@ def test_the_page_keeps_the_rooms_that_were_not_tried_and_gives_reasons(tmp_path
     assert reason_of(Change("x.py", 1, 0, "a", "b"), "survived", reasons) == "a test is missing"
 
 
+def _python(root: Path, code: tuple[str, ...]) -> Iterator[Path]:
+    for place in code:
+        yield from (root / place).rglob("*.py") if (root / place).is_dir() else [root / place]
+
+
+def test_what_is_not_tried_is_told_on_the_page(tmp_path):
+    limit, *_, last = changes_of("rules.py", SOURCE)
+    rule = Rule("*.py", "LIMIT =", "a matter of speed")
+    assert rule.covers(limit) and not rule.covers(last) and not Rule("x/*.py", "LIMIT", "").covers(limit)
+    page = tmp_path / "mutants.md"
+    for _ in range(2):
+        write_page(page, [Trials("law", 1, 1, {last: "noticed"})], {}, [rule])
+    assert page.read_text(encoding="utf-8").endswith("| *.py | `LIMIT =` | a matter of speed |\n")
+    assert page.read_text(encoding="utf-8").count("a matter of speed") == 1
+
+
 def test_every_reason_is_of_a_change_that_there_is():
     root = REASONS.parents[1]
+    places = {place.relative_to(root).as_posix() for room in ROOMS.values() for place in _python(root, room.code)}
+    changes = [change for place in places for change in changes_of(place, (root / place).read_text(encoding="utf-8"))]
+    for rule in read_rules(REASONS):
+        assert any(rule.covers(change) for change in changes), rule
     for file, code, words in read_reasons(REASONS):
         changes = changes_of(file, (root / file).read_text(encoding="utf-8"))
         assert (code, words) in {(change.code, change.words) for change in changes}, (file, code, words)

@@ -128,6 +128,15 @@ def test_of_words_that_only_look_like_names_those_count_that_few_documents_hold(
     assert not made.carried("rent")
 
 
+@pytest.mark.parametrize(("total", "counts"), [(2, False), (3, True)])
+def test_one_of_three_documents_is_few_and_one_of_two_is_not(total, counts):
+    made = Documents()
+    for number in range(total):
+        name = "Oak" if number == 0 else "Elm"
+        made.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Deed"), text=f"{name} Deed\nIt is let.")
+    assert made.carried("oak") is counts and made.carried("Oak") is counts
+
+
 def test_likelihoods_add_up_and_the_best_hold_a_share():
     choice = Choice(np.array([4, 5, 6, 7]), np.log([0.5, 0.3, 0.15, 0.05]))
     assert choice.sure == pytest.approx(0.5) and choice.best(2) == [4, 5]
@@ -137,6 +146,8 @@ def test_likelihoods_add_up_and_the_best_hold_a_share():
     assert more.best(1) == [5] and np.exp(more.log_weights).sum() == pytest.approx(1.0)
     whole = 0.7 + 0.3 * exp(1)
     assert more.trace(1)["documents"][5] == {"weight": round(0.3 * exp(1) / whole, 4), "x": 1.0}
+    told = Choice(np.array([3]), np.log([0.12345678]), {"x": np.array([1.23456])}).trace()
+    assert told == {"sure": 0.1235, "documents": {3: {"weight": 0.1235, "x": 1.23}}}
     assert Choice(np.zeros(0, np.int64), np.zeros(0)).sure == 0.0
 
 

@@ -34,9 +34,10 @@ def case(
     answer: str | None = None,
     seconds: float | None = None,
     error: str = "",
+    confidence: float | None = None,
     **fields: Any,
 ) -> Case:
     """A case; passages given as words have no place."""
     ranking = tuple(Passage(passage) if isinstance(passage, str) else passage for passage in passages)
-    reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error)
+    reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error, confidence=confidence)
     return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)

@@ -7,24 +7,27 @@ from math import log2
 import pytest
 
 from engine.llms import Completion
-from evaluation.cases import Passage
+from evaluation.cases import GoldPassage, Passage
 from evaluation.metrics import (
     Options,
     about,
     answer_correctness,
     characters,
     citations_matched,
+    flagged,
     metric_names,
     ndcg,
     shortened,
 )  # fmt: skip
+from evaluation.metrics._each import gold_files, gold_texts
 from evaluation.metrics._judge import fenced, read_mark
-from evaluation.metrics._passages import found_ranks, matches
+from evaluation.metrics._passages import _without, found_ranks, matches
 from evaluation.metrics._ranking import Ranking, ranking_of
 from evaluation.metrics._sources import likeness
 from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
 from evaluation.metrics.legal_terminology_accuracy import us_terms
 from evaluation.metrics.page_accuracy import cited_passages
+from evidence import Span
 from schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import at, case, gold, quote
 
@@ -166,6 +169,38 @@ def test_parts_of_a_gold_lie_one_after_another():
     assert found_ranks(case([quote(text)], [GOLD])) == [None]
     assert found_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
     assert found_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
+
+
+def test_the_two_ends_of_a_gold_are_looked_for_by_sixteen_characters():
+    long = "".join(map(chr, range(0x61, 0x61 + 26))) + "0123456789" + "".join(map(chr, range(0x430, 0x430 + 24)))
+    assert len(long) == 60
+    for shared, ranks in ((15, [None]), (16, [2]), (20, [2])):
+        assert found_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
+
+
+def test_a_part_that_is_held_counts_for_its_own_characters():
+    assert found_ranks(case([quote("ab<omitted>cd")], ["ab"])) == [1]
+    assert found_ranks(case([quote("abc<omitted>de")], ["++de++"])) == [None]
+    assert found_ranks(case([quote("abc<omitted>def")], ["++def++"])) == [1]
+
+
+def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
+    cases = [case(confidence=sure) for sure in (0.2, 0.3, 0.4, None)] + [case(error="down", confidence=0.1)]
+    assert flagged.measure(cases, Options(flag_below=0.3)) == {"flagged": [1.0, 0.0, 0.0, None, None]}
+    assert flagged.measure(cases, Options()) == {"flagged": [None] * 5}
+
+
+def test_what_a_span_leaves_of_a_place():
+    whole = Span(10, 20)
+    assert _without(whole, Span(0, 10)) == _without(whole, Span(20, 30)) == [whole]
+    assert _without(whole, Span(0, 12)) == [(12, 20)] and _without(whole, Span(18, 30)) == [(10, 18)]
+    assert _without(whole, Span(12, 18)) == [(10, 12), (18, 20)] and _without(whole, Span(10, 20)) == []
+
+
+def test_blank_gold_has_no_words():
+    golds = [quote("rent"), quote(" \n"), GoldPassage("b.pdf", None), GoldPassage(None, "due")]
+    assert gold_texts(case(golds)) == ["rent", "due"] and gold_files(case(golds)) == {"lease.pdf", "b.pdf"}
+    assert gold_texts(case(golds, is_impossible=True)) == [] and gold_files(case(golds, is_impossible=True)) == set()
 
 
 def test_no_half_of_an_empty_place():

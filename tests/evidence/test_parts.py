@@ -1,0 +1,368 @@
+"""Archives, attachments, markup, pictures and marks on a page, each at its edge and by hand."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
+from evidence import Box, Document, Page, Span, archives, check, folder, locate, show
+from evidence.archives import opened, part, reading
+from evidence.folder import Listed, _plain, list_folder, with_attachments
+from evidence.markup import Piece, pieces, unescape
+from evidence.ocr import Line
+from evidence.pictures import _has_colour, in_few_bytes
+from evidence.readers.pdf import _char_range, _Counted
+from evidence.readers.powerpoint import _DEEPEST, _pieces
+from evidence.scan import Ocr, in_order, read_scan
+from schemas.errors import BundleError, DocumentError, ToolkitError
+
+# ---------------------------------------------------------------- archives
+
+
+@pytest.fixture
+def pack(tmp_path):
+    """Write an archive of parts that pack well."""
+
+    def write(*sizes: int, head: bytes = b""):
+        path = tmp_path / "a.docx"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number, size in enumerate(sizes):
+                archive.writestr(f"part{number}.xml", b"x" * size)
+        if head:
+            path.write_bytes(head)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "fits"),
+    [("MAX_PARTS", 2, True), ("MAX_PARTS", 1, False), ("MAX_BYTES", 300, True), ("MAX_BYTES", 299, False)],
+)
+def test_an_archive_is_as_large_as_it_may_be(pack, monkeypatch, limit, value, fits):
+    monkeypatch.setattr(archives, limit, value)
+    path = pack(100, 200)
+    if fits:
+        with opened(path, "Word") as archive:
+            assert part(archive, "part1.xml") == b"x" * 200 and part(archive, "none.xml") is None
+        return
+    with pytest.raises(DocumentError, match=r"unpacks to 0 MiB in 2 parts; the limits are"), opened(path, "Word"):
+        pass
+
+
+def test_what_packs_too_well_is_refused_once_it_is_large(pack, monkeypatch):
+    path = pack(10_000)
+    with zipfile.ZipFile(path) as archive:
+        small = archive.infolist()[0].compress_size
+    monkeypatch.setattr(archives, "MAX_RATIO", 10_000 // small)
+    for floor, fits in ((10_000, True), (9_999, False)):
+        monkeypatch.setattr(archives, "_RATIO_FROM", floor)
+        if fits:
+            with opened(path, "Word"):
+                continue
+        with pytest.raises(DocumentError, match=rf"'part0\.xml' unpacks to {10_000 // small} times"), opened(path, ""):
+            pass
+    monkeypatch.setattr(archives, "MAX_RATIO", 10_000 // small + 1)
+    with opened(path, "Word"):
+        pass
+    assert (archives.MAX_PARTS, 4 << 20) == (20_000, 4_194_304)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "encrypted, or an old file under a new ending"),
+        (b"%PDF-1.7", r"no Word, it starts with b'%PDF-1\.7'; is the ending right\?"),
+        (b"PK\x03\x04rest", "damaged or cut short"),
+    ],
+)
+def test_what_is_no_archive_says_what_it_is(pack, head, message):
+    with pytest.raises(DocumentError, match=message), opened(pack(head=head), "Word"):
+        pass
+
+
+def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
+    (tmp_path / "empty.docx").touch()
+    with pytest.raises(DocumentError, match="empty file; get it again"), opened(tmp_path / "empty.docx", "Word"):
+        pass
+    info = zipfile.ZipInfo("a.xml")
+    info.flag_bits = 1
+    with pytest.raises(DocumentError, match="encrypted; open it, remove the password"):
+        archives._check(tmp_path, [info])
+    info.flag_bits = 2
+    archives._check(tmp_path, [info])
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("odd\nvery"), r"x: damaged, or no Word \(odd\); open it"),
+        (ValueError("y" * 130), rf"\({'y' * 120}\); open it"),
+        (KeyError(), r"\(KeyError\); open it"),
+        (OSError(13, "Permission denied"), "x: cannot be read: Permission denied"),
+        (OSError("unknown picture"), "x: cannot be read: damaged, or no Word"),
+    ],
+)
+def test_whatever_a_parser_raises_is_one_error(error, message, tmp_path):
+    with pytest.raises(DocumentError, match=message), reading(tmp_path / "x", "Word"):
+        raise error
+    with pytest.raises(ToolkitError, match="mine"), reading(tmp_path / "x", "Word"):
+        raise ToolkitError("mine")
+
+
+# ---------------------------------------------------------------- attachments
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("a/b:c.pdf", "a_b_c.pdf"),
+        (" . ", "attachment"),
+        ("x" * 300 + ".pdf", "x" * 192 + ".pdf"),
+        ("é" * 150, "é" * 100),
+        ("a." + "e" * 30, "a." + "e" * 19),
+        ("noending", "noending"),
+    ],
+)
+def test_an_attachments_name_fits_any_file_system(name, plain):
+    assert _plain(name) == plain
+
+
+def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypatch):
+    (tmp_path / "b.txt").touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.eml").touch()
+    inside = {"a.eml": [("x.txt", b"1"), ("x.txt", b"2"), ("c/d.eml", b"3")], "a.eml - c_d.eml": [("y.txt", b"4")]}
+    monkeypatch.setattr(folder, "attachments", lambda path: inside.get(path.name, []))
+    listed = list_folder(tmp_path)
+    assert [(one.name, one.aliases) for one in listed] == [
+        ("b.txt", ()),
+        ("sub/a.eml", ()),
+        ("sub/a.eml/x.txt", ("x.txt", "x.txt")),
+        ("sub/a.eml/2 x.txt", ("2 x.txt", "x.txt")),
+        ("sub/a.eml/c_d.eml", ("c_d.eml", "c/d.eml")),
+        ("sub/a.eml/c_d.eml/y.txt", ("y.txt", "y.txt")),
+    ]
+    assert [one.path.read_bytes() for one in listed[2:]] == [b"1", b"2", b"3", b"4"]
+    assert listed[3].path.name == "a.eml - 2 x.txt" and listed[5].path.parent != listed[4].path.parent
+
+
+def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_path, monkeypatch):
+    mail = tmp_path / "m.eml"
+    mail.touch()
+    monkeypatch.setattr(folder, "attachments", lambda path: [("m.eml", b"x")])
+    assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 5
+    monkeypatch.setattr(folder, "attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
+    assert len(list(with_attachments([Listed(mail, "m.eml")]))) == 1 + 1000
+
+    def broken(path):
+        raise DocumentError("broken")
+
+    monkeypatch.setattr(folder, "attachments", broken)
+    assert [one.name for one in with_attachments([Listed(mail, "m.eml"), Listed(mail, "n.eml")])] == ["m.eml", "n.eml"]
+
+
+# ---------------------------------------------------------------- markup
+
+
+def told(markup: str) -> str:
+    """Each piece in short: `+p`, `-p`, or the text in brackets."""
+    signs = {"start": "+", "end": "-"}
+    return " ".join(f"[{value}]" if kind == "text" else f"{signs[kind]}{value}" for kind, value in pieces(markup))
+
+
+@pytest.mark.parametrize(
+    ("markup", "parts"),
+    [
+        ("a<P class='x>y'>b</p >c", "[a] +p [b] -p [c]"),
+        ("<br/>x", "+br -br [x]"),
+        ('<a title="1 > 0">z', "+a [z]"),
+        ('<a title = "1 > 0">z', "+a [z]"),
+        ("<a it's>z", "+a [z]"),
+        ('<a x="never closed>z', "+a [z]"),
+        ("a<!-- <p> -->b<!-->c<!--->d", "[a] [b] [c] [d]"),
+        ("a<!-- never <p>", "[a]"),
+        ("a<!DOCTYPE html>b<?xml?>c", "[a] [b] [c]"),
+        ("<script>1 < 2 <p></script>x", "+script [1 < 2 <p>] -script [x]"),
+        ("<title>a &amp; b</title>", "+title [a & b] -title"),
+        ("<style>a &amp; b</style>", "+style [a &amp; b] -style"),
+        ("<script>never", "+script [never]"),
+        ("a <p", "[a ]"),
+        ("a</p", "[a] -p"),
+        ("", ""),
+        ("x&lt;y &#65; &#99999999; &#x110000000;", "[x<y A \ufffd \ufffd]"),
+    ],
+)
+def test_markup_piece_by_piece(markup, parts):
+    assert told(markup) == parts
+
+
+def test_a_piece_is_named_in_lower_case_and_a_text_is_read():
+    assert list(pieces("<TABLE>")) == [Piece("start", "table")]
+    assert unescape("a&nbsp;b") == "a\xa0b" and unescape("plain") == "plain"
+
+
+# ---------------------------------------------------------------- pictures and marks
+
+
+def picture(*colours: tuple[int, int, int], size: tuple[int, int] = (96, 128)) -> Image.Image:
+    """A white picture whose first pixels have these colours."""
+    made = Image.new("RGB", size, (255, 255, 255))
+    for at, colour in enumerate(colours):
+        made.putpixel((at % size[0], at // size[0]), colour)
+    return made
+
+
+def test_one_pixel_in_five_hundred_makes_a_picture_coloured():
+    red = (255, 0, 0)  # 96 * 128 / 500 is 24.6
+    assert not _has_colour(picture(*[red] * 24)) and _has_colour(picture(*[red] * 25))
+    assert not _has_colour(picture(*[(255, 215, 215)] * 99)) and _has_colour(picture(*[(255, 213, 213)] * 99))
+
+
+def test_greys_are_eight_evenly_spaced_and_colours_are_kept():
+    greys = [(value, value, value) for value in (0, 18, 19, 128, 250, 255)]
+    data, kind = in_few_bytes(picture(*greys))
+    assert kind == "png" and data[24] == 4, "four bits a pixel"
+    back = Image.open(io.BytesIO(data)).convert("L")
+    assert [back.getpixel((at, 0)) for at in range(6)] == [0, 0, 36, 146, 255, 255]
+    data, kind = in_few_bytes(Image.new("RGB", (96, 128), (200, 30, 30)))
+    assert kind == "webp" and data[8:12] == b"WEBP"
+
+
+def test_boxes_are_drawn_a_point_wider_than_the_words(monkeypatch):
+    asked = []
+
+    def render(path, page, *, scale):
+        asked.append((page, scale))
+        return Image.new("RGB", (40, 40), (255, 255, 255))
+
+    monkeypatch.setattr(show, "render_within", render)
+    drawn = show.draw_boxes("a.pdf", 2, [Box(2, 5, 6, 10, 9), Box(1, 0, 0, 40, 40)], colour=(0, 0, 0), scale=2.0)  # type: ignore[arg-type]
+    assert asked == [(2, 2.0)] and drawn.mode == "RGB"
+    inside, line = 255 - 90, 255 - 230
+    assert [drawn.getpixel((x, 14))[0] for x in (7, 8, 9, 21, 22, 23)] == [255, line, inside, inside, line, 255]
+    assert [drawn.getpixel((12, y))[0] for y in (9, 10, 11, 19, 20, 21)] == [255, line, inside, inside, line, 255]
+
+
+def test_spans_are_drawn_on_the_pages_that_they_touch(monkeypatch):
+    with pytest.raises(ToolkitError, match=r"a\.txt: has no pages to draw on; only PDFs do"):
+        show.draw_spans(Document("a.txt", "rent"), [Span(0, 4)])
+    paged = Document("a.pdf", "rent", (Page(1, Span(0, 4), 9, 9),))
+    with pytest.raises(ToolkitError, match="has no pages to draw on"):
+        show.draw_spans(paged, [Span(0, 4)])
+    boxes = [[Box(3, 0, 0, 1, 1)], [Box(1, 0, 0, 1, 1), Box(3, 0, 0, 1, 1)]]
+    monkeypatch.setattr(show, "boxes_within", lambda document, spans: boxes)
+    monkeypatch.setattr(show, "draw_boxes", lambda path, page, marked, scale: (path, page, len(list(marked)), scale))
+    placed = Document("a.pdf", "rent", (Page(1, Span(0, 4), 9, 9),), "a.pdf")  # type: ignore[arg-type]
+    assert show.draw_spans(placed, [Span(0, 4)]) == {1: ("a.pdf", 1, 3, 1.5), 3: ("a.pdf", 3, 3, 1.5)}
+
+
+def gold(row: int, **fields: object) -> SimpleNamespace:
+    told = {
+        "id": row,
+        "filename": "a.txt",
+        "spans": [(0, 4)],
+        "context": 0,
+        "alternatives": [],
+        "pages": [],
+        "how": "exact",
+    }
+    return SimpleNamespace(**{**told, "labels": {}, **fields})
+
+
+def test_a_row_that_cannot_be_shown_says_why(monkeypatch):
+    bundle = SimpleNamespace(gold=[gold(1), gold(2, spans=[]), gold(1, spans=[])], files={"a.txt": "there"})
+    monkeypatch.setattr(show, "open_bundle", lambda root: bundle)
+    monkeypatch.setattr(show, "mirrored", lambda root: root)
+    lines, files = show._find("b", 1)  # type: ignore[arg-type]
+    assert lines == bundle.gold[:1] and files == bundle.files
+    with pytest.raises(BundleError, match=r"b: no row with id 3 in gold\.jsonl"):
+        show._find("b", 3)  # type: ignore[arg-type]
+    with pytest.raises(BundleError, match="row 2 has no located gold"):
+        show._find("b", 2)  # type: ignore[arg-type]
+
+
+def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
+    passage = SimpleNamespace(text="rent")
+    questions = [SimpleNamespace(id=row, contexts=[passage]) for row in (1, 2, 3)]
+    lines = [gold(1), gold(9), gold(2, filename="z.txt"), gold(3, filename="b.txt"), gold(1, spans=[], filename=None)]
+    bundle = SimpleNamespace(gold=lines, questions=questions, files={"a.txt": "a.txt", "b.txt": "b.txt"})
+
+    def read(path):
+        if path == "b.txt":
+            raise DocumentError("b.txt: damaged")
+        return Document(path, "rent is due")
+
+    monkeypatch.setattr(check, "open_bundle", lambda root: bundle)
+    monkeypatch.setattr(check, "mirrored", lambda root: root)
+    monkeypatch.setattr(check, "read_within", read)
+    assert check.check_gold(tmp_path) == (
+        4, ["gold.jsonl: row 9 is not in train.json", "z.txt: not in corpus/", "b.txt: damaged"],
+    )  # fmt: skip
+    monkeypatch.setattr(check, "folders_among", lambda roots: (roots, ["one was passed over"]))
+    assert check.main([str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert told.out.splitlines()[-1] == f"{tmp_path}: 4 located passages, 3 not where they should be"
+    assert len(told.out.splitlines()) == 4 and told.err == "note: one was passed over\n"
+    bundle.gold[1:4] = []
+    assert check.main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}: 1 located passages, 0 not where they should be\n"
+
+    def refuse(root):
+        raise ToolkitError("no bundle")
+
+    monkeypatch.setattr(check, "check_gold", refuse)
+    assert check.main([str(tmp_path)]) == 1 and "error: no bundle" in capsys.readouterr().err
+
+
+def test_gold_without_a_context_is_held_against_the_first(tmp_path):
+    question = SimpleNamespace(contexts=[SimpleNamespace(text="rent")])
+    document = Document("a.txt", "rent is due")
+    assert list(check._faults(gold(1, context=None), question, document)) == []  # type: ignore[arg-type]
+    none = SimpleNamespace(contexts=[])
+    assert list(check._faults(gold(1, context=0), none, document)) == ["there is no context 0 in train.json"]  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- shapes and lines
+
+
+def test_groups_in_groups_are_opened_to_a_depth():
+    def nested(depth: int):
+        leaf = SimpleNamespace(
+            has_table=False, has_text_frame=True, is_placeholder=False,
+            text_frame=SimpleNamespace(paragraphs=[SimpleNamespace(text="deep")]),
+        )  # fmt: skip
+        for _ in range(depth):
+            leaf = SimpleNamespace(shapes=[leaf], has_text_frame=False)
+        return leaf
+
+    assert _DEEPEST == 20
+    assert list(_pieces(nested(20), 0)) == list(_pieces(nested(0), 0)) != []
+    assert list(_pieces(nested(21), 0)) == []
+
+
+def test_lines_side_by_side_are_read_from_the_left():
+    lines = [Line(20, 0, 30, 10, "b", 1.0), Line(0, 0, 10, 10, "a", 1.0), Line(0, 11, 10, 20, "c", 1.0)]
+    assert [line.text for line in in_order(lines)] == ["a", "b", "c"]
+
+
+def test_words_that_are_not_in_the_pdf_have_no_characters_there():
+    counted = _Counted("a  ", [0, 1, 2, 3])
+    assert _char_range(None, counted, 1, 3) == (0, 0), "white space"
+    assert _char_range(None, counted, 0, 4) == (0, 0), "beyond the end"
+
+
+def test_only_a_pdf_of_this_machine_is_a_scan(tmp_path):
+    blank = (Page(1, Span(0, 0), 100.0, 100.0),)
+    for document in (Document("a.pdf", "", blank), Document("a.txt", "", blank, tmp_path / "a.txt")):
+        assert read_scan(document, tmp_path / "out.pdf", Ocr(None, "en")) is None  # type: ignore[arg-type]
+
+
+def test_half_a_ligature_is_as_alike_as_its_characters_are():
+    text = "x" * 44 + " the oﬃce"
+    [match] = locate("x" * 44 + " the of", Document("a.txt", text))
+    assert match.score == round(49 / 51, 4), "spaces are no characters of a fold"

@@ -1,0 +1,132 @@
+"""A review and a patch: what may stand in them, what may not, and what a broken file is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from schemas import review as review_module
+from schemas.errors import SourceError
+from schemas.review import Better, Patch, Review, gold_digest, read_patch, read_review
+
+PASSAGE = {"filename": "a.pdf", "spans": [[0, 4]], "text": "rent"}
+SHA = "0" * 64
+CORRECTION = {"id": 3, "was": SHA, "contexts": [PASSAGE], "reviewers": ["Ada"]}
+PATCH = {"format": "exhibit-patch/1", "dataset": "leases", "about": "A slip."}
+REVIEW = {
+    "format": "exhibit-review/1", "review": "r1", "run": "run 1", "reviewer": "Ada",
+    "sample": {"size": 2, "of": 9, "seed": 1, "by": ["dataset"]}, "cases": [{"dataset": "leases", "id": 1}],
+}  # fmt: skip
+
+
+def patch(**fields: object) -> Patch:
+    return Patch.model_validate_json(json.dumps({**PATCH, **fields}))
+
+
+def review(**fields: object) -> Review:
+    return Review.model_validate_json(json.dumps({**REVIEW, **fields}))
+
+
+def test_what_is_left_open_is_none_and_nothing_is_changed():
+    [case] = review().cases
+    assert (case.gold, case.answer, case.comment) == (None, None, "") and not case.better.says_something
+    assert (case.better.contexts, case.better.is_impossible, case.better.answer) == ([], False, "")
+    made = patch()
+    assert (made.documents, made.questions, made.corrections) == ([], [], [])
+    [correction] = patch(corrections=[CORRECTION]).corrections
+    assert (correction.is_impossible, correction.answer, correction.reason) == (False, None, "")
+
+
+def better(**fields: object) -> Better:
+    return Better.model_validate_json(json.dumps(fields))
+
+
+def test_better_gold_is_passages_or_that_there_is_none():
+    assert better(contexts=[PASSAGE]).says_something and better(is_impossible=True).says_something
+    assert not better(answer="ten").says_something
+    with pytest.raises(ValidationError, match="is_impossible is true, yet there are passages"):
+        better(contexts=[PASSAGE], is_impossible=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "fits"),
+    [
+        ({}, True),
+        ({"contexts": [], "is_impossible": True}, True),
+        ({"contexts": []}, False),
+        ({"is_impossible": True}, False),
+    ],
+)
+def test_a_correction_has_passages_unless_there_is_no_answer(fields, fits):
+    if fits:
+        assert patch(corrections=[{**CORRECTION, **fields}]).corrections
+        return
+    with pytest.raises(ValidationError, match="has contexts exactly when is_impossible is false"):
+        patch(corrections=[{**CORRECTION, **fields}])
+
+
+def test_a_correction_has_a_reviewer():
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        patch(corrections=[{**CORRECTION, "reviewers": []}])
+
+
+def test_nothing_is_said_twice_of_one_question_or_document():
+    aside = {"filename": "a.pdf", "reason": "a draft"}
+    with pytest.raises(ValidationError, match=r"the document a\.pdf occurs more than once"):
+        patch(documents=[aside, aside])
+    question = {"id": 3, "reason": "unclear"}
+    assert patch(questions=[question, {**question, "id": 4}], documents=[aside]).questions[1].id == 4
+    for twice in ({"questions": [question, question]}, {"questions": [question], "corrections": [CORRECTION]}):
+        with pytest.raises(ValidationError, match="the question 3 occurs more than once"):
+            patch(**twice)
+    case = {"dataset": "leases", "id": 1}
+    assert len(review(cases=[case, {**case, "id": 2}, {**case, "dataset": "ndas"}]).cases) == 3
+    with pytest.raises(ValidationError, match="the case leases 1 occurs more than once"):
+        review(cases=[case, case])
+
+
+@pytest.mark.parametrize("fields", [{"unknown": 1}, {"format": "exhibit-patch/2"}, {"about": " "}, {"dataset": 5}])
+def test_a_patch_has_its_fields_and_no_others(fields):
+    with pytest.raises(ValidationError):
+        patch(**fields)
+    with pytest.raises(ValidationError, match="frozen"):
+        patch().about = "other"  # type: ignore[misc]
+
+
+def test_gold_is_known_by_its_files_and_words_whatever_the_spaces():
+    told = json.dumps([["é.pdf", "the rent"], [None, ""]])
+    assert gold_digest([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(told.encode("ascii")).hexdigest()
+    assert gold_digest([("a", "x"), ("b", "y")]) != gold_digest([("b", "y"), ("a", "x")])
+
+
+def test_a_file_that_is_no_patch_says_why(tmp_path, monkeypatch):
+    path = tmp_path / "patch.json"
+    path.write_text(json.dumps(PATCH), encoding="utf-8")
+    assert read_patch(path).dataset == "leases"
+    with pytest.raises(SourceError, match=r"patch\.json: no review: format: Input should be 'exhibit-review/1'; "):
+        read_review(path)
+    path.write_text(json.dumps({str(number): 0 for number in range(9)}), encoding="utf-8")
+    with pytest.raises(SourceError) as told:
+        read_patch(path)
+    assert str(told.value).count("; ") == 4, "five faults of twelve"
+    path.write_text("[", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"no patch: file: Invalid JSON"):
+        read_patch(path)
+    with pytest.raises(SourceError, match=r"none\.json: cannot be read: No such file"):
+        read_patch(tmp_path / "none.json")
+    path.write_text(json.dumps(REVIEW), encoding="utf-8")
+    assert review_module._LARGEST == 50_000_000
+    for largest, fits in ((path.stat().st_size, True), (path.stat().st_size - 1, False)):
+        monkeypatch.setattr(review_module, "_LARGEST", largest)
+        if fits:
+            assert read_review(path).reviewer == "Ada"
+            continue
+        with pytest.raises(SourceError, match="over 0 MB, which is no review"):
+            read_review(path)
+    monkeypatch.setattr(review_module, "_LARGEST", 2_000_000)
+    path.write_bytes(b" " * 2_000_001)
+    with pytest.raises(SourceError, match="over 2 MB, which is no review"):
+        read_review(path)
