@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from converters._playwright import PlaywrightError, sync_playwright
 from engine.limits import programs_unlimited
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
+from storage.scratch import scratch_folder
 from storage.whole import write_whole
 
 if TYPE_CHECKING:
@@ -43,10 +43,13 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
-        with programs_unlimited():
-            self._playwright: Playwright = sync_playwright().start()
-            self._open()
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(scratch_folder())
+            with programs_unlimited():
+                self._playwright: Playwright = sync_playwright().start()
+                stack.callback(self._playwright.stop)
+                self._open()
+            self._stack = stack.pop_all()
         return self
 
     def _open(self) -> None:
@@ -63,7 +66,7 @@ class Printer:
 
     def _launch(self) -> Browser:
         """Start Chromium in its sandbox; without it for root, and where the system grants none."""
-        options = launch_options(Path(self._folder.name))
+        options = launch_options(self._folder)
         for sandbox in (False,) if is_root() else (True, False):
             try:
                 return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
@@ -74,9 +77,8 @@ class Printer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._browser.close()
-        self._playwright.stop()
-        self._folder.cleanup()
+        with self._stack:
+            self._browser.close()
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from evidence.read import attachments
 from schemas.errors import DocumentError
+from storage.scratch import scratch_folder
 
 _DEEPEST = 5
 """Mails in mails; people forward a forwarded mail, not a sixth one."""
@@ -65,11 +67,13 @@ def _plain(name: str) -> str:
 
 def _room(path: Path, depth: int) -> Path:
     key = hashlib.sha256(f"{depth} {path.resolve()}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    room = Path(_temporary().name) / key
+    room = _temporary() / key
     room.mkdir(exist_ok=True)
     return room
 
 
 @cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="exhibit-mail-")
+def _temporary() -> Path:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(scratch_folder())

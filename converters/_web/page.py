@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -19,6 +17,7 @@ from converters._web.addresses import FetchError
 from converters._web.download import USER_AGENT, Reply
 from converters._web.gate import MARK, Gate
 from schemas.errors import ServiceError
+from storage.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright, Response, Route
@@ -58,7 +57,7 @@ class PagePrinter:
         self._launching = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._folder = TemporaryDirectory(prefix="exhibit-fonts-")
+        self._stack = ExitStack()
 
     @property
     def browser(self) -> str:
@@ -72,7 +71,7 @@ class PagePrinter:
                 await self._browser.close()
         if self._playwright is not None:
             await self._playwright.stop()
-        self._folder.cleanup()
+        self._stack.close()
 
     async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
@@ -138,7 +137,7 @@ class PagePrinter:
             return self._browser
 
     async def _launch(self, playwright: Playwright) -> Browser:
-        options = launch_options(Path(self._folder.name))
+        options = launch_options(self._stack.enter_context(scratch_folder()))
         options["args"] += _SEALED
         options["proxy"] = {"server": self._gate.url, "bypass": "<-loopback>"}
         for sandbox in (False,) if is_root() else (True, False):
