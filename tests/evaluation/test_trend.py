@@ -26,7 +26,7 @@ from evaluation.trend.summary import plain
 from rag.embedders.hashing import Hashing
 from schemas.errors import ToolkitError
 from tests.evaluation.trend_data import WORDS, make_run, make_runs, write
-from tests.evaluation.watching import CONTRASTS, browsing, served, watched
+from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import write_bundle
 
 FELL = [id for id in range(40) if WORDS[id % 4] in ("repairs", "notice")]
@@ -38,12 +38,6 @@ def folder(tmp_path_factory) -> Path:
     made = make_runs(tmp_path_factory.mktemp("results"))
     assert main(["index", str(made)]) == 0
     return made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as running:
-        yield running
 
 
 def found_in(folder: Path):
