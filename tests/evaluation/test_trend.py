@@ -338,8 +338,7 @@ def test_the_page_is_clicked_through_from_disk_and_from_a_server(folder, browser
         click_through(browser, f"{home}/index.html")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1000, 1600])
+@pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (1000, "light"), (1600, "dark")])
 def test_the_page_fits_and_can_be_read(folder, browser, theme, width):
     told = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
     with watched(browser, (folder / "index.html").as_uri(), **told) as page:

@@ -30,7 +30,7 @@ _SLOW = 0.0005
 _QUADRATIC = 24.0
 """Eight times the text takes eight times as long where time is linear, and 64 times where it is quadratic."""
 _HOPELESS = 1.0
-"""Seconds of processor time after which a match is given up: the slowest that is linear takes 0.12 for the longer text."""
+"""Seconds of processor time after which a match is given up: of those that are linear the slowest takes 0.12."""
 
 
 SHORT = {
