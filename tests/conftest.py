@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -38,6 +39,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
