@@ -23,6 +23,9 @@ demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline 
 	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
 	@echo; echo "done; open results/demo/report.html (the report) and $(OUT)/gold-on-the-page.png (gold on its page)"
 
+# tests start many processes that import the project: it is compiled once, whatever the environment says
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/ready       ## the default suite: loopback only
 	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "not slow and not extra and not server"
 

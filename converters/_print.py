@@ -43,11 +43,13 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        self._open_folder = ExitStack()
-        self._folder = self._open_folder.enter_context(scratch_folder())
-        with programs_unlimited():
-            self._playwright: Playwright = sync_playwright().start()
-            self._open()
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(scratch_folder())
+            with programs_unlimited():
+                self._playwright: Playwright = sync_playwright().start()
+                stack.callback(self._playwright.stop)
+                self._open()
+            self._stack = stack.pop_all()
         return self
 
     def _open(self) -> None:
@@ -75,9 +77,8 @@ class Printer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._browser.close()
-        self._playwright.stop()
-        self._open_folder.close()
+        with self._stack:
+            self._browser.close()
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""

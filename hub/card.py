@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -74,17 +75,9 @@ def holds_documents(name: str) -> bool:
 
 def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Example | None, text: CardText) -> str:
     """Return the card's Markdown with its YAML head."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML
-    )
-    environment.filters |= {"plain": plain, "code": code, "fence": fence, "link": link, "number": "{:,}".format}
     passages = sum(bundle.counts.located.values())
-    return environment.get_template("card.md.j2").render(
+    template = _environment().get_template("card.md.j2")
+    return template.render(
         head=head(bundle, configs, tags=text.tags, annotations=text.annotations, derived=text.derived),
         bundle=bundle,
         counts=bundle.counts,
@@ -103,6 +96,21 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Examp
         command=_command(bundle, text.converter or bundle.name),
         citation=_citation(bundle),
     )
+
+
+@cache
+def _environment() -> Environment:
+    """Return what fills the template, which is compiled once."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # Markdown, not HTML
+    )
+    environment.filters |= {"plain": plain, "code": code, "fence": fence, "link": link, "number": "{:,}".format}
+    return environment
 
 
 _MEANINGS = {

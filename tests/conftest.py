@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser
 
+from converters import _build
 from converters._cli import main
+from tests.browser import browsing
+from tests.press import SharedPress
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -36,6 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in asking]
 
 
+def pytest_collection_finish() -> None:
+    """Take what is imported by now out of the garbage collector's sight: it stays, and there is a million of it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
     """The raw sources written for this project."""
@@ -58,6 +69,22 @@ def peers() -> Path:
         if folder and Path(folder).is_dir():
             return Path(folder)
     pytest.skip("no peers' code: set EXHIBIT_PEERS to a folder with evaltools/, legalbenchrag/ and nvidia-rag/")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_press() -> Iterator[None]:
+    """Let all conversions in this process print with one browser."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_build, "Press", SharedPress)
+        yield
+    SharedPress.end()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser; no longer than a module, as asyncio is not to be had in this thread while it runs."""
+    with browsing() as running:
+        yield running
 
 
 @pytest.fixture

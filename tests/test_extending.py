@@ -32,7 +32,7 @@ def project(tmp_path_factory) -> Path:
     """A copy of the project with the page's files, every one of them new."""
     folder = tmp_path_factory.mktemp("project")
     for room in ROOMS:
-        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / room, folder / room)  # with what is compiled of it, where it is
     for name in ("evaluate_rag.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     for name, code in FILES.items():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -48,7 +52,7 @@ def floor_of(room: str) -> int:
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_room_imports_only_from_rooms_below_it(path):
     room = path.relative_to(ROOT).parts[0]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for module in imports(tree):
         other = module.split(".")[0]
         if other in ROOMS and other != room and (room, module) not in BESIDE:
@@ -58,6 +62,11 @@ def test_a_room_imports_only_from_rooms_below_it(path):
             assert module.split(".")[0] not in ROOMS, f"{path}: {function.name} imports {module} inside"
 
 
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def graph() -> dict[str, set[str]]:
     """Return which module of the product imports which."""
     names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
@@ -65,7 +74,7 @@ def graph() -> dict[str, set[str]]:
     arrows: dict[str, set[str]] = {}
     for name, path in modules.items():
         arrows[name] = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 wanted = [f"{node.module}.{alias.name}" for alias in node.names]
                 arrows[name] |= {w if w in modules else node.module for w in wanted} & set(modules)
@@ -145,6 +154,7 @@ def commands(text: str) -> list[str]:
     return [line.split("#")[0].strip() for block in blocks for line in block.splitlines() if line.strip()]
 
 
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 def test_every_command_of_the_readme_exists():
     found = commands((ROOT / "README.md").read_text(encoding="utf-8"))
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
@@ -164,10 +174,16 @@ def test_every_command_of_the_readme_exists():
 
 @cache
 def help_of(*program: str) -> str:
-    """What a program says of itself."""
-    done = subprocess.run([sys.executable, *program, "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """What a program says of itself, run as Python runs it but in this process: most of them import the same."""
+    name, *words = program[program[0] == "-m" :]
+    told = io.StringIO()
+    with patch.object(sys, "argv", [name, *words, "--help"]), redirect_stdout(told), pytest.raises(SystemExit) as end:
+        if program[0] == "-m":
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(str(ROOT / name), run_name="__main__")
+    assert not end.value.code
+    return told.getvalue()
 
 
 def test_every_converter_has_a_sample_and_its_help_an_example_that_works():

@@ -57,8 +57,7 @@ class PagePrinter:
         self._launching = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._open_folder = ExitStack()
-        self._folder = self._open_folder.enter_context(scratch_folder())
+        self._stack = ExitStack()
 
     @property
     def browser(self) -> str:
@@ -72,7 +71,7 @@ class PagePrinter:
                 await self._browser.close()
         if self._playwright is not None:
             await self._playwright.stop()
-        self._open_folder.close()
+        self._stack.close()
 
     async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
@@ -138,7 +137,7 @@ class PagePrinter:
             return self._browser
 
     async def _launch(self, playwright: Playwright) -> Browser:
-        options = launch_options(self._folder)
+        options = launch_options(self._stack.enter_context(scratch_folder()))
         options["args"] += _SEALED
         options["proxy"] = {"server": self._gate.url, "bypass": "<-loopback>"}
         for sandbox in (False,) if is_root() else (True, False):

@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -201,11 +202,16 @@ def _render(run: Run, meta: Record, notes: list[str], blocks: dict[str, str], *,
 
 def render(template: str, **values: Any) -> Markup:
     """Return a template of this folder, filled; everything in it is escaped."""
-    environment = Environment(
+    return Markup(_environment().get_template(template).render(**values))
+
+
+@cache
+def _environment() -> Environment:
+    # kept: to compile the templates takes longer than to fill them for a small run
+    return Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return Markup(environment.get_template(template).render(**values))

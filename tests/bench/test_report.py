@@ -7,7 +7,8 @@ import json
 import pytest
 
 from bench.report import documents, draw_apart, first_paint, main, make_run, open_times, size_of
-from tests.evaluation.report_data import chromium, opened
+from tests.browser import browsing
+from tests.evaluation.report_data import opened
 
 TEXT = " ".join(f"The party of part {n} shall not assign clause {n * 7} of schedule {n % 13}." for n in range(3000))
 
@@ -40,7 +41,7 @@ def test_twenty_thousand_cases_stay_small_and_open(tmp_path):
     assert size < 60_000_000 and files < 1000 and report.stat().st_size < 1_000_000
     assert drawing.memory < 600, "megabytes, however many rows"
     complaints: list[str] = []
-    with chromium() as browser:
+    with browsing() as browser:
         assert first_paint(browser, report).clock > 0
         keys = ["contracts/7000", "contracts/19999"]
         times = open_times(browser, report, keys)

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from converters import _press, _together, acord
+from converters import _press, acord
 from converters._benchmark import Benchmark, RawDocument, Tally
 from converters._cli import main
-from converters._print import Printer
 from evidence import read_document
 from evidence.fold import fold
 from hub._picture import Example
 from hub._tables import Config
 from hub.card import CardText, render_card
 from schemas.bundle import GOLD, INFO, TRAIN, read_info
-from schemas.errors import DocumentError, SourceError
+from schemas.errors import SourceError
 from schemas.models import Gold, Row
 from schemas.validate import validate
+from tests.press import SharedPress
 
 ASIS = "bc785f7fb7"
 LONG = "f63fe286c0"
@@ -214,7 +214,7 @@ def test_documents_printed_together_are_taken_apart_where_they_begin(tmp_path, m
     texts = ["One clause.", "Two pages. " * 700, "A third.", "<b>&amp;</b> as it stands", "The last."]
     short = [RawDocument(f"{n}.pdf", f"{n}", text=text, short=True) for n, text in enumerate(texts)]
     other = RawDocument("official.pdf", "official", path=tmp_path / "elsewhere.pdf", short=True)
-    with _press.Press() as press:
+    with SharedPress() as press:
         printed = list(press.print_short([*short[:3], other, *short[3:]], tmp_path))
     assert [document.filename for document in printed] == ["0.pdf", "1.pdf", "2.pdf", "official.pdf", "3.pdf", "4.pdf"]
     assert printed[3] == other
@@ -224,10 +224,3 @@ def test_documents_printed_together_are_taken_apart_where_they_begin(tmp_path, m
         assert "".join(read_back.text.split()) == "".join((document.text or "").split())
         assert (len(read_back.pages) > 1) == (document.filename == "1.pdf")
     assert not list(tmp_path.glob("*.partial"))
-
-
-def test_a_print_in_which_documents_have_no_place_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(_together, "_anchor", lambda number: "same")
-    documents = [RawDocument(f"{n}.pdf", f"{n}", text="words", short=True) for n in range(2)]
-    with Printer() as printer, pytest.raises(DocumentError, match="cannot be told apart"):
-        _together.print_together(printer, documents, tmp_path)

@@ -16,7 +16,7 @@ import pypdf
 import pytest
 from playwright.sync_api import sync_playwright
 
-from converters import _browser, _fonts
+from converters import _browser, _fonts, _together
 from converters._benchmark import RawDocument
 from converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
 from converters._cpr.pages import blocks_of, page_of
@@ -30,6 +30,7 @@ from engine.watch import programs_below
 from evidence import fold, read_document
 from schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
+from tests.press import SharedPress
 
 
 def test_the_environment_names_the_browser(monkeypatch, tmp_path):
@@ -164,7 +165,9 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
         (place,) = press._desk._crew._places
         browser = programs_below(place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
-        assert not wait([bad], 2).done, "it is being printed"
+        while place.job is None:
+            time.sleep(0.01)
+        assert not wait([bad], 0.3).done, "it is being printed"
         clock.ahead += 2000
         with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
             bad.result()
@@ -189,6 +192,13 @@ def test_a_conversion_goes_on_after_a_page_that_never_ends(tmp_path, convert):
     (told,) = info["left_out"]["document passes a limit of time, memory or nesting"]
     assert told.startswith("bad.html.pdf: ") and told.endswith("set aside")
     assert "--item-timeout" in told or "--item-memory" in told, "whichever it passes first on this machine"
+
+
+def test_a_print_in_which_documents_have_no_place_is_an_error(printer, tmp_path, monkeypatch):
+    monkeypatch.setattr(_together, "_anchor", lambda number: "same")
+    documents = [RawDocument(f"{n}.pdf", f"{n}", text="words", short=True) for n in range(2)]
+    with pytest.raises(DocumentError, match="cannot be told apart"):
+        _together.print_together(printer, documents, tmp_path)
 
 
 def test_nothing_half_written_is_left(printer, tmp_path):
@@ -316,12 +326,9 @@ def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
 
 
 def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
-    def print_one() -> set[str]:
-        with Press() as press:
-            assert printing(press.browsers) is None
-            press.print(RawDocument("a.pdf", "A", html="<p>Words.</p>"), tmp_path)
-        return press.browsers
-
-    record = printing({*_apart(print_one), ""})
+    with SharedPress() as press:
+        assert printing(press.browsers) is None
+        press.print(RawDocument("a.pdf", "A", html="<p>Words.</p>"), tmp_path)
+    record = printing({*press.browsers, ""})
     assert record is not None and record.fonts == font_hashes() and len(record.fonts) == 17
     assert record.browser.startswith("Chromium ") and record.browser[9:].split(".")[0].isdigit()

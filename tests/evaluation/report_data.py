@@ -17,9 +17,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from converters._browser import find_browser, launch_arguments
 from converters._cli import main as convert
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.metrics import measure
@@ -27,6 +26,7 @@ from evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from evidence import Document, Span, read_document
 from schemas import IMPOSSIBLE_ANSWER
 from storage.bundle import Bundle, open_bundle
+from tests.browser import PATIENCE
 
 WIDTH = 500
 """Characters of a passage."""
@@ -249,20 +249,11 @@ def cases_of(folder: Path, meta: dict[str, Any]) -> list[dict[str, Any]]:
     return [case for n in range(-(-meta["total"] // meta["cases"])) for case in piece(folder, f"c{n}")["cases"]]
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Yield the browser that the converters print with."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=launch_arguments())
-        yield browser
-        browser.close()
-
-
 def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
     """Return a page; whatever it complains of, or asks of the world, is added to the complaints."""
     home = url.partition("#")[0].rpartition("/")[0]
     page = browser.new_page(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
-    page.set_default_timeout(15000)
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     allowed = (f"{home}/", "data:", "blob:")

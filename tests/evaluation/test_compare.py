@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from evaluation.records import read_tables
 from evaluation.report.comparison import CHANGES, how_changed
@@ -17,7 +17,6 @@ from evaluation.report.run import Rows
 from evaluation.results import main
 from evaluation.statistics import compare
 from tests.evaluation.report_data import (
-    chromium,
     make_results,
     narrow,
     open_first,
@@ -48,12 +47,6 @@ def expected(runs) -> dict[str, str]:
     """How every question changed, told anew from the rows."""
     ones, others = ({f"{name}/{row['id']}": row for name, row in Rows(run, ["cuad", "leases"]).scan()} for run in runs)
     return {key: how_changed(ones.get(key), others.get(key)) for key in {**ones, **others}}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

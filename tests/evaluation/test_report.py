@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from evaluation.report import write_report
 from evaluation.report.run import Rows, settings
@@ -21,7 +21,6 @@ from evaluation.report.shell import as_json
 from evaluation.report.wording import VERDICTS, explain
 from tests.evaluation.report_data import (
     block_of,
-    chromium,
     make_results,
     narrow,
     open_first,
@@ -50,12 +49,6 @@ def results(bundles, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def rows(results) -> list[tuple[str, dict]]:
     return list(Rows(results, ["cuad", "leases"]).scan())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

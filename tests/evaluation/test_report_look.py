@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
 from evaluation.report import write_report
 from evaluation.report.comparison import write_comparison
 from evaluation.report.shell import DOTS, GROUNDS, WORDS, page, read
 from evidence import read_document
-from tests.evaluation.report_data import chromium, make_results, open_first, opened
+from tests.evaluation.report_data import make_results, open_first, opened
 
 WORDS_STAND_OUT, DOTS_STAND_OUT = 4.5, 3.0
 """What WCAG 2.2 asks of words, and of what else must be told apart (1.4.3, 1.4.11)."""
@@ -87,12 +85,6 @@ def pages(report_bundles, tmp_path_factory) -> dict[str, Path]:
     before = make_results(root / "before", report_bundles, limit=24)
     after = make_results(root / "after", report_bundles, limit=24, turn=1)
     return {"report": write_report(before), "compare": write_comparison(before, after)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.mark.extra

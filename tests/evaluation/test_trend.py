@@ -26,7 +26,7 @@ from evaluation.trend.summary import plain
 from rag.embedders.hashing import Hashing
 from schemas.errors import ToolkitError
 from tests.evaluation.trend_data import WORDS, make_run, make_runs, write
-from tests.evaluation.watching import CONTRASTS, browsing, served, watched
+from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import write_bundle
 
 FELL = [id for id in range(40) if WORDS[id % 4] in ("repairs", "notice")]
@@ -38,12 +38,6 @@ def folder(tmp_path_factory) -> Path:
     made = make_runs(tmp_path_factory.mktemp("results"))
     assert main(["index", str(made)]) == 0
     return made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as running:
-        yield running
 
 
 def found_in(folder: Path):
@@ -344,8 +338,7 @@ def test_the_page_is_clicked_through_from_disk_and_from_a_server(folder, browser
         click_through(browser, f"{home}/index.html")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1000, 1600])
+@pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (1000, "light"), (1600, "dark")])
 def test_the_page_fits_and_can_be_read(folder, browser, theme, width):
     told = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
     with watched(browser, (folder / "index.html").as_uri(), **told) as page:

@@ -9,9 +9,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from converters._browser import find_browser, launch_arguments
+from tests.browser import PATIENCE
 
 CONTRASTS = """() => {
   const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -39,21 +39,12 @@ CONTRASTS = """() => {
 
 
 @contextmanager
-def browsing() -> Iterator[Browser]:
-    """Yield a browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=launch_arguments())
-        yield browser
-        browser.close()
-
-
-@contextmanager
 def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
     """Yield an open page; afterwards fail on any error it has logged and on any request beside its own place."""
     complaints: list[str] = []
     context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **told)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(60_000)  # what is waited for comes, however busy the machine is
+    page.set_default_timeout(PATIENCE)
     home = address.rpartition("/")[0]
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 import zlib
+from email.message import EmailMessage
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from hub.export import main as export_main
 from rag.__main__ import main as rag_main
 from schemas.errors import SourceError, ToolkitError, disk_trouble
 from schemas.parsing import parse_json
+from storage import scratch
 from storage.folders import files_below, links_out
 from storage.place import taking_turns
 from storage.scratch import scratch_folder
@@ -155,6 +157,41 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
     with scratch_folder() as mine, scratch_folder() as other:
         assert sorted(tmp_path.glob("exhibit-*")) == sorted([mine, other]), "one that is in use stays"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    hold, seen = scratch._hold, []
+    monkeypatch.setattr(scratch, "_hold", lambda folder: (seen.append(folder.exists()), hold(folder))[1])
+    with scratch_folder() as folder:
+        assert seen == [False] and folder.is_dir()
+
+
+LEAVING = """
+import sys
+from pathlib import Path
+from evidence.folder import list_folder
+print(list_folder(Path(sys.argv[1]))[1].path)
+if sys.argv[2:]:
+    import os
+    os._exit(0)  # as a test's worker ends: nothing that waits for the end is done
+"""
+
+
+def test_attachments_go_with_their_program_or_with_the_next(tmp_path):
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "a@example.org", "The lease"
+    mail.set_content("See the lease.")
+    mail.add_attachment(b"The rent is due.", maintype="text", subtype="plain", filename="lease.txt")
+    (tmp_path / "mails").mkdir()
+    (tmp_path / "mails" / "one.eml").write_bytes(bytes(mail))
+    (tmp_path / "rooms").mkdir()
+    for how, left in (["killed"], 1), ([], 0):
+        command = [sys.executable, "-c", LEAVING, str(tmp_path / "mails"), *how]
+        environment = {**os.environ, "TMPDIR": str(tmp_path / "rooms")}
+        said = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+        assert Path(said.stdout.strip()).is_relative_to(tmp_path / "rooms"), said.stderr
+        assert len(list((tmp_path / "rooms").glob("exhibit-*"))) == left
 
 
 def test_no_place_for_temporary_files_is_one_error(tmp_path, monkeypatch):

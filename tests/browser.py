@@ -1,0 +1,30 @@
+"""The one way in which tests open a browser: with the converters' own fonts, so that it draws alike everywhere.
+
+On a machine without any font the text of a page has no size, and what is waited for is never to be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+from converters._browser import launch_options
+from storage.scratch import scratch_folder
+
+PATIENCE = 120_000
+"""Milliseconds in which anything must come that a test waits for: ten times what a busy machine has needed."""
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """Yield a browser; what it keeps while it runs goes with it, even if it is killed."""
+    with scratch_folder() as folder, sync_playwright() as playwright:
+        options = launch_options(folder)
+        options["env"] |= {"TMPDIR": str(folder)}
+        browser = playwright.chromium.launch(**options)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,31 @@
+"""Models that are opened once for all tests of a process: a session in full precision takes 90 MB and a while."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from rag.embedders import minilm
+
+
+@cache
+def opened(plugin: ModuleType, variant: str) -> Any:
+    """Return the model that a plug-in opens under a name."""
+    return plugin.open(variant)
+
+
+def copy_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let a folder be the cache of models, with the small graph in it; return the graph's path there."""
+    opened(minilm, "int8")
+    there = minilm.graph_path("int8")
+    monkeypatch.setenv("EXHIBIT_CACHE", str(folder))
+    here = minilm.graph_path("int8")
+    here.parent.mkdir(parents=True)
+    for name in (there.name, there.with_suffix(".sha256").name, minilm.TOKENIZER.name):
+        shutil.copyfile(there.with_name(name), here.with_name(name))
+    return here
