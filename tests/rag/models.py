@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rag.embedders import minilm
+from rag.embedders._weights import TOKENIZER
 
 
 @cache
@@ -26,6 +27,6 @@ def copy_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder))
     here = minilm.graph_path("int8")
     here.parent.mkdir(parents=True)
-    for name in (there.name, there.with_suffix(".sha256").name, minilm.TOKENIZER.name):
+    for name in (there.name, there.with_suffix(".sha256").name, TOKENIZER.name):
         shutil.copyfile(there.with_name(name), here.with_name(name))
     return here

@@ -309,12 +309,13 @@ VECTOR = np.zeros(2, np.float32)
 
 
 def test_what_a_store_does_not_find_is_as_far_as_the_farthest():
-    assert _dense(VECTOR, np.array([3, 5, 9]), Scores(k3=0.5, k9=0.25)).tolist() == [0.5, 0.25, 0.25]
-    assert _dense(VECTOR, np.array([3, 5, 9]), Scores(k3=0.1, k5=0.2, k9=0.3)).tolist() == pytest.approx(
-        [0.1, 0.2, 0.3]
-    )
-    assert _dense(VECTOR, np.array([3, 5]), Scores(k7=1.0)).tolist() == [0.0, 0.0]
-    assert _dense(VECTOR, np.array([0, 1]), Scores(k0=0.5, k1=-0.5)).tolist() == [0.5, -0.5]
+    def near(keys: list[int], store: Scores) -> list[float]:
+        return _dense(VECTOR.reshape(1, -1), np.array(keys), store)[0].tolist()
+
+    assert near([3, 5, 9], Scores(k3=0.5, k9=0.25)) == [0.5, 0.25, 0.25]
+    assert near([3, 5, 9], Scores(k3=0.1, k5=0.2, k9=0.3)) == pytest.approx([0.1, 0.2, 0.3])
+    assert near([3, 5], Scores(k7=1.0)) == [0.0, 0.0]
+    assert near([0, 1], Scores(k0=0.5, k1=-0.5)) == [0.5, -0.5]
 
 
 def shelf(texts: list[str], store, *, sections: list[int] | None = None, owners: list[int] | None = None) -> Library:
