@@ -21,13 +21,15 @@ class SharedPress(Press):
     _shared: ClassVar[Press | None] = None
     _home: ClassVar[Path] = Path()
     _until_the_end: ClassVar[ExitStack] = ExitStack()
+    _owner: ClassVar[int] = 0
 
     def _print(self, documents: tuple[RawDocument, ...], corpus: Path) -> _Printed:
         cls = SharedPress
         if cls._shared is None:
-            cls._home = Path.cwd()
+            cls._owner, cls._home = os.getpid(), Path.cwd()
             cls._shared = cls._until_the_end.enter_context(Press())
-        if self._limits != Limits() or "EXHIBIT_BROWSER" in os.environ or Path.cwd() != cls._home:
+        elsewhere = (os.getpid(), Path.cwd()) != (cls._owner, cls._home)  # a process that was forked has none
+        if elsewhere or self._limits != Limits() or "EXHIBIT_BROWSER" in os.environ:
             return super()._print(documents, corpus)
         printed = cls._shared._print(documents, corpus)
         self.browsers.add(printed.browser)
@@ -36,5 +38,6 @@ class SharedPress(Press):
     @classmethod
     def end(cls) -> None:
         """End the process and its browser."""
-        cls._until_the_end.close()
-        SharedPress._shared = None
+        if cls._owner == os.getpid():
+            cls._until_the_end.close()
+            cls._shared = None
