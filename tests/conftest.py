@@ -77,6 +77,7 @@ def shared_press() -> Iterator[None]:
     """Let all conversions in this process print with one browser."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_build, "Press", SharedPress)
+        SharedPress.begin()
         yield
     SharedPress.end()
 
