@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
-from converters._browser import launch_arguments, require_browser
+from converters._browser import launch_options
 from evaluation.report.pages import Sheets, draw_sheets
 from evidence import Span, read_document
 from schemas.command import guarded
@@ -256,7 +256,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         page_size = report.stat().st_size
         keys = [f"contracts/{number}" for number in (options.open, options.cases // 2, options.cases - 1, 1)]
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+            browser = playwright.chromium.launch(**launch_options(Path(scratch)))
             paint = sorted(first_paint(browser, report) for _ in range(5))
             times = open_times(browser, report, keys)
             browser.close()

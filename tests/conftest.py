@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def shared_press() -> Iterator[None]:
     """Let all conversions in this process print with one browser."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_build, "Press", SharedPress)
+        SharedPress.begin()
         yield
     SharedPress.end()
 
@@ -98,6 +100,20 @@ def convert(tmp_path: Path) -> Convert:
         return folder
 
     return run
+
+
+@pytest.fixture(scope="session")
+def converted(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Convert:
+    """Return the bundle of a sample, converted once for all tests that read it and change nothing there."""
+
+    @cache
+    def find(name: str, *flags: str) -> Path:
+        folder = tmp_path_factory.mktemp("converted") / name
+        arguments = ["--source", str(samples / name), "--out", str(folder), "--jobs", "1", *flags]
+        assert main(import_module(f"converters.{name}"), arguments) == 0
+        return folder
+
+    return find
 
 
 @pytest.fixture

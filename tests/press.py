@@ -15,20 +15,24 @@ from engine import Limits
 class SharedPress(Press):
     """Prints as its parent does, with the browser that printed before, where that knows all it has to know.
 
-    Limits, a browser of the test's own choice and another working folder are known to a process of its own alone.
+    Limits, other programs or another working folder are known only to a process that is started with them.
     """
 
     _shared: ClassVar[Press | None] = None
-    _home: ClassVar[Path] = Path()
+    _started: ClassVar[object] = None
     _until_the_end: ClassVar[ExitStack] = ExitStack()
+
+    @classmethod
+    def begin(cls) -> None:
+        """Say where the tests begin: what is printed from there is printed together."""
+        cls._started = _surroundings()
 
     def _print(self, documents: tuple[RawDocument, ...], corpus: Path) -> _Printed:
         cls = SharedPress
-        if cls._shared is None:
-            cls._home = Path.cwd()
-            cls._shared = cls._until_the_end.enter_context(Press())
-        if self._limits != Limits() or "EXHIBIT_BROWSER" in os.environ or Path.cwd() != cls._home:
+        if self._limits != Limits() or _surroundings() != cls._started:
             return super()._print(documents, corpus)
+        if cls._shared is None:
+            cls._shared = cls._until_the_end.enter_context(Press())
         printed = cls._shared._print(documents, corpus)
         self.browsers.add(printed.browser)
         return printed
@@ -36,5 +40,11 @@ class SharedPress(Press):
     @classmethod
     def end(cls) -> None:
         """End the process and its browser."""
-        cls._until_the_end.close()
-        SharedPress._shared = None
+        if _surroundings() == cls._started:
+            cls._until_the_end.close()
+            cls._shared = None
+
+
+def _surroundings() -> object:
+    """Return what a printing process takes over when it starts; one that was forked from a test has none yet."""
+    return os.getpid(), Path.cwd(), [os.environ.get(name) for name in ("PATH", "HOME", "EXHIBIT_BROWSER")]

@@ -44,15 +44,15 @@ def row_of(bundle_rows: dict, row: int, clause: str) -> dict:
     return bundle_rows[row * 41 + list(QUESTIONS).index(clause)]
 
 
-def test_the_sample_becomes_the_golden_bundle(convert, golden, samples):
-    bundle = convert("cuad", "--source", samples / "cuad")
+def test_the_sample_becomes_the_golden_bundle(converted, golden):
+    bundle = converted("cuad")
     assert validate(bundle) == []
     golden("cuad/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden("cuad/gold.jsonl", (bundle / GOLD).read_text(encoding="utf-8"))
 
 
-def test_every_contract_finds_its_pdf_and_every_quote_but_one_its_place(convert, samples):
-    bundle = convert("cuad", "--source", samples / "cuad", "--keep-ambiguous")
+def test_every_contract_finds_its_pdf_and_every_quote_but_one_its_place(converted):
+    bundle = converted("cuad", "--keep-ambiguous")
     _, gold, info = load(bundle)
     assert info["counts"]["documents"] == 6 and "no PDF for the contract" not in info["left_out"]
     assert [len(info["noted"][r]) for r in info["noted"] if "similar name" in r] == [1]
@@ -61,8 +61,8 @@ def test_every_contract_finds_its_pdf_and_every_quote_but_one_its_place(convert,
     assert {line["how"] for line in gold.values()} == {"exact", "folded", "parts", "fuzzy", "absent"}
 
 
-def test_ids_answers_and_impossible_rows(convert, samples):
-    rows, gold, info = load(convert("cuad", "--source", samples / "cuad"))
+def test_ids_answers_and_impossible_rows(converted):
+    rows, gold, info = load(converted("cuad"))
     assert all(row["question"].startswith("Consider the ") for row in rows.values())
     blank = row_of(rows, 1, "Effective Date")
     assert not blank["is_impossible"] and blank["answer"] == "; ".join(c["text"] for c in blank["contexts"])
@@ -74,14 +74,14 @@ def test_ids_answers_and_impossible_rows(convert, samples):
     assert {"clause", "contract", "answer"} == set(line["labels"])
 
 
-def test_a_quote_that_occurs_twice_keeps_both_places(convert, samples):
-    rows, gold, _ = load(convert("cuad", "--source", samples / "cuad"))
+def test_a_quote_that_occurs_twice_keeps_both_places(converted):
+    rows, gold, _ = load(converted("cuad"))
     twice = row_of(rows, 1, "Non-Compete")
     assert len(gold[twice["id"], 0]["alternatives"]) == 1
 
 
-def test_ambiguous_contracts_are_left_out_and_named(convert, samples):
-    _, _, info = load(convert("cuad", "--source", samples / "cuad"))
+def test_ambiguous_contracts_are_left_out_and_named(converted):
+    _, _, info = load(converted("cuad"))
     [names] = [names for reason, names in info["left_out"].items() if "ambiguous" in reason]
     assert [name.split("_")[0] for name in names] == ["CORVANEBIOLOGICSINC", "BRAMBLEWICKCAREGROUPINC"]
 
@@ -95,8 +95,8 @@ def test_an_amendment_is_not_ambiguous(source, convert):
     assert any("CORVANE" in document["filename"] for document in info["documents"])
 
 
-def test_filters_never_renumber(convert, samples):
-    rows, _, _ = load(convert("cuad", "--source", samples / "cuad", "--keep-ambiguous", out="all"))
+def test_filters_never_renumber(convert, converted, samples):
+    rows, _, _ = load(converted("cuad", "--keep-ambiguous"))
     fewer, _, info = load(
         convert("cuad", "--source", samples / "cuad", "--answerable-only", "--limit", "3", out="some")
     )

@@ -171,7 +171,7 @@ def test_without_a_download_the_source_must_be_given():
         fetch(dataclasses.replace(INFO, download=None))
 
 
-def test_the_archive_itself_is_a_source(samples, convert, tmp_path):
+def test_the_archive_itself_is_a_source(samples, convert, converted, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for path in sorted((samples / "cuad").rglob("*")):
@@ -179,6 +179,6 @@ def test_the_archive_itself_is_a_source(samples, convert, tmp_path):
                 file.write(path, path.relative_to(samples / "cuad"))
     (tmp_path / "CUAD_v1.zip").write_bytes(packed.getvalue())
     one = convert("cuad", "--source", tmp_path / "CUAD_v1.zip", out="one")
-    other = convert("cuad", "--source", samples / "cuad", out="other")
+    other = converted("cuad")
     for path in sorted(p for p in one.rglob("*") if p.is_file()):
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path

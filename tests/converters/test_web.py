@@ -332,9 +332,8 @@ def test_a_killed_run_goes_on_where_it_stopped(site, cache, convert, tmp_path):
         command, cwd=ROOT, env={**os.environ, "EXHIBIT_CACHE": str(cache)}, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + 20
         while len(list(cache.glob("web/*.json"))) < 2 or not site.asked["/held.pdf"]:
-            assert time.monotonic() < deadline and process.poll() is None
+            assert process.poll() is None
             time.sleep(0.05)
     finally:
         process.send_signal(signal.SIGKILL)

@@ -10,6 +10,6 @@ from tests.evaluation.report_data import make_bundles
 
 
 @pytest.fixture(scope="session")
-def report_bundles(samples, tmp_path_factory) -> dict[str, Path]:
+def report_bundles(converted, tmp_path_factory) -> dict[str, Path]:
     """A bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
-    return make_bundles(tmp_path_factory.mktemp("bundles"), samples)
+    return make_bundles(tmp_path_factory.mktemp("bundles"), converted("cuad"))

@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from converters._cli import main as convert
 from evaluation.cases import Case, GoldPassage, Passage, Reply
 from evaluation.metrics import measure
 from evaluation.statistics import Table, summarise, summarise_by, summarise_run
@@ -207,10 +205,8 @@ HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</
 LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord shall pay for the paint.\n" * 9
 
 
-def make_bundles(root: Path, samples: Path) -> dict[str, Path]:
+def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
     """Return a bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
-    flags = ["--source", str(samples / "cuad"), "--out", str(root / "cuad"), "--jobs", "1"]
-    assert convert(import_module("converters.cuad"), flags) == 0
     corpus = root / "leases" / "corpus"
     corpus.mkdir(parents=True)
     for name in ("first.txt", "second.txt"):
@@ -226,7 +222,7 @@ def make_bundles(root: Path, samples: Path) -> dict[str, Path]:
         lines.append({**gold, "how": "exact", "score": 1.0, "labels": {"kind": HOSTILE, "parity": number % 2}})
     (root / "leases" / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     (root / "leases" / "gold.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return {"cuad": root / "cuad", "leases": root / "leases"}
+    return {"cuad": cuad, "leases": root / "leases"}
 
 
 def piece(folder: Path, name: str) -> Any:

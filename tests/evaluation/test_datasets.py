@@ -105,8 +105,8 @@ def test_what_a_shell_makes_of_a_star_is_passed_over(tmp_path):
     assert len(twice) == 1
 
 
-def test_a_bundle_of_our_own_converters(convert, samples):
-    dataset, _ = one(convert("cuad", "--source", samples / "cuad"), file_types=("pdf",))
+def test_a_bundle_of_our_own_converters(converted):
+    dataset, _ = one(converted("cuad"), file_types=("pdf",))
     golds = [(case, index) for case in dataset.cases for index, gold in enumerate(case.gold) if gold.text]
     assert len(golds) > 100
     for case, index in golds:

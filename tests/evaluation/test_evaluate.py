@@ -9,6 +9,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -269,7 +270,14 @@ def test_a_damaged_journal_is_refused(tmp_path):
 
 
 def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
-    server.reply = lambda question: time.sleep(0.05) or chat("fine", ["words"])
+    killed = threading.Event()
+
+    def reply(question):
+        if len(server.bodies) >= 5:
+            killed.wait()  # so that it is killed in the middle, however late this test comes to it
+        return chat("fine", ["words"])
+
+    server.reply = reply
     command = [sys.executable, "evaluate_rag.py", "--dataset-paths", str(bundle), "--target-url", server.url,
                "--output-dir", str(tmp_path / "results"), "--run-name", "r", "--threads", "1", "--report-cases",
                "0", "--metrics", "answer_length"]  # fmt: skip
@@ -278,10 +286,11 @@ def test_a_process_killed_in_the_middle(server, bundle, tmp_path):
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+    killed.set()
     done = rows_of(tmp_path / "results" / "r" / "leases" / "journal.jsonl")
     assert 2 <= len(done) < 9
     server.bodies.clear()
-    again = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    again = subprocess.run([*command, "--resume"], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert again.returncode == 0, again.stderr
     assert len(server.bodies) == 1 + 9 - len(done)
     assert len(rows_of(tmp_path / "results" / "r" / "leases" / "eval_results.jsonl")) == 9
@@ -302,13 +311,13 @@ def test_failures_are_counted_and_in_no_mean(run, server):
         return faults.get(question) or chat(f"The law of {right}.", [])
 
     server.reply = reply
-    done = run(target_url=server.url, timeout=5, threads=3, retries=0)
+    done = run(target_url=server.url, timeout=60, threads=3, retries=0)
     assert done.summary["answer_length"].n == 6 and done.summary["answer_length"].errors == 3
     rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
     failed = [row for row in rows if row["verdict"] == "failed"]
     assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
     assert all(value is None for row in failed for value in row["scores"].values())
-    legacy = run("legacy", target_url=server.url, timeout=5, threads=3, retries=0, legacy_minus_one=True)
+    legacy = run("legacy", target_url=server.url, timeout=60, threads=3, retries=0, legacy_minus_one=True)
     rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
     assert (
         set(rows[0]["scores"].values()) == {-1.0} and legacy.summary["answer_length"] == done.summary["answer_length"]

@@ -171,7 +171,7 @@ LEAVING = """
 import sys
 from pathlib import Path
 from evidence.folder import list_folder
-print(list_folder(Path(sys.argv[1]))[1].path)
+print(list_folder(Path(sys.argv[1]))[1].path, flush=True)
 if sys.argv[2:]:
     import os
     os._exit(0)  # as a test's worker ends: nothing that waits for the end is done

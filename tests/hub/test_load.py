@@ -8,14 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from converters._cli import main
 from evidence import read_document
 from schemas.bundle import read_info
 from tests.hub.loopback import LoopbackHub
@@ -82,15 +80,11 @@ def strip_card(bundle: Path, folder: Path, *, renamed: str = "") -> Path:
 
 
 @pytest.fixture(scope="module")
-def bundles(samples, tmp_path_factory, request):
+def bundles(converted, request):
     """The bundles that the tests of this run are about."""
-    folder = tmp_path_factory.mktemp("bundles")
     asked = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
     names = [*ALWAYS, *(name for name in ("contractnli", "maud", "privacyqa") if name in asked)]
-    for name in names:
-        flags = ["--source", str(samples / name), "--out", str(folder / name), "--jobs", "1"]
-        assert main(import_module(f"converters.{name}"), flags) == 0
-    return {name: folder / name for name in names}
+    return {name: converted(name) for name in names}
 
 
 @pytest.fixture(scope="module")

@@ -228,7 +228,7 @@ def test_the_end_waits_for_nobody() -> None:
             time.sleep(0.01)
         assert len(hub.asked("GET", "/whoami")) == 4
     for thread in waiting:
-        thread.join(20)
+        thread.join(120)
     assert not any(thread.is_alive() for thread in waiting)
     with pytest.raises(OSError):
         ask(hub, "GET", "/api/whoami-v2")

@@ -1,0 +1,15 @@
+"""The browser of the tests draws pages on machines that cannot."""
+
+from __future__ import annotations
+
+from tests.browser import browsing
+from tests.converters.fontconfigs import no_fonts
+
+
+def test_words_have_a_size_where_there_is_no_font(tmp_path, monkeypatch):
+    monkeypatch.setenv("FONTCONFIG_FILE", str(no_fonts(tmp_path)))
+    with browsing() as browser:
+        page = browser.new_page()
+        page.set_content("<span>The rent is due.</span>")
+        box = page.locator("span").bounding_box()
+        assert box is not None and box["width"] > 10
