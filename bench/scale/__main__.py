@@ -3,6 +3,7 @@
     python -m bench.scale                                    everything, about twelve minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
+    python -m bench.scale --part memory --full               1,000 and 20,000 documents: twenty minutes
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
     python -m bench.scale --part model                       nothing measured: the model on what is known already
 
@@ -42,8 +43,9 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
         return documents.measure(options.source, limit=300 if options.quick else options.limit)
     if part == "routed":
         return routed.measure(options.index, options.questions, quick=options.quick)
-    measured = {"memory": memory.measure, "workers": workers.measure}[part]
-    return measured(options.source, quick=options.quick)
+    if part == "memory":
+        return memory.measure(options.source, quick=options.quick, full=options.full)
+    return workers.measure(options.source, quick=options.quick)
 
 
 @guarded()
@@ -88,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
     parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
-    parser.add_argument("--full", action="store_true", help="graphs of 310,000 and a million rows, too")
+    parser.add_argument("--full", action="store_true", help="larger graphs, and memory to 20,000 documents")
     parser.add_argument(
         "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
     )
