@@ -214,6 +214,20 @@ def test_a_hundred_thousand_keys_are_listed_page_by_page(tmp_path, monkeypatch):
     fsspec.get_filesystem_class("s3").clear_instance_cache()
 
 
+def test_a_hundred_thousand_keys_are_listed_by_a_server_of_its_own(tmp_path, monkeypatch):
+    corpus = tmp_path / "served" / "bucket" / "many" / "corpus"
+    with rclone(tmp_path) as address:
+        corpus.mkdir(parents=True)
+        for number in range(KEYS):
+            (corpus / f"{number:06}.txt").touch()
+        (corpus / "004242.txt").write_bytes(b"The rent is 5.")
+        use(address, tmp_path, monkeypatch)
+        found = list_files(Remote("s3://bucket/many"))
+    assert list(found) == [f"corpus/{number:06}.txt" for number in range(KEYS)]
+    assert found["corpus/004242.txt"].bytes == 14 and found["corpus/004241.txt"].bytes == 0
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
 # ---------------------------------------------------------------- Google's
 
 

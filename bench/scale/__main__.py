@@ -3,8 +3,11 @@
     python -m bench.scale                                    everything, about twelve minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
+    python -m bench.scale --part memory --full               1,000 and 20,000 documents: twenty minutes
+    python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
     python -m bench.scale --part model                       nothing measured: the model on what is known already
 
+Nothing is measured while other work uses the machine, unless `--busy` is given; the page then says so.
 Points go to OUT/scale.json, tables into OUT/scale.md between its markers, pictures to OUT/images/scale-*.svg. A part
 that is not measured keeps its numbers.
 """
@@ -19,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from bench._table import ROOT
-from bench.scale import chunks, documents, memory, page, workers
-from bench.scale.process import machine
+from bench.scale import chunks, documents, memory, page, routed, workers
+from bench.scale.process import machine, refuse_busy
 from schemas.command import guarded
 
-PARTS = ("documents", "memory", "chunks", "workers", "model")
+PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
 DOCS = ROOT / "docs"
 
 
@@ -34,11 +37,15 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
         if options.points:
             given = chunks.merged(points, chunks.read_points(options.points))
             return {"points": given, "vectors": options.points_from}
-        return chunks.measure(options.vectors, quick=options.quick, full=options.full, known=points)
+        how = {"quick": options.quick, "full": options.full, "milvus": options.milvus}
+        return chunks.measure(options.vectors, **how, known=points)
     if part == "documents":
         return documents.measure(options.source, limit=300 if options.quick else options.limit)
-    measured = {"memory": memory.measure, "workers": workers.measure}[part]
-    return measured(options.source, quick=options.quick)
+    if part == "routed":
+        return routed.measure(options.index, options.questions, quick=options.quick)
+    if part == "memory":
+        return memory.measure(options.source, quick=options.quick, full=options.full)
+    return workers.measure(options.source, quick=options.quick)
 
 
 @guarded()
@@ -52,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if part == "model":
             continue  # it is reckoned anew whenever the page is written
         where = machine()
+        if not options.busy:
+            refuse_busy(f"--part {part}", where["busy"])
         results[part] = measure(part, options, results)
         results["machines"][part] = where
         store.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -73,15 +82,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
     )
+    parser.add_argument("--index", type=Path, metavar="INDEX", help="what `routed` is grown from (default: samples)")
+    parser.add_argument("--questions", type=Path, metavar="BUNDLE", help="what is asked of it (default: a few)")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help=".npy, or the .faiss file of an index")
     parser.add_argument(
         "--points", type=Path, metavar="FILE", help="take chunks' points from what bench.stores --csv wrote"
     )
     parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
-    parser.add_argument("--full", action="store_true", help="graphs of 310,000 and a million rows, too")
+    parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
+    parser.add_argument("--full", action="store_true", help="larger graphs, and memory to 20,000 documents")
     parser.add_argument(
         "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
     )
+    parser.add_argument("--busy", action="store_true", help="measure even while other work uses the machine")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     return parser
 

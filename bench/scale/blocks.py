@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.scale.chunks import LIMIT_MS, STORES, crossing
+from bench.scale.chunks import LIMIT_MS, STORES, crossing, reckon
 from bench.scale.documents import spread
 from bench.scale.draw import Chart, Series
 from bench.scale.ingesting import STAGES
@@ -16,6 +16,8 @@ from bench.scale.memory import growth
 from bench.scale.workers import parent_share, serial_share, speed_up, steady
 
 _MB = 1e6
+_PAPER = 10_000_000
+"""Chunks that are reckoned with, not measured."""
 
 
 # ---------------------------------------------------------------- documents
@@ -139,9 +141,23 @@ def chunks(results: Results) -> str:
     limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in STORES]
     words = [f"`{store}` at {about(limit)} chunks" for store, limit in limits if limit]
     others = [f"`{store}`" for store, limit in limits if not limit and any(p["store"] == store for p in points)]
-    text += f"\nVectors: {results['chunks']['vectors']}; k = 64; one thread for a single query. "
+    text += f"\nVectors: {results['chunks']['vectors']}; k = 64; times by the clock, a batch by the processor. "
     text += f"By these points a query takes {LIMIT_MS} ms: " + (", ".join(words) or "nowhere")
-    return text + (f"; far beyond what was measured: {', '.join(others)}.\n" if others else ".\n")
+    text += f"; far beyond what was measured: {', '.join(others)}.\n" if others else ".\n"
+    return text + _ten_million(points)
+
+
+def _ten_million(points: Sequence[Mapping[str, Any]]) -> str:
+    """Return ten million chunks on paper: the lines through the last points, drawn on."""
+    rows = []
+    for store in dict.fromkeys(p["store"] for p in points):
+        sizes = sorted(p["rows"] for p in points if p["store"] == store)
+        found = [reckon(points, store, what, _PAPER) for what in ("one ms", "search MB", "disk MB", "build s")]
+        if len(sizes) >= 2 and sizes[-1] >= _PAPER // 100 and found[0]:
+            cells = [f"{value:,.0f}" if value is not None else "" for value in found]
+            rows.append([f"`{store}`", *cells, f"{sizes[-1]:,}"])
+    head = ["10,000,000 chunks, on paper", "ms a query", "memory MB", "disk MB", "build, s", "measured up to"]
+    return "\n" + table(head, rows) if rows else ""
 
 
 def _figure(name: str, value: float | None) -> str:
@@ -164,10 +180,37 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
 
     limit = (float(LIMIT_MS), f"{LIMIT_MS} ms")
     return {
-        "query": Chart("A query, without its embedding", "chunks", "processor ms, one query", lines("one ms"), limit),
+        "query": Chart("A query, without its embedding", "chunks", "ms, one query", lines("one ms"), limit),
         "recall": Chart("What is found of the nearest 64", "chunks", "recall@64", lines("recall@64"), linear=True),
         "index-memory": Chart("Memory of a process that searches", "chunks", "MB", lines("search MB")),
     }
+
+
+# ---------------------------------------------------------------- routed
+
+
+def routed(results: Results) -> str:
+    """Return what a question takes of the whole of `routed`, named and unnamed, and what the process holds."""
+    found = results["routed"]
+    rows = []
+    for p in found["points"]:
+        for kind in ("named", "unnamed"):
+            asked = p[kind]
+            times = [f"{asked[name]:.1f}" for name in ("clock", "clock 90%", "processor")]
+            held = [f"{p[name] / _MB:,.0f}" for name in ("peak", "own")] if kind == "named" else ["", ""]
+            recall = f"{p['recall']:.4f}" if kind == "unnamed" else ""
+            rows.append([f"{p['chunks']:,}", f"`{p['store']}`", kind, *times, recall, *held])
+    head = ["chunks", "store", "questions", "ms, median", "ms, nine of ten", "processor ms", "recall@256", "MB", "own"]
+    sizes = ", ".join(f"{p['documents']:,}" for p in found["points"])
+    return (
+        told(results, "routed")
+        + table(head, rows)
+        + (
+            f"\n{sizes} documents, grown from {found['from']}; {found['points'][0]['named']['questions']} questions of "
+            "each kind, one at a time. MB is the most that the process held, pages of mapped files in it; *own* what "
+            "is not mapped, the model in it.\n"
+        )
+    )
 
 
 # ---------------------------------------------------------------- workers

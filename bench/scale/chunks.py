@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,23 @@ from bench.stores import compare, grow, mixture, read_vectors
 from engine import track
 
 ROWS = (10_000, 100_000, 310_000, 1_000_000)
-STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
+STORES = ("faiss", "faiss:fp16", "faiss:pq", "faiss:ivf", "faiss:hnsw")
 LIMIT_MS = 60
 """What a query may take beside its embedding."""
 _HNSW_ROWS = 100_000
 """A graph is built by one thread, ten minutes for a million rows: larger ones only when asked for in full."""
 _QUERIES = 200
+MILVUS = ("", "?index=HNSW")
+"""What a server is measured with: all vectors compared, and a graph."""
+_MILVUS_ROWS = 100_000
+"""A server takes rows in by a few hundred a time: a million take a quarter of an hour."""
 
 Found = dict[str, Any]
 
 
-def measure(vectors: Path | None, *, quick: bool, full: bool, known: Sequence[Found] = ()) -> dict[str, Any]:
+def measure(
+    vectors: Path | None, *, quick: bool, full: bool, milvus: str = "", known: Sequence[Found] = ()
+) -> dict[str, Any]:
     """Return points by rows and store; those that are not measured now are kept from before."""
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
     queries = grow(base, _QUERIES, 2, spread=0.6, keep=False)
@@ -31,9 +37,31 @@ def measure(vectors: Path | None, *, quick: bool, full: bool, known: Sequence[Fo
     points: list[Found] = []
     for rows in track(sizes, total=len(sizes), label="chunks", unit="size"):
         stores = [store for store in STORES if full or store != "faiss:hnsw" or rows <= _HNSW_ROWS]
-        found = compare(rows, stores, base, queries)
+        if milvus and (full or rows <= _MILVUS_ROWS):
+            stores += [f"milvus:{milvus}{kind}" for kind in MILVUS]
+        found = {_plain(store, milvus): values for store, values in compare(rows, stores, base, queries).items()}
         points += [{"rows": rows, "store": store, **values} for store, values in found.items()]
     return {"points": merged(known, points), "vectors": vectors.name if vectors else "a mixture of 300 clusters"}
+
+
+def _plain(store: str, milvus: str) -> str:
+    """Return a store's name without the address of the server, which says nothing."""
+    return store.replace(milvus, "SERVER") if milvus else store
+
+
+def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
+    """Return what a store would take with so many rows, by a power law through its last points; None without two."""
+    law = _law(points, store, what)
+    return float(np.exp(law[1] + law[0] * np.log(rows))) if law else None
+
+
+def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
+    """Return exponent, factor (as a logarithm) and the most rows of the last three points."""
+    mine = sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)[-3:]
+    if len(mine) < 2:
+        return None
+    slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)
+    return float(slope), float(start), mine[-1][0]
 
 
 def read_points(path: Path) -> list[Found]:
@@ -62,11 +90,9 @@ def crossing(points: Iterable[Found], store: str, what: str, limit: float) -> fl
 
     None where that is beyond ten times what was measured: nobody knows what happens there.
     """
-    mine = sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)[-3:]
-    if len(mine) < 2:
+    law = _law(points, store, what)
+    if law is None or law[0] <= 0:
         return None
-    slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)
-    if slope <= 0:
-        return None
+    slope, start, most = law
     rows = float(np.exp(min((np.log(limit) - start) / slope, 100)))
-    return rows if rows <= 10 * mine[-1][0] else None
+    return rows if rows <= 10 * most else None

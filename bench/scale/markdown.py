@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.scale.process import BUSY
 from schemas.errors import ToolkitError
 
 Results = Mapping[str, Any]
@@ -28,5 +29,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def told(results: Results, part: str) -> str:
     """Return the line that says where a part was measured."""
     where = results["machines"][part]
-    busy = "quiet" if where["load"] < where["cores"] / 2 else "doing other work, too"
-    return f"*{where['cores']} cores ({where['machine']}), load {where['load']:.1f} before: {busy}.*\n\n"
+    share = where.get("busy")
+    quiet = where["load"] < where["cores"] / 2 if share is None else share <= BUSY
+    others = f"load {where['load']:.1f} before" if share is None else f"{100 * share:.0f}% used by others before"
+    command = f"`python -m bench.scale --part {part}`"
+    state = "quiet" if quiet else "doing other work, too"
+    return f"*{command}: {where['cores']} cores ({where['machine']}), {others}: {state}.*\n\n"

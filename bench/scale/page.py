@@ -84,6 +84,7 @@ PARTS: dict[str, tuple[Block, Pictures]] = {
     "documents": (blocks.documents, blocks.document_pictures),
     "memory": (blocks.memory, blocks.memory_pictures),
     "chunks": (blocks.chunks, blocks.chunk_pictures),
+    "routed": (blocks.routed, lambda _: {}),
     "workers": (blocks.workers, lambda _: {}),
     "model": (reckoned, model_pictures),
 }

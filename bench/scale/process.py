@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from bench.convert import tree_memory
@@ -18,6 +19,10 @@ Result = TypeVar("Result")
 
 _EVERY = 0.1
 """Seconds between two looks at the memory."""
+_LOOKED = 2.0
+"""Seconds for which the machine is watched before something is measured."""
+BUSY = 0.15
+"""Share of the cores that others may use: a machine at rest uses some hundredths for itself."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,41 @@ class Clock:
         return counted
 
 
+def resident(kind: str) -> int:
+    """Return the bytes that this process holds now: `RssAnon` its own, `RssFile` of mapped files; 0 where unknown."""
+    status = Path("/proc/self/status")
+    told = status.read_text(encoding="utf-8").partition(f"{kind}:")[2].split() if status.is_file() else []
+    return 1024 * int(told[0]) if told else 0
+
+
+def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> float:
+    """Return the share of all cores that others use while this process waits; without `/proc/stat`, by the load.
+
+    The load of the last minute would count what this command itself has just measured.
+    """
+    if not stat.is_file():
+        return min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    before = _ticks(stat)
+    time.sleep(seconds)
+    after = _ticks(stat)
+    return 1 - (after[1] - before[1]) / max(1, after[0] - before[0])
+
+
+def _ticks(stat: Path) -> tuple[int, int]:
+    """Return the ticks of all cores until now, and those in which they had nothing to do."""
+    ticks = [int(number) for number in stat.read_text(encoding="utf-8").partition("\n")[0].split()[1:9]]
+    return sum(ticks), ticks[3] + ticks[4]
+
+
+def refuse_busy(what: str, share: float) -> None:
+    """Raise where others use more than a little of the machine: figures that nobody can repeat are not written."""
+    if share > BUSY:
+        raise ToolkitError(
+            f"{what}: not measured, other work uses {100 * share:.0f}% of this machine; wait until it is done, "
+            "or give --busy, and the page says so"
+        )
+
+
 def machine() -> dict[str, Any]:
     """Return what a reader must know of the machine: its kind, its processors, and how busy it was before."""
     system = os.uname()
@@ -92,4 +132,5 @@ def machine() -> dict[str, Any]:
         "machine": system.machine,
         "cores": os.cpu_count() or 1,
         "load": os.getloadavg()[0],
+        "busy": busy_share(),
     }

@@ -68,7 +68,8 @@ class Extents:
     """The pieces of rows that were looked at before, for the same limit; questions on one document share them."""
     _texts: dict[int, str] = field(default_factory=dict)
     _places: dict[int, list[int]] = field(default_factory=dict)
-    _taken: dict[int, list[bool]] = field(default_factory=dict)
+    _pieces: dict[int, tuple[list[Span], list[bool]]] = field(default_factory=dict)
+    """The pieces of each row that was looked at, and whether a passage has taken each: asked hundreds of times."""
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
         """Return row, span and score of up to `depth` passages, best first, from rows that are ranked by score."""
@@ -100,8 +101,16 @@ class Extents:
 
     # ---------------------------------------------------------------- pieces
 
-    def _of(self, row: int) -> list[Span]:
-        """Return the pieces of a chunk: sentences, short ones with their neighbour, and none above the limit."""
+    def _of(self, row: int) -> tuple[list[Span], list[bool]]:
+        """Return the pieces of a chunk (sentences, short ones with their neighbour), and which of them are taken."""
+        known = self._pieces.get(row)
+        if known is None:
+            pieces = self._tiled(row)
+            known = self._pieces[row] = pieces, [False] * len(pieces)
+        return known
+
+    def _tiled(self, row: int) -> list[Span]:
+        """Return the pieces of a chunk, none above the limit, remembered from question to question."""
         pieces = self.tiles.get(row)
         if pieces is None:
             _, number, start, end, *_ = self._place(row)
@@ -111,8 +120,6 @@ class Extents:
             if len(self.tiles) >= _REMEMBERED:
                 self.tiles.clear()
             self.tiles[row] = pieces
-        if row not in self._taken:
-            self._taken[row] = [False] * len(pieces)
         return pieces
 
     def _place(self, row: int) -> list[int]:
@@ -129,8 +136,7 @@ class Extents:
 
     def _free(self, seed: Seed) -> list[tuple[int, int]]:
         """Return the stretches of a seed that no passage has taken."""
-        pieces = self._of(seed.row)
-        taken = self._taken[seed.row]
+        pieces, taken = self._of(seed.row)
         runs: list[tuple[int, int]] = []
         for at in range(seed.first, min(len(pieces), seed.last + 1)):
             if taken[at]:
@@ -142,18 +148,19 @@ class Extents:
         return runs
 
     def _take(self, row: int, first: int, last: int) -> None:
+        taken = self._of(row)[1]
         for at in range(first, last + 1):
-            self._taken[row][at] = True
+            taken[at] = True
 
     def _span(self, row: int, first: int, last: int) -> Span:
-        pieces = self._of(row)
+        pieces, _ = self._of(row)
         return Span(pieces[first].start, pieces[last].end)
 
     # ---------------------------------------------------------------- how far
 
     def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return the pieces of a stretch that hold what was asked; all of them where none does."""
-        text, pieces = self._text(self._place(row)[1]), self._of(row)
+        text, (pieces, _) = self._text(self._place(row)[1]), self._of(row)
         found = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(found)
         if best <= 0:
@@ -173,34 +180,28 @@ class Extents:
                 after = None
             if after and (before is None or after.score >= before.score):
                 start, end = min(start, after.span.start), max(end, after.span.end)
-                self._taken[after.row][after.piece] = True
+                self._of(after.row)[1][after.piece] = True
                 after = self._offer(after.row, after.piece, 1)
             elif before:
                 start, end = min(start, before.span.start), max(end, before.span.end)
-                self._taken[before.row][before.piece] = True
+                self._of(before.row)[1][before.piece] = True
                 before = self._offer(before.row, before.piece, -1)
             else:
                 return Span(start, end)
 
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
-        """Return the free piece that comes next on a side, and how good its chunk is."""
-        place = self._beside(row, piece, side)
-        if place is None:
-            return None
-        row, piece = place
-        return _Offer(self.scores.get(row, float("-inf")), row, piece, self._of(row)[piece])
-
-    def _beside(self, row: int, piece: int, side: int) -> tuple[int, int] | None:
-        """Return the free piece that comes next on a side, in this chunk or the next one of the document."""
+        """Return the free piece that comes next on a side, in this chunk or the document's next, and its evidence."""
         beside = piece + side
-        if not 0 <= beside < len(self._of(row)):
+        pieces, taken = self._of(row)
+        if not 0 <= beside < len(pieces):
             if not self._follows(row, row + side):
                 return None
             row += side
-            pieces = len(self._of(row))
-            beside = 0 if side > 0 else pieces - 1
-        taken = self._taken[row]
-        return (row, beside) if 0 <= beside < len(taken) and not taken[beside] else None
+            pieces, taken = self._of(row)
+            beside = 0 if side > 0 else len(pieces) - 1
+        if not 0 <= beside < len(taken) or taken[beside]:
+            return None
+        return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
     def _follows(self, row: int, other: int) -> bool:
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]

@@ -110,8 +110,14 @@ def keys_of(index: faiss.IndexIDMap2) -> Keys:
 
 def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     """Return the vectors of some rows."""
-    found: Vectors = inner(index).reconstruct_batch(rows)
-    return found
+    name, core = name_of(index), inner(index)
+    flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
+    if name not in ("flat", "pq") or not index.ntotal:
+        found: Vectors = core.reconstruct_batch(rows)
+        return found
+    # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
+    stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
+    return np.take(stored, rows, axis=0).view(np.float32)
 
 
 def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:

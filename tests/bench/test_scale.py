@@ -5,16 +5,31 @@ from __future__ import annotations
 import json
 import math
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.scale import chunks, corpus, documents, draw, ingesting, markdown, memory, model, workers
+from bench.scale import (
+    chunks,
+    corpus,
+    documents,
+    draw,
+    grown,
+    ingesting,
+    markdown,
+    memory,
+    model,
+    process,
+    routed,
+    workers,
+)
 from bench.scale.__main__ import DOCS, PARTS, main
 from bench.scale.process import Clock, run_apart
 from rag.index import open_index
+from rag.questions.question import Query
 from rag.splitters import rcts
 from schemas.errors import BundleError, ToolkitError
 
@@ -63,6 +78,14 @@ def results():
         },
         "memory": {"once": 100, "jobs": 2, "points": remembered},
         "chunks": {"points": searched, "vectors": "made up"},
+        "routed": {
+            "from": "made up",
+            "points": [
+                {"store": "faiss:pq", "chunks": 1000, "documents": 9, "peak": 2e9, "own": 5e8, "recall": 0.999}
+                | {kind: {"questions": 5, "clock": 41.0, "clock 90%": 50.0, "processor": 44.0, "compared": 900.0}
+                   for kind in ("named", "unnamed")},
+            ],
+        },
         "workers": {
             "size": 100,
             "points": [
@@ -142,6 +165,73 @@ def test_a_clock_adds_up_what_has_one_name():
     assert set(clock.seconds) == {"work"} and clock.seconds["work"] > 0
 
 
+# ---------------------------------------------------------------- an index that was grown
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return routed._small(tmp_path_factory.mktemp("small") / "index")
+
+
+def test_a_grown_index_holds_copies_that_can_be_named_apart(tmp_path, small):
+    before = open_index(small)
+    folder = grown.grow_index(small, tmp_path / "grown", chunks=3 * len(before) - 5, store="faiss")
+    index = open_index(folder)
+    assert len(index) == 3 * len(before) == len(index.store("chunk")) == len(index.lexicon.chunks)
+    original, copy = index.entries[0], index.entries[len(before.documents)]
+    assert copy.sha256 == original.sha256 and copy.filename != original.filename
+    texts = [index.document_text(entry.filename) for entry in (original, copy)]
+    assert len(texts[0]) == len(texts[1]) and texts[0] != texts[1]
+    name = max((word for word in grown.names_of(original) if word in texts[0]), key=len)
+    other = grown.renamed(name, 1)
+    assert name in texts[0] and other in texts[1] and other not in texts[0]
+    for word, entry in ((name, original), (other, copy)):
+        query = Query(question=word, names=word, asks="term", apart=True)
+        assert index.lexicon.documents.score(query).best(1) == [entry.number]
+
+
+def test_a_question_for_a_copy_has_the_copys_name(small):
+    entries = open_index(small).entries
+    twice = {**entries, 99: replace(entries[0], number=99, filename="001/copy.txt")}
+    word = grown.names_of(entries[0])[0]
+    asked = [routed.renamed_for(twice, f"Who may end {word}?", entries[0].filename, turn=turn) for turn in range(3)]
+    assert asked == [f"Who may end {word}?", f"Who may end {grown.renamed(word, 1)}?", f"Who may end {word}?"]
+    assert routed.renamed_for(twice, "Who may end it?", "elsewhere.txt", turn=1) == "Who may end it?"
+
+
+@pytest.mark.parametrize("store", ["faiss", "faiss:pq"])
+def test_a_grown_index_is_asked_named_and_unnamed(tmp_path, small, store):
+    folder = grown.grow_index(small, tmp_path / "grown", chunks=1200, store=store)
+    found = routed.ask(folder, routed.read_questions(None), tmp_path / "cache", most=4)
+    assert found["chunks"] >= 1200 and found["recall"] > 0.95
+    for kind in ("named", "unnamed"):
+        assert found[kind]["questions"] == 4 and found[kind]["compared"] > 0
+        assert 0 < found[kind]["clock"] <= found[kind]["clock 90%"]
+
+
+# ---------------------------------------------------------------- a machine that is busy
+
+
+def test_what_others_use_is_read_off_the_idle_ticks(tmp_path, monkeypatch):
+    stat = tmp_path / "stat"
+    looks = iter(["cpu  100 0 50 800 50 0 0 0 0 0\n", "cpu  160 0 70 900 70 0 0 0 0 0\n"])
+    monkeypatch.setattr(process.time, "sleep", lambda _: stat.write_text(next(looks), encoding="utf-8"))
+    process.time.sleep(0)
+    assert process.busy_share(stat=stat) == pytest.approx(80 / 200)  # 80 of 200 ticks were work
+
+
+def test_nothing_is_measured_on_a_busy_machine_unless_that_is_wanted(tmp_path, monkeypatch, results, capsys):
+    monkeypatch.setattr(process, "busy_share", lambda: 0.4)
+    monkeypatch.setattr(routed, "measure", lambda *_, **__: results["routed"])
+    assert main(["--part", "routed", "--out", str(tmp_path)]) == 1
+    assert "other work uses 40% of this machine" in capsys.readouterr().err
+    assert not (tmp_path / "scale.md").exists() and not (tmp_path / "scale.json").exists()
+    assert main(["--part", "routed", "--out", str(tmp_path), "--busy"]) == 0
+    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    assert "40% used by others before: doing other work, too" in page
+    assert "| 1,000 | `faiss:pq` | unnamed | 41.0 | 50.0 | 44.0 | 0.9990 |" in page
+
+
 # ---------------------------------------------------------------- what is reckoned
 
 
@@ -172,6 +262,8 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
     assert chunks.crossing(points, "faiss", "one ms", 60) == pytest.approx(240_000)
     assert chunks.crossing(points, "faiss", "one ms", 60_000) is None  # far beyond what was measured
     assert chunks.crossing(points, "faiss:ivf", "one ms", 60) is None
+    assert chunks.reckon(points, "faiss", "one ms", 10_000_000) == pytest.approx(2500)
+    assert chunks.reckon(points, "faiss:ivf", "one ms", 10_000_000) is None
 
 
 def test_new_points_take_the_place_of_old_ones(tmp_path):

@@ -12,12 +12,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
+from bench.scale.corpus import documents_of, repeat
 from converters import cuad
 from converters._cli import main as convert_main
 from engine import open_engine
+from rag import Config, Pipeline
 from schemas.errors import ServiceError
+from storage.locations import Remote
+from storage.upload import send
+from tests.object_stores import moto
+from tests.test_object_stores import use
+from tests.test_remote import evaluate
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
@@ -45,7 +53,18 @@ class Nodes:
 
 
 @pytest.fixture(scope="module")
-def head() -> Iterator[Nodes]:
+def bucket(tmp_path_factory) -> Iterator[Remote]:
+    """A bucket that every node knows the address of: nodes have the environment that they were started in."""
+    folder = tmp_path_factory.mktemp("s3")
+    with moto(folder) as address, pytest.MonkeyPatch.context() as patch:
+        use(address, folder, patch)
+        fsspec.filesystem("s3").mkdir("contracts")
+        yield Remote("s3://contracts")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.fixture(scope="module")
+def head(bucket) -> Iterator[Nodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -166,3 +185,41 @@ def test_results_that_no_store_holds_are_spilled_and_come_back(three):
     rest = [outcome.unwrap() for outcome in outcomes]
     assert [data[:1] + data[-1:] for data in (first.unwrap(), *rest)] == [bytes([n, n]) for n in range(12)]
     assert {len(data) for data in rest} == {20 << 20}
+
+
+@pytest.fixture(scope="module")
+def documents(bucket, tmp_path_factory) -> Remote:
+    """Nine contracts in the bucket, and nowhere else."""
+    folder = tmp_path_factory.mktemp("contracts")
+    for number, path in enumerate(repeat(documents_of(None), 9, folder)):
+        send(path, bucket / "documents" / f"{number}.txt")
+    return bucket / "documents"
+
+
+def indexed(source: Remote, folder: Path, engine: str) -> int:
+    config = Config.preset("routed", embedder="hashing:64")
+    return Pipeline(config, cache=folder / "cache", engine=engine).index(source, folder / "index").documents
+
+
+def test_an_index_of_documents_in_a_bucket_is_the_same_though_a_node_dies(three, documents, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert indexed(documents, tmp_path / "here", "serial") == 9
+    thread, told = in_background(lambda: indexed(documents, tmp_path / "there", three.engine))
+    wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "there").rglob("texts/*")))
+    three.kill(0)
+    thread.join(300)
+    assert told == [9]
+    assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")
+
+
+def test_an_evaluation_has_the_same_means_though_a_node_dies(three, samples, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(tmp_path / "cuad")]) == 0
+    flags = ["--dataset-paths", str(tmp_path / "cuad"), "--file-type", "pdf"]
+    here = evaluate(tmp_path, monkeypatch, "here", *flags, "--engine", "serial")
+    thread, told = in_background(lambda: evaluate(tmp_path, monkeypatch, "there", *flags, "--engine", three.engine))
+    wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "cache-there").rglob("texts/*")))
+    three.kill(0)
+    thread.join(300)
+    assert told == [here]
+    assert here["char_recall@8"]["n"] > 0

@@ -1,0 +1,159 @@
+"""An index as large as is asked for, grown from a small real one without embedding anything: copies under other names.
+
+Each copy of a document has its text, its chunks and its headings, with the words of its name put in other letters,
+another word for each copy; its vectors lie near the original's, moved along the difference of two others.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import numpy.typing as npt
+
+from bench.stores import unit
+from engine import track
+from rag.config import Config
+from rag.index import Entry, Index, open_index
+from rag.lexicon import DocumentWords, read_words
+from rag.lexicon.naming import terms
+from rag.lexicon.postings import Held
+from rag.lexicon.words import digest
+from rag.seams import Vectors, section_keys
+
+_SPREAD = 0.35
+"""How far a copy's vector lies from its original: about as far as the chunks of one contract, as in `bench.stores`."""
+_NAME = re.compile(r"[A-Z][A-Za-z]{3,}")
+_KNOWN = frozenset(
+    """agreement amendment assignment collaboration company consulting contract corporation development distribution
+    endorsement exhibit franchise group holdings hosting international joint venture license limited maintenance
+    manufacturing marketing merger outsourcing plan policy privacy promotion reseller service services sponsorship
+    strategic alliance supply systems transportation""".split()
+)
+"""Words of names that every collection shares: they stay."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Original:
+    """A document of the small index, with all that a copy needs."""
+
+    entry: Entry
+    text: str
+    chunks: npt.NDArray[np.int64]
+    words: DocumentWords
+    vectors: Vectors
+    names: tuple[str, ...]
+    """The words that name it, as they are written."""
+
+
+def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
+    """Write an index of at least so many chunks, copies of a small one with words and one layer of vectors."""
+    small = open_index(source)
+    config = Config.parse({**small.config.model_dump(), "store": store})
+    originals = list(read_originals(small))
+    all_vectors = np.concatenate([original.vectors for original in originals])
+    index = Index(folder, config, embedder=small.embedder, dimensions=small.dimensions)
+    draw = np.random.default_rng(1)
+    turns = -(-chunks // len(small))
+    for turn in track(range(turns), total=turns, label="copies", unit="copy"):
+        for original in originals:
+            _add(index, original, turn, _near(original.vectors, all_vectors, draw) if turn else original.vectors)
+    index.save()
+    index.close()
+    return folder
+
+
+def read_originals(index: Index) -> Iterator[Original]:
+    """Yield the documents of an index with their words counted once."""
+    stored: Any = faiss.read_index(str(index.folder / "chunk.faiss"))
+    vectors = faiss.downcast_index(stored.index).reconstruct_n(0, stored.ntotal)
+    for entry in index.documents:
+        rows = index.table[index.table[:, 1] == entry.number]
+        text = index.document_text(entry.filename)
+        words = read_words(
+            filename=entry.filename,
+            profile=entry.profile,
+            text=text,
+            chunks=[text[start:end] for start, end in rows[:, 2:4].tolist()],
+            headings=[path for path, _, _ in entry.sections],
+        )
+        yield Original(entry, text, rows[:, 2:], words, vectors[rows[:, 0]], names_of(entry))
+
+
+def names_of(entry: Entry) -> tuple[str, ...]:
+    """Return the words of a document's file, title and parties that are its own."""
+    written = " ".join([entry.filename, entry.profile.title, *entry.profile.parties])
+    return tuple(sorted({word for word in _NAME.findall(written) if word.lower() not in _KNOWN}))
+
+
+def renamed(word: str, turn: int) -> str:
+    """Return a word of the same length that stands for it in a copy; letters keep their case."""
+    if not turn:
+        return word
+    number = zlib.crc32(f"{turn} {word.lower()}".encode()) | 1 << 32
+    steps = (1 + (number >> 5 * at % 27) % 25 for at in range(len(word)))
+    moved = [_moved(letter, step) for letter, step in zip(word.lower(), steps, strict=True)]
+    return "".join(new.upper() if old.isupper() else new for old, new in zip(word, moved, strict=True))
+
+
+def _moved(letter: str, step: int) -> str:
+    return _LETTERS[(_LETTERS.index(letter) + step) % len(_LETTERS)] if letter in _LETTERS else letter
+
+
+def rename(text: str, names: Sequence[str], turn: int) -> str:
+    """Return a text with the words of a name replaced; it stays as long as it was."""
+    if not turn or not names:
+        return text
+    pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)
+    return pattern.sub(lambda match: renamed(match[0], turn), text)
+
+
+def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
+    number = index.next_number()
+    entry = replace(original.entry, number=number)
+    if turn:
+        filename = f"{turn:03}/{rename(entry.filename, original.names, turn)}"
+        title = rename(entry.profile.title, original.names, turn)
+        parties = tuple(rename(party, original.names, turn) for party in entry.profile.parties)
+        entry = replace(entry, filename=filename, profile=replace(entry.profile, title=title, parties=parties))
+    keys = index.add(entry, rename(original.text, original.names, turn), original.chunks)
+    words = _words(original, entry, turn)
+    index.lexicon.add(number, words, chunks=keys, sections=section_keys(number, len(entry.sections)))
+    index.store("chunk").add(keys, vectors)
+
+
+def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
+    """Return the words of a copy: hashed words are replaced, so that no text is counted again."""
+    if not turn:
+        return original.words
+    swaps: dict[int, int] = {}
+    for name in original.names:
+        for old, new in zip(terms(name), terms(renamed(name, turn)), strict=False):
+            swaps[digest(old)] = digest(new)
+    fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
+    named = original.words.names
+    fields = {name: Held(_swapped(held.terms, swaps), held.counts) for name, held in named.fields.items()}
+    fields["file"] = fresh.names.fields["file"]
+    counted = [part._replace(terms=_swapped(part.terms, swaps)) for part in original.words[1:]]
+    return DocumentWords(named._replace(run=fresh.names.run, fields=fields), *counted)
+
+
+def _swapped(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArray[np.uint32]:
+    old = np.array(sorted(swaps), np.uint32)
+    if not len(old):
+        return hashed
+    new = np.array([swaps[number] for number in sorted(swaps)], np.uint32)
+    at = np.minimum(np.searchsorted(old, hashed), len(old) - 1)
+    return np.where(old[at] == hashed, new[at], hashed)
+
+
+def _near(vectors: Vectors, others: Vectors, draw: np.random.Generator) -> Vectors:
+    one, two = (draw.integers(0, len(others), len(vectors)) for _ in range(2))
+    return unit(vectors + _SPREAD * (others[one] - others[two]))

@@ -1,0 +1,117 @@
+"""`routed` as a whole at 326,000 and a million chunks: questions that name a document, and questions that name none."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.scale.corpus import documents_of
+from bench.scale.grown import grow_index, names_of, rename
+from bench.scale.ingesting import EMBEDDER, QUESTIONS
+from bench.scale.process import resident, run_apart
+from rag.config import Config
+from rag.index import Entry, open_index
+from rag.pipeline import Pipeline
+from rag.questions.question import understand
+from rag.seams import Embedder
+from schemas.plugins import load_plugin
+
+POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))
+"""Chunks and the store that holds them: where the flat one is left, and what it is left for."""
+_QUICK = ((3_000, "faiss"), (3_000, "faiss:pq"))
+_ASKED = 100
+_POOL = 256
+
+Questions = Sequence[tuple[str, str]]
+"""Questions and the file that each names; empty where it names none that is known."""
+
+
+class Asked(NamedTuple):
+    """What a question took beside its embedding, in milliseconds."""
+
+    clock: float
+    processor: float
+    compared: int
+
+
+def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return what questions take at each size; the index is grown from one that is given, or from the samples."""
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        small = index or _small(folder / "small")
+        questions = read_questions(bundle)
+        points = []
+        for chunks, store in _QUICK if quick else POINTS:
+            grown = run_apart(grow_index, small, folder / store.replace(":", "-"), chunks=chunks, store=store)
+            asked = run_apart(ask, grown.value, questions, folder / "cache", most=10 if quick else _ASKED)
+            points.append({"store": store, "grown s": grown.seconds, **asked.value, "peak": asked.peak})
+    return {"points": points, "from": index.name if index else "the samples' contracts"}
+
+
+def _small(folder: Path) -> Path:
+    config = Config.preset("routed", embedder=EMBEDDER)
+    Pipeline(config, cache=folder.with_name("small-cache"), engine="serial").index(documents_of(None), folder)
+    return folder
+
+
+def read_questions(bundle: Path | None) -> Questions:
+    """Return a bundle's questions that have an answer, spread over it, or a few on the samples."""
+    if bundle is None:
+        return [(question, "") for question in QUESTIONS]
+    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    told = [(row["question"], row["contexts"][0]["filename"]) for row in rows if row["contexts"]]
+    return told[:: max(1, len(told) // _ASKED)]
+
+
+def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
+    """Open an index in this process and ask: named and unnamed, each question once, after one that opens all files."""
+    index = open_index(folder)
+    module, argument = load_plugin("rag.embedders", index.config.embedder)
+    embedder: Embedder = module.open(argument)
+    pipeline = Pipeline(index.config, cache=cache, embedder=embedder).open(folder)
+    named = [renamed_for(index.entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
+    unnamed = [understand(question).asks for question, _ in questions[:most]]
+    # vectors are cached before the clock starts, and the threads that made them have come to rest
+    vectors = pipeline.embedder.embed([*named, *unnamed], role="query")[len(named) :]
+    pipeline.search([named[0]])
+    found: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
+    for kind, asked in (("named", named), ("unnamed", unnamed)):
+        found[kind] = told([_timed(pipeline, question) for question in asked])
+    store, keys = index.store("chunk"), index.keys("chunk")
+    nearest, exact = (store.search(vectors, _POOL, within=within)[1] for within in (None, keys))
+    found["recall"] = float(np.mean([len(np.intersect1d(*both)) / _POOL for both in zip(nearest, exact, strict=True)]))
+    return {**found, "own": resident("RssAnon"), "mapped": resident("RssFile")}
+
+
+def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
+    """Return a question that names a copy of its document, another copy each time."""
+    original = next((entry for entry in entries.values() if entry.filename == filename), None)
+    if original is None:
+        return question
+    copies = sum(entry.sha256 == original.sha256 for entry in entries.values())
+    return rename(question, names_of(original), turn % copies)
+
+
+def told(asked: Sequence[Asked]) -> dict[str, float]:
+    """Return what most questions took, and nine of ten."""
+    clock, processor, compared = (np.array(column) for column in zip(*asked, strict=True))
+    return {
+        "questions": len(asked),
+        "clock": float(np.median(clock)),
+        "clock 90%": float(np.quantile(clock, 0.9)),
+        "processor": float(np.median(processor)),
+        "compared": float(np.median(compared)),
+    }
+
+
+def _timed(pipeline: Pipeline, question: str) -> Asked:
+    clock, processor = time.perf_counter(), time.process_time()
+    [found] = pipeline.search([question])
+    took = 1000 * (time.perf_counter() - clock), 1000 * (time.process_time() - processor)
+    return Asked(*took, int(found.trace["passages"].get("compared", 0)))
