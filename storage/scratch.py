@@ -6,6 +6,7 @@ What a killed process leaves is removed by the next one that makes such a folder
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,12 +24,16 @@ _PREFIX = "exhibit-scratch-"
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty folder; raise a ToolkitError where there is no room for one."""
     try:
-        _sweep(Path(tempfile.gettempdir()))
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        place = Path(tempfile.gettempdir())
+        place.stat()  # the lock's own library would make the folder
+        _sweep(place)
+        folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
+        # first the lock: a folder that nobody holds yet would be swept by another process
         lock = _hold(folder)
+        folder.mkdir(mode=0o700)
     except OSError as error:
-        place = os.environ.get("TMPDIR") or "the folder for temporary files"
-        raise ToolkitError(f"{place}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
+        named = os.environ.get("TMPDIR") or "the folder for temporary files"
+        raise ToolkitError(f"{named}: cannot be written: {error.strerror}; set TMPDIR to another folder") from error
     try:
         yield folder
     finally:
