@@ -30,7 +30,7 @@ class _Estimate(_Part):
     mean: FiniteFloat | None
     n: int
     errors: int
-    ci95: list[FiniteFloat | None]
+    ci95: Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]
 
 
 class _Gold(_Part):
