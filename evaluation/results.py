@@ -20,6 +20,7 @@ from typing import Any
 from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_tables
 from evaluation.report.command import add_commands
+from evaluation.soundness import explained, folders_in
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
 from evaluation.trend.command import add_arguments, index
@@ -61,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser, pages = _parser()
     options = parser.parse_args(argv)
     commands = {"summary": _summary, "diff": _diff, "gold": _gold, "index": index, **pages}
-    return commands[options.command](options)
+    with explained(folders_in(options)):
+        return commands[options.command](options)
 
 
 def _summary(options: Any) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 from converters._corrected import apply_patch
 from engine import positive
 from evaluation.records import write_json
+from evaluation.soundness import explained, folders_in
 from evaluation.statistics import Estimate, Interval, summarise_run
 from evaluation.terminal import shown_metrics, table_of
 from review.agreement import Agreement, Share, agreements, shares
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what is asked for."""
     options = _parser().parse_args(argv)
     commands = {"make": _make, "read": _read, "apply": _apply}
-    return commands[options.command](options)
+    with explained(folders_in(options)):
+        return commands[options.command](options)
 
 
 def _make(options: Any) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evidence import Document, Span
 
 _LINE = re.compile(r"[^\n]*\n?")
-_PIECE = re.compile(r"\S(?:[^ \t\xa0\n]|[ \t\xa0]{1,2}(?![ \t\xa0\n]))*")
+_PIECE = re.compile(r"\S(?:[^ \t\xa0\n]++|[ \t\xa0]{1,2}(?![ \t\xa0\n]))*+")
 """Words with at most two spaces between them: some text files part paragraphs by wide spaces only."""
 _NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
 _RULE = re.compile(r"[\W_]{3,}")

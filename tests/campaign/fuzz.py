@@ -45,7 +45,7 @@ from schemas.errors import LimitError, ToolkitError
 from schemas.parsing import parse_json
 from storage.robots import rules_for
 from storage.wire import Body
-from tests.campaign.table import Result, added, as_markdown, write_table
+from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds
 from tests.hostile.files import FILES, page_pdf
 
@@ -328,7 +328,7 @@ def main(argv: list[str] | None = None) -> int:
         results, seconds = added(options.keep, results, seconds)
     print(as_markdown(results))
     if options.write:
-        write_table("fuzz", as_markdown(results), seconds)
+        write_table("fuzz", as_markdown(together(results)), seconds)
     return 1 if any(result.lost for result in results) else 0
 
 

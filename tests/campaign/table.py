@@ -29,6 +29,13 @@ def as_markdown(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
+def together(results: Sequence[Result]) -> list[Result]:
+    """Return all kinds of which nothing was lost as one, for a page that has no room for each."""
+    sound = [r for r in results if not r.lost]
+    whole = [Result(", ".join(r.what for r in sound), sum(r.tried for r in sound))] if sound else []
+    return [*whole, *(r for r in results if r.lost)]
+
+
 def added(path: Path, results: Sequence[Result], seconds: float) -> tuple[list[Result], float]:
     """Return the results with those of earlier runs that a file keeps, and all their seconds; keep them there."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"seconds": 0.0, "results": []}

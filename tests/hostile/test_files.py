@@ -9,8 +9,10 @@ import time
 import pytest
 
 from engine import Limits, guarded, open_engine
+from evidence import Document
 from evidence.guard import render_within
 from evidence.readers.html import html_text
+from law.structure import read_structure
 from rag.__main__ import main as rag_main
 from rag.config import Config
 from rag.ingest import Preparation
@@ -128,3 +130,13 @@ def test_a_worker_that_was_refused_memory_works_on():
     with pytest.raises(LimitError, match="needs more than 256 MiB of memory"):
         guarded(needs, 1 << 30, limits=Limits(memory=256 << 20))
     assert guarded(needs, 1 << 20) == 1 << 20
+
+
+def sections_of(text: str) -> int:
+    return len(list(read_structure(Document("a.txt", text)).walk()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+def test_a_line_without_end_takes_memory_in_proportion():
+    """A regular expression that repeats a group remembers every turn: 112 bytes for each character."""
+    assert guarded(sections_of, "a" * 1_000_000, limits=Limits(memory=48 << 20)) == 1

@@ -114,7 +114,7 @@ def test_weights_are_small_and_those_of_their_record(weights, most):
     record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     trainings = record.get("blend", [record])
-    assert all(training["recipe"]["seed"] == 1 and training["torch"] for training in trainings)
+    assert all(training["recipe"]["seed"] >= 1 and training["torch"] for training in trainings)
 
 
 def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
