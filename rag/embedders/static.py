@@ -49,7 +49,7 @@ class Static:
     dimensions = WIDTH
 
     def __init__(self, table: Vectors) -> None:
-        self.name = f"static-{legal().name}-{VERSION}"
+        self.name = _name()
         self._table = table
         self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
 
@@ -81,7 +81,12 @@ def make_table(run: Callable[[npt.NDArray[np.int64]], Vectors]) -> Vectors:
 
 def table_path() -> Path:
     """Return where the table is kept between runs."""
-    return model_folder() / f"static-{legal().graph}{VERSION}.npy"
+    return model_folder() / f"{_name()}.npy"
+
+
+def _name() -> str:
+    """Return the name of the vectors, which changes whenever they would."""
+    return f"static-{legal().name}-{_RARE:g}-{VERSION}"
 
 
 def ready_table() -> Vectors:
