@@ -73,7 +73,8 @@ def make_table(run: Callable[[npt.NDArray[np.int64]], Vectors]) -> Vectors:
         rows[tokens] = run(np.stack([next(marks), tokens, next(marks)], axis=1))
     shares = 1 / np.arange(2, _WORDS + 2)  # as Zipf has it
     shares /= shares.sum()
-    return ((rows - rows.mean(axis=0)) * (_RARE / (_RARE + shares))[:, None]).astype(np.float32)
+    table: Vectors = ((rows - rows.mean(axis=0)) * (_RARE / (_RARE + shares))[:, None]).astype(np.float32)
+    return table
 
 
 # ---------------------------------------------------------------- what is kept between runs
