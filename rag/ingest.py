@@ -202,6 +202,7 @@ class _Buffer:
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
         self._embedder = embedder
+        self._batch = max(_BATCH, getattr(embedder, "many", 0))
         self._waiting: dict[Layer, tuple[list[int], list[str]]] = {layer: ([], []) for layer in index.layers}
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
@@ -233,7 +234,7 @@ class _Buffer:
         waiting_keys, waiting_texts = self._waiting[layer]
         waiting_keys.extend(map(int, keys))
         waiting_texts.extend(texts)
-        if sum(len(k) for k, _ in self._waiting.values()) >= _BATCH:
+        if sum(len(k) for k, _ in self._waiting.values()) >= self._batch:
             self.flush()
 
 

@@ -58,7 +58,10 @@ class Hit:
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. A module in `rag/embedders/` has `open(argument: str | None) -> Embedder`."""
+    """Texts to unit vectors. A module in `rag/embedders/` has `open(argument: str | None) -> Embedder`.
+
+    One that runs best on many texts at once, as on a device, says how many in `many`.
+    """
 
     name: str
     """Model and variant: vectors are cached under it, so it changes whenever a vector would."""

@@ -163,6 +163,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.many: int = getattr(embedder, "many", 0)
         self._embedder, self._cache = embedder, cache
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
@@ -172,8 +173,9 @@ class CachedEmbedder:
         for row in map(int, np.flatnonzero(~known)):
             places.setdefault(texts[row], []).append(row)
         missing = list(places)
-        for start in range(0, len(missing), _SLAB):
-            slab = missing[start : start + _SLAB]
+        slabs = max(_SLAB, self.many)
+        for start in range(0, len(missing), slabs):
+            slab = missing[start : start + slabs]
             fresh = to_unit(self._embedder.embed(slab, role=role), slab, name=self.name, dimensions=self.dimensions)
             self._cache.put(slab, fresh, role=role)
             for text, vector in zip(slab, fresh, strict=True):

@@ -282,7 +282,7 @@ def finished_runs(out: Path, limit: int | None = None) -> Iterator[tuple[Conditi
             yield condition, [read_measured(path, condition) for path in ended]
 
 
-ORDER: Sequence[str] = ("naive", "rcts", "sac", "sac-multilayer", "routed", "careful")
+ORDER: Sequence[str] = ("naive", "rcts", "sac", "sac-multilayer", "fast", "routed", "careful")
 
 
 def _rank(folder: Path) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evidence import Document, Span
 
 _LINE = re.compile(r"[^\n]*\n?")
-_PIECE = re.compile(r"\S(?:[^ \t\xa0\n]++|[ \t\xa0]{1,2}(?![ \t\xa0\n]))*+")
+_PIECE = re.compile(r"\S[^ \t\xa0\n]*+(?:[ \t\xa0]{1,2}[^ \t\xa0\n]++)*+(?:[ \t\xa0]{1,2}\Z)?")
 """Words with at most two spaces between them: some text files part paragraphs by wide spaces only."""
 _NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
 _RULE = re.compile(r"[\W_]{3,}")
@@ -22,11 +22,11 @@ _WRAPPED = 160
 _RUN_ON = 800
 """A line longer than this holds whole sections: some text files have lost the ends of their paragraphs."""
 _INLINE = re.compile(
-    r"(?<=[.;:”\")A-Z])\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
+    r"(?=\s)(?:(?<=[.;:”\")A-Z])\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
     r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
     r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
     r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
-    r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF)"
+    r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
 )
 _TITLE = 140
 _FIRST = re.compile(r"(?<=[.:])\s+(?=\([a1A]\)(?:\s|$))")
@@ -116,9 +116,12 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
 
     A line that runs on for whole sections is cut before each numbered heading; any other only after its title.
     """
-    marks = (
-        _INLINE.finditer(text, start, end) if end - start > _RUN_ON else _FIRST.finditer(text, start, start + _TITLE)
-    )
+    if end - start > _RUN_ON:
+        marks = _INLINE.finditer(text, start, end)
+    elif text.find("(", start, start + _TITLE) >= 0:
+        marks = _FIRST.finditer(text, start, start + _TITLE)
+    else:
+        marks = iter(())
     for mark in marks:
         if mark.end() >= end:
             break

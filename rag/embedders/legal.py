@@ -14,15 +14,16 @@ from collections.abc import Sequence
 
 from rag.embedders._network import ADAPTER, STRENGTH, adapted
 from rag.embedders._network import legal as network
-from rag.embedders.minilm import VARIANTS, MiniLM, chosen_variant, graph_path, ready_graph
+from rag.embedders.minilm import VARIANTS, MiniLM, graph_path, open_network, ready_graph
+from rag.seams import Embedder
 from schemas.command import guarded
 
 __all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
 
 
-def open(argument: str | None) -> MiniLM:
+def open(argument: str | None) -> Embedder:
     """Return the embedder; its graph is built the first time."""
-    return MiniLM(chosen_variant("embedder", "legal", argument), network=network())
+    return open_network("legal", argument, network())
 
 
 @guarded()

@@ -13,6 +13,7 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,15 @@ from rag.embedders._peaks import TEXTS
 from rag.embedders._tokens import WordTokenizer, ready_tokenizer
 from rag.embedders._unit import to_unit
 from rag.embedders._weights import model_folder, put_in_cache
-from rag.seams import Role, Vectors
+from rag.seams import Embedder, Role, Vectors
 from schemas.command import guarded
 from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin
 
 VARIANTS = ("int8", "fp16", "fp32")
 _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
 _PROCESSOR = "CPUExecutionProvider"
+_DEVICE = Path("/dev/nvidia0")
 _SLAB = 2048
 """Texts whose tokens are held at a time, for each text that runs at once."""
 _MOST_AT_ONCE = 64
@@ -40,9 +43,23 @@ _MOST_AT_ONCE = 64
 Ids = npt.NDArray[np.int64]
 
 
-def open(argument: str | None) -> MiniLM:
+def open(argument: str | None) -> Embedder:
     """Return the embedder; its graph is built the first time."""
-    return MiniLM(chosen_variant("embedder", "minilm", argument))
+    return open_network("minilm", argument, OFFICIAL)
+
+
+def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
+    """Return a network's embedder: by onnxruntime, or by PyTorch where that alone can use the device that is here."""
+    if argument is None and not accelerator(onnxruntime.get_available_providers()) and torch_device():
+        module, _ = load_plugin("rag.embedders", "cuda")
+        embedder: Embedder = module.open(plugin)
+        return embedder
+    return MiniLM(chosen_variant("embedder", plugin, argument), network=network)
+
+
+def torch_device() -> bool:
+    """Return whether there is an NVIDIA device and a PyTorch that may use it; neither is started to find out."""
+    return _DEVICE.exists() and find_spec("torch") is not None
 
 
 def chosen_variant(what: str, plugin: str, argument: str | None) -> str:

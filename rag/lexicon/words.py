@@ -11,13 +11,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from law.words import search_terms
+from law.words import is_content, numbers, stem, written_words
 from rag.lexicon.columns import Array, Column, opened_archive, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
@@ -34,6 +35,8 @@ LENGTH = 0.5
 
 _MOST = 255
 """Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
+_REMEMBERED = 1 << 16
+"""Words whose digests are remembered: some 8 MB; a contract has 2,000."""
 _WAITING = 1 << 18
 """Entries in memory before they are put aside on disk: 2.4 MB, the words of some 6,000 chunks."""
 
@@ -60,15 +63,35 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.uint8]
 
 
+class _Digests(dict[str, "int | None"]):
+    """Words in lower case to the digest of what they are kept under, None where they are not; each is made once."""
+
+    def __missing__(self, word: str) -> int | None:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[word] = found = digest(stem(word)) if is_content(word) else None
+        return found
+
+
+_digests = _Digests()
+
+
+def _count(text: str) -> Counter[int]:
+    counter = Counter(map(_digests.__getitem__, written_words(text)))
+    counter.pop(None, None)
+    counter.update(map(digest, numbers(text)))
+    return cast("Counter[int]", counter)
+
+
 def count_terms(texts: Iterable[str]) -> Counted:
-    """Return how often each text has which term: all that `Words` needs to know of it."""
-    found = [Counter(map(digest, search_terms(text))) for text in texts]
+    """Return how often each text has which term, of its search terms: all that `Words` needs to know of it."""
+    found = [_count(text) for text in texts]
     sizes = np.array([len(counter) for counter in found], np.uint32)
     total = int(sizes.sum())
-    owned = np.fromiter((term for counter in found for term in counter), np.uint32, total)
-    counts = np.fromiter((min(n, _MOST) for counter in found for n in counter.values()), np.uint8, total)
+    owned = np.fromiter(chain.from_iterable(found), np.uint32, total)
+    counts = np.fromiter(chain.from_iterable(counter.values() for counter in found), np.int64, total)
     lengths = np.array([min(counter.total(), 0xFFFF) for counter in found], np.uint16)
-    return Counted(lengths, sizes, owned, counts)
+    return Counted(lengths, sizes, owned, np.minimum(counts, _MOST).astype(np.uint8))
 
 
 class Words:

@@ -1,0 +1,42 @@
+"""Ingest of two checkouts: the code of each is run, on the same documents, and the ratio is of processor time."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import ingest
+from bench.ingest import Ingested
+from schemas.errors import ToolkitError
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.txt").write_text(f"LEASE {number}\n\n1. Rent. The Tenant pays rent.\n", encoding="utf-8")
+    return folder
+
+
+def test_documents_are_indexed_by_the_code_of_a_checkout(source, tmp_path):
+    preset = tmp_path / "hashed.toml"
+    preset.write_text('embedder = "hashing"\n', encoding="utf-8")
+    every = ingest.run(ingest.ROOT, source, str(preset), every=1)
+    half = ingest.run(ingest.ROOT, source, str(preset), every=2)
+    assert (every.documents, half.documents) == (3, 2)
+    assert every.chunks > half.chunks > 0 and every.processor > 0 and every.seconds > 0
+
+
+def test_a_checkout_without_the_code_is_an_error(source, tmp_path):
+    with pytest.raises(ToolkitError, match="routed failed: .*rag"):
+        ingest.run(tmp_path, source, "routed", every=1)
+
+
+def test_the_ratio_is_that_of_the_least_processor_time(source, monkeypatch, capsys, tmp_path):
+    times = {(tmp_path, "routed"): [100.0, 90.0], (ingest.ROOT, "routed"): [30.0, 45.0], (ingest.ROOT, "fast"): [4, 3]}
+    monkeypatch.setattr(
+        ingest, "run", lambda where, _, preset, every: Ingested(72, 9000, 60.0, times[where, preset].pop(0))
+    )
+    assert ingest.main(["--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0
+    ends = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[4:]]
+    assert ends == ["1.0", "3.0", "30.0"]
