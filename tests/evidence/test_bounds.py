@@ -222,7 +222,7 @@ class Drawn:
 
 
 def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeypatch, tmp_path):
-    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001)]
+    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001), Drawn(9, 9)]
 
     @contextmanager
     def opened(path):
@@ -234,7 +234,7 @@ def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeyp
         pdf.render(tmp_path, 2, scale=1.0)
     with pytest.raises(DocumentError, match="too large"):
         pdf.render(tmp_path, 1, scale=1.01)
-    assert pdf.page_count(tmp_path) == 2
+    assert pdf.page_count(tmp_path) == 3 and pdf.render(tmp_path, 3) == ("drawn", 1.5)
 
 
 def test_a_document_without_a_file_has_no_boxes():
