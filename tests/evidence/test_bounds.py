@@ -202,6 +202,12 @@ def test_windows_are_where_pieces_of_a_quote_stand():
     assert _windows(needle, "nothing of it is here", 2) == []
 
 
+def test_a_piece_that_stands_everywhere_does_not_tell_where_to_look():
+    needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    for places, windows in ((256, 256), (257, 0)):
+        assert len(_windows(needle, (needle[:13] + "-" * 60) * places, 2)) == windows
+
+
 def test_an_alignment_is_no_farther_than_allowed():
     assert align("rent", "the rent is", most=0).distance == 0
     assert align("rent", "the rant is", most=0) is None and align("rent", "the rant is", most=1).distance == 1
@@ -222,7 +228,7 @@ class Drawn:
 
 
 def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeypatch, tmp_path):
-    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001), Drawn(9, 9)]
+    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001), Drawn(9, 9), Drawn(5000, 12_000)]
 
     @contextmanager
     def opened(path):
@@ -234,7 +240,8 @@ def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeyp
         pdf.render(tmp_path, 2, scale=1.0)
     with pytest.raises(DocumentError, match="too large"):
         pdf.render(tmp_path, 1, scale=1.01)
-    assert pdf.page_count(tmp_path) == 3 and pdf.render(tmp_path, 3) == ("drawn", 1.5)
+    assert pdf.page_count(tmp_path) == 4 and pdf.render(tmp_path, 3) == ("drawn", 1.5)
+    assert pdf.render(tmp_path, 4, scale=0.9) == ("drawn", 0.9), "both sides are drawn smaller"
 
 
 def test_a_document_without_a_file_has_no_boxes():
