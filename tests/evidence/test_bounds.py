@@ -17,6 +17,7 @@ from evidence.document import Box
 from evidence.fold import Fold
 from evidence.locate import Match, _apart, _chains, _Effort, _joined, _windows, in_order, stretch, worthy
 from evidence.ocr import Line
+from evidence.read import _limited
 from evidence.readers import delimited, pdf
 from evidence.readers._numbering import _LARGEST, Level, Numbering, _depth, _whole, numeral, read_numbering
 from evidence.readers.msg import _Storage
@@ -330,3 +331,10 @@ def test_small_type_may_stand_nine_points_apart():
         old, pdf._Rectangle(29, 2, 30, 0)
     )
     assert pdf._lines([old, pdf._Rectangle(21, 3, 25, -1)]) == [(0, 3, 25, -1)]
+
+
+def test_reading_is_limited_unless_another_program_does_it(tmp_path):
+    with pytest.raises(DocumentError, match=r"none\.txt: cannot be read: No such file"):
+        _limited(SimpleNamespace(), tmp_path / "none.txt")  # type: ignore[arg-type]
+    with _limited(SimpleNamespace(STARTS_A_PROGRAM=True), tmp_path / "none.doc"):  # type: ignore[arg-type]
+        pass
