@@ -18,7 +18,7 @@ from evidence.fold import Fold
 from evidence.locate import Match, _apart, _chains, _Effort, _joined, _windows, in_order, stretch, worthy
 from evidence.ocr import Line
 from evidence.read import _limited
-from evidence.readers import delimited, pdf
+from evidence.readers import delimited, opendocument, pdf
 from evidence.readers._numbering import _LARGEST, Level, Numbering, _depth, _whole, numeral, read_numbering
 from evidence.readers.msg import _Storage
 from schemas.errors import DocumentError
@@ -141,6 +141,10 @@ def test_a_table_is_parted_as_its_first_line_is(tmp_path):
     assert "a,b" in delimited.page(tabbed).html and "\ufeff" not in delimited.page(tabbed).html
 
 
+def test_an_opendocument_text_without_styles_has_no_lists():
+    assert opendocument._lists(None) == {} and opendocument._edge(None, "header") == ""
+
+
 # ---------------------------------------------------------------- quotes
 
 
@@ -163,7 +167,7 @@ def test_the_costly_comparison_is_made_once_and_then_as_far_as_it_may_go(monkeyp
     effort = _Effort(10)
     assert effort.allows(50) and effort.left == -40 and not effort.allows(1)
     effort = _Effort(10)
-    assert [effort.allows(cells) for cells in (4, 6, 1, 0)] == [True, True, False, True]
+    assert [effort.allows(cells) for cells in (4, 6, 1, 0)] == [True, True, False, True] and effort.left == 0
 
 
 def test_of_places_that_overlap_the_best_is_taken_and_neighbours_are_apart():
