@@ -75,6 +75,7 @@ def test_a_section_holds_a_span_by_more_than_half():
         return child.heading if child else None
 
     assert held(10, 20) == "a" and held(20, 21) == "b" and held(15, 15) == "a" and held(5, 9) is None
+    assert held(5, 5) is None, "before the first there is nothing"
     assert held(14, 25) == "a" and held(15, 25) is None and held(16, 25) == "b" and held(0, 14) is None
 
 
