@@ -111,6 +111,8 @@ def test_the_time_of_a_mail_is_the_first_there_is_of_those_asked_for():
             assert _Storage(Ole({name: data}), folder).time(0x0039) == ""
         two = bytes(head) + bytes(16) + sent
         assert _Storage(Ole({name: two}), folder).time(0x0039) == "2021-03-04 05:06 UTC"
+        more = bytes(head) + sent + b"\xff" * 16
+        assert _Storage(Ole({name: more}), folder).time(0x0039) == "2021-03-04 05:06 UTC"
     assert _Storage(Ole({}), ()).time(0x0039) == ""
 
 
