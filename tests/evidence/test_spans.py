@@ -10,8 +10,8 @@ from lxml import etree
 from evidence import Document, Page, Span
 from evidence.furniture import _keys, _lines, furniture_lines
 from evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
-from evidence.readers import opendocument, pdf
-from evidence.readers._numbering import W, _inherited, _styles, read_numbering
+from evidence.readers import opendocument, pdf, word
+from evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
 
 
 def test_white_space_around_words_is_no_part_of_them():
@@ -170,3 +170,20 @@ def test_a_style_has_the_level_that_it_says_or_the_first():
     assert told == {"A": ("1", 0), "B": ("2", 3), "C": ("2", 2), "D": ("2", 3)}
     assert _inherited("", {}, {}) is None and _inherited("X", {"X": ("1", None)}, {}) == ("1", 0)
     assert read_numbering(etree.fromstring(f'<w:numbering xmlns:w="{W[1:-1]}"/>'), None).lists == {}
+
+
+def test_a_number_is_written_before_the_words_and_behind_what_the_paragraph_says_of_itself():
+    space = W[1:-1]
+    lists = Numbering(lists={"1": ("9", {0: Level(text="%1.")})}, styles={"": ("1", 0)})
+    root = etree.fromstring(
+        f'<w:body xmlns:w="{space}"><w:p><w:r><w:t>one</w:t></w:r><w:r><w:t>!</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>two</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:numPr><w:numId w:val="7"/></w:numPr></w:pPr><w:r><w:t>three</w:t></w:r></w:p></w:body>'
+    )
+    word._write_numbers(root, lists)
+    assert ["".join(paragraph.itertext()) for paragraph in root] == ["1. one!", "2. two", "three"]
+    assert root[1][0].tag == f"{W}pPr" and not root.findall(f".//{W}numPr")
+    assert root[0][0][0].get("{http://www.w3.org/XML/1998/namespace}space") == "preserve"
+    untouched = etree.tostring(root)
+    word._write_numbers(root, Numbering(styles={"": ("1", 0)}))
+    assert etree.tostring(root) == untouched
