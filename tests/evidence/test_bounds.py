@@ -297,6 +297,7 @@ def test_marks_out_of_order_are_sorted_by_class_and_found_again():
     assert made.span(1, 3) == (1, 4) and made.folded_range(2, 4) == (2, 4) and made.folded_range(9, 9) == (0, 0)
     twice = Fold.of("q\u0307\u0323 w\u0307\u0323")
     assert twice.text == "q\u0323\u0307w\u0323\u0307"
+    assert Fold.of("q\u0307\u0338").text == "q\u0338\u0307", "the lowest class there is"
     assert not Fold.of("q\u0323\u0307").shuffled and not Fold.of("é").shuffled
 
 

@@ -9,6 +9,7 @@ from lxml import etree
 
 from evidence import Document, Page, Span
 from evidence.furniture import _keys, _lines, furniture_lines
+from evidence.guard import boxes_within, words_within
 from evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
 from evidence.readers import opendocument, pdf, word
 from evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
@@ -107,6 +108,24 @@ def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_pat
     assert pdf.boxes(made, Span(5, 13)) == ["box (5, 10)", "box (0, 2)"]
     assert [(page, number) for page, number, _ in asked] == [("page 1", 1), ("page 2", 2)]
     assert pdf.page_boxes(made, 2, []) == []
+
+
+def test_nothing_is_opened_where_there_is_nothing_to_find(tmp_path):
+    page = (Page(1, Span(0, 4), 9, 9),)
+    assert boxes_within(Document("a.pdf", "rent", page), [Span(0, 4)]) == [[]]
+    assert boxes_within(Document("a.pdf", "rent", page, tmp_path / "none.pdf"), []) == []
+    assert words_within(Document("a.pdf", "rent", page), 1) == []
+
+
+def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
+    def place(inner: str) -> tuple[str | None, int]:
+        told = f'<w:p xmlns:w="{W[1:-1]}"><w:pPr><w:pStyle w:val="S"/><w:numPr>{inner}</w:numPr></w:pPr></w:p>'
+        return Numbering(styles={"S": ("5", 2)})._place(etree.fromstring(told))
+
+    assert (
+        place("") == ("5", 2) and place('<w:ilvl w:val="4"/>') == ("5", 4) and place('<w:ilvl w:val="x"/>') == ("5", 2)
+    )
+    assert place('<w:numId w:val="7"/>') == ("7", 0) and place('<w:numId w:val="7"/><w:ilvl w:val="1"/>') == ("7", 1)
 
 
 # ---------------------------------------------------------------- numbers of headings

@@ -114,6 +114,12 @@ def test_a_title_on_two_lines_is_one_heading_and_the_next_line_is_read():
     ]  # fmt: skip
 
 
+def test_a_heading_ends_where_the_title_that_runs_in_does():
+    text = f"{WORDS}4. Term. It is one year and {WORDS}5. Price\n{WORDS}"
+    found = find_headings(Document("a.txt", text))
+    assert [text[heading.start : heading.end] for heading in found] == ["4. Term.", "5. Price"]
+
+
 def outline(text: str) -> list[str]:
     root = read_structure(Document("a.txt", text))
     return [f"{section.level} {section.heading}" for section in root.walk() if section.heading]
