@@ -69,8 +69,6 @@ class Fold:
         if text.isascii():
             return _fold_ascii(text, loose, without)
         points = code_points(text)
-        if not len(points):
-            return Fold("", np.zeros(0, dtype=np.int64))
         # A document has few different characters: fold each once, then copy by table.
         distinct, which = np.unique(points, return_inverse=True)
         table = [code_points(_fold_character(chr(p), loose)) for p in distinct]

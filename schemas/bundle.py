@@ -84,9 +84,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     problems: list[str] = []
     questions = []
     for index, row in enumerate(rows):
-        found = list(_row_problems(row))
-        problems += [f"{path}: row {index}: {message}" for message in found]
-        if not found:
+        faults = list(_row_problems(row))
+        problems += [f"{path}: row {index}: {message}" for message in faults]
+        if not faults:
             questions.append(_question(index, row))
     seen: set[int | str] = set()
     for question in questions:

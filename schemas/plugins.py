@@ -18,7 +18,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     file = name.replace("-", "_")
     if file not in plugin_names(package):
         kind = package.rpartition(".")[2].removesuffix("s")
-        names = ", ".join(found.replace("_", "-") for found in plugin_names(package))
+        names = ", ".join(file_name.replace("_", "-") for file_name in plugin_names(package))
         raise ToolkitError(f"no {kind} {name!r}; there are {names}")
     return import_module(f"{package}.{file}"), argument or None
 

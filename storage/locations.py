@@ -127,11 +127,11 @@ def list_files(folder: Remote) -> dict[str, Listed]:
     with explained(str(folder)):
         client.invalidate_cache()
         try:
-            found = client.find(folder.key, detail=True)
+            objects = client.find(folder.key, detail=True)
         except FileNotFoundError:
             return {}
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
-    named = {path.removeprefix(base): told for path, told in found.items() if path.startswith(base)}
+    named = {path.removeprefix(base): told for path, told in objects.items() if path.startswith(base)}
     # a console makes "folders" as empty objects whose names end in a slash
     return {name: _listed(told) for name, told in sorted(named.items()) if name and not name.endswith("/")}
 
@@ -162,8 +162,8 @@ def expand(pattern: Remote) -> list[Remote]:
     client = opened(pattern)
     with explained(str(pattern)):
         client.invalidate_cache()
-        found = client.glob(pattern.key, detail=True)
-    folders = sorted(path.strip("/") for path, told in found.items() if told.get("type") == "directory")
+        matches = client.glob(pattern.key, detail=True)
+    folders = sorted(path.strip("/") for path, told in matches.items() if told.get("type") == "directory")
     return [Remote(f"{pattern.scheme}://{path}") for path in folders if not path.rpartition("/")[2].startswith(".")]
 
 

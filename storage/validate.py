@@ -26,10 +26,10 @@ def validate_at(root: Location) -> list[Problem]:
 
 def _elsewhere(root: Remote) -> dict[str, FileEntry]:
     """Return what a store has of a bundle, each file fetched, hashed and removed again."""
-    found = list_files(root)
+    files = list_files(root)
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
-        for name, listed in found.items()
+        for name, listed in files.items()
         if name not in {TRAIN, GOLD, INFO, PARTIAL}  # which the mirror has
     }
 

@@ -274,3 +274,9 @@ def test_two_runs_share_what_both_were_asked():
     assert (found.asked, found.failed_before, found.failed_after, found.answered) == (3, 1, 0, 2)
     assert (found.only_before, found.only_after) == (2, 1)
     assert overlap(after, before).failed_after == 1 and overlap(after, before).answered == 2
+
+
+def test_a_difference_needs_both_means():
+    assert Difference(0.25, 0.75, 4).mean == 0.5
+    assert Difference(None, 0.5, 0).mean is None and Difference(0.5, None, 0).mean is None
+    assert Difference(0.5, 0.75, 2).beyond_chance is False

@@ -17,7 +17,8 @@ from evidence.document import Box
 from evidence.fold import Fold
 from evidence.locate import Match, _apart, _chains, _Effort, _joined, _windows, in_order, stretch, worthy
 from evidence.ocr import Line
-from evidence.readers import delimited, pdf
+from evidence.read import _limited
+from evidence.readers import delimited, opendocument, pdf
 from evidence.readers._numbering import _LARGEST, Level, Numbering, _depth, _whole, numeral, read_numbering
 from evidence.readers.msg import _Storage
 from schemas.errors import DocumentError
@@ -110,6 +111,8 @@ def test_the_time_of_a_mail_is_the_first_there_is_of_those_asked_for():
             assert _Storage(Ole({name: data}), folder).time(0x0039) == ""
         two = bytes(head) + bytes(16) + sent
         assert _Storage(Ole({name: two}), folder).time(0x0039) == "2021-03-04 05:06 UTC"
+        more = bytes(head) + sent + b"\xff" * 16
+        assert _Storage(Ole({name: more}), folder).time(0x0039) == "2021-03-04 05:06 UTC"
     assert _Storage(Ole({}), ()).time(0x0039) == ""
 
 
@@ -140,6 +143,10 @@ def test_a_table_is_parted_as_its_first_line_is(tmp_path):
     assert "a,b" in delimited.page(tabbed).html and "\ufeff" not in delimited.page(tabbed).html
 
 
+def test_an_opendocument_text_without_styles_has_no_lists():
+    assert opendocument._lists(None) == {} and opendocument._edge(None, "header") == ""
+
+
 # ---------------------------------------------------------------- quotes
 
 
@@ -162,7 +169,7 @@ def test_the_costly_comparison_is_made_once_and_then_as_far_as_it_may_go(monkeyp
     effort = _Effort(10)
     assert effort.allows(50) and effort.left == -40 and not effort.allows(1)
     effort = _Effort(10)
-    assert [effort.allows(cells) for cells in (4, 6, 1, 0)] == [True, True, False, True]
+    assert [effort.allows(cells) for cells in (4, 6, 1, 0)] == [True, True, False, True] and effort.left == 0
 
 
 def test_of_places_that_overlap_the_best_is_taken_and_neighbours_are_apart():
@@ -202,6 +209,12 @@ def test_windows_are_where_pieces_of_a_quote_stand():
     assert _windows(needle, "nothing of it is here", 2) == []
 
 
+def test_a_piece_that_stands_everywhere_does_not_tell_where_to_look():
+    needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    for places, windows in ((256, 256), (257, 0)):
+        assert len(_windows(needle, (needle[:13] + "-" * 60) * places, 2)) == windows
+
+
 def test_an_alignment_is_no_farther_than_allowed():
     assert align("rent", "the rent is", most=0).distance == 0
     assert align("rent", "the rant is", most=0) is None and align("rent", "the rant is", most=1).distance == 1
@@ -222,7 +235,7 @@ class Drawn:
 
 
 def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeypatch, tmp_path):
-    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001)]
+    pages = [Drawn(5000, 10_000), Drawn(5000, 10_001), Drawn(9, 9), Drawn(5000, 12_000)]
 
     @contextmanager
     def opened(path):
@@ -234,7 +247,8 @@ def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeyp
         pdf.render(tmp_path, 2, scale=1.0)
     with pytest.raises(DocumentError, match="too large"):
         pdf.render(tmp_path, 1, scale=1.01)
-    assert pdf.page_count(tmp_path) == 2
+    assert pdf.page_count(tmp_path) == 4 and pdf.render(tmp_path, 3) == ("drawn", 1.5)
+    assert pdf.render(tmp_path, 4, scale=0.9) == ("drawn", 0.9), "both sides are drawn smaller"
 
 
 def test_a_document_without_a_file_has_no_boxes():
@@ -283,6 +297,7 @@ def test_marks_out_of_order_are_sorted_by_class_and_found_again():
     assert made.span(1, 3) == (1, 4) and made.folded_range(2, 4) == (2, 4) and made.folded_range(9, 9) == (0, 0)
     twice = Fold.of("q\u0307\u0323 w\u0307\u0323")
     assert twice.text == "q\u0323\u0307w\u0323\u0307"
+    assert Fold.of("q\u0307\u0338").text == "q\u0338\u0307", "the lowest class there is"
     assert not Fold.of("q\u0323\u0307").shuffled and not Fold.of("é").shuffled
 
 
@@ -323,3 +338,10 @@ def test_small_type_may_stand_nine_points_apart():
         old, pdf._Rectangle(29, 2, 30, 0)
     )
     assert pdf._lines([old, pdf._Rectangle(21, 3, 25, -1)]) == [(0, 3, 25, -1)]
+
+
+def test_reading_is_limited_unless_another_program_does_it(tmp_path):
+    with pytest.raises(DocumentError, match=r"none\.txt: cannot be read: No such file"):
+        _limited(SimpleNamespace(), tmp_path / "none.txt")  # type: ignore[arg-type]
+    with _limited(SimpleNamespace(STARTS_A_PROGRAM=True), tmp_path / "none.doc"):  # type: ignore[arg-type]
+        pass

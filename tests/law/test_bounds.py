@@ -75,6 +75,7 @@ def test_a_section_holds_a_span_by_more_than_half():
         return child.heading if child else None
 
     assert held(10, 20) == "a" and held(20, 21) == "b" and held(15, 15) == "a" and held(5, 9) is None
+    assert held(5, 5) is None, "before the first there is nothing"
     assert held(14, 25) == "a" and held(15, 25) is None and held(16, 25) == "b" and held(0, 14) is None
 
 
@@ -98,9 +99,9 @@ def test_three_entries_with_rising_pages_are_a_table_of_contents():
     assert find_contents(contents(1, 2, 43)) == (0, 0), "pages go up by forty at most"
     assert find_contents(contents(3, 2, 4)) == (0, 0) and find_contents(contents(2, 2, 2)) != (0, 0)
     assert find_contents(contents(40, 41, 42)) != (0, 0) and find_contents(contents(41, 42, 43)) == (0, 0)
-    wide = "CONTENTS\n" + "".join(f"Rent {'.' * dots} {page}\n" for page, dots in ((1, 9), (2, 9), (3, 310)))
+    wide = "CONTENTS\n" + "".join(f"Rent {'.' * dots} {page}\n" for page, dots in ((1, 9), (2, 9), (3, 312)))
     assert find_contents(wide) != (0, 0)
-    assert find_contents(wide.replace("." * 310, "." * 330)) == (0, 0), "entries are near each other"
+    assert find_contents(wide.replace("." * 312, "." * 313)) == (0, 0), "entries are near each other"
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,8 @@ def test_titles_of_each_kind_of_document():
     assert _guide("x" * 790 + " The Chancery Guide", "") == "" == _guide("a guide", "")
     assert _law("Long title\nHousing Act 1988\n", "") == "Housing Act 1988"
     assert _law("Directive (EU) 2019/790 of the Parliament", "").startswith("Directive (EU) 2019/790")
+    assert _law("A heading\n" + "\n" * 2974 + "Housing Act 1988\n", "") == "Housing Act 1988"
+    assert _law("A heading\n" + "\n" * 2980 + "Housing Act 1988\n", "") == "A heading", "it is looked for that far"
     assert _policy("Oak Maps Privacy Policy\nWe", "oak") == "Oak Maps Privacy Policy"
     assert _policy("Our Privacy Policy\nWe", "oak 2") == "oak Privacy Policy"
     assert _policy("Privacy Policy\nWe", "Elm privacy notice") == "Elm privacy notice"

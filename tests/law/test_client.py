@@ -178,3 +178,10 @@ def test_robots_txt_is_read_up_to_half_a_megabyte(tmp_path, length, read):
         return
     with pytest.raises(UnreachableError, match=r"robots\.txt: "):
         server.client.page(f"{HOST}/a")
+
+
+def test_two_megabytes_of_a_list_are_read(tmp_path):
+    server = Server(tmp_path, a=[said("x" * (2 << 20))], b=[said("x" * ((2 << 20) + 1))])
+    assert len(server.client.page(f"{HOST}/a", body=True).text) == 2 << 20
+    with pytest.raises(UnreachableError, match=f"{HOST}/b: "):
+        server.client.page(f"{HOST}/b", body=True)

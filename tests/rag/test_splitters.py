@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import example, given
@@ -52,6 +52,14 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 def test_the_chunks_are_those_of_the_definition(text, size, separators, keep):
     spans = rcts.split(text, size=size, separators=separators, keep=keep)
     assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
+
+
+@pytest.mark.parametrize("keep", ["start", "end"])
+def test_runs_of_a_separator_of_three_are_counted_from_their_left(keep):
+    for lead, run, size in product(range(4), range(3, 10), range(2, 9)):
+        text = "a" * lead + "\n" * run + "bcdefghi"
+        spans = rcts.split(text, size=size, separators=("\n\n\n", ""), keep=keep)
+        assert [text[start:end] for start, end in spans] == by_the_book(text, size, ("\n\n\n", ""), keep), (lead, run)
 
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import log2
 
+import numpy as np
 import pytest
 
-from engine.llms import Completion
+from engine.llms import Completion, Prompt
 from evaluation.cases import GoldPassage, Passage
 from evaluation.metrics import (
     Options,
@@ -20,10 +21,11 @@ from evaluation.metrics import (
     shortened,
 )  # fmt: skip
 from evaluation.metrics._each import gold_files, gold_texts
-from evaluation.metrics._judge import fenced, read_mark
+from evaluation.metrics._judge import fenced, judged, read_mark
 from evaluation.metrics._passages import _without, found_ranks, matches
 from evaluation.metrics._ranking import Ranking, ranking_of
 from evaluation.metrics._sources import likeness
+from evaluation.metrics._spans import Pieces, distinct, spread, unite
 from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
 from evaluation.metrics.legal_terminology_accuracy import us_terms
 from evaluation.metrics.page_accuracy import cited_passages
@@ -172,7 +174,7 @@ def test_parts_of_a_gold_lie_one_after_another():
 
 
 def test_the_two_ends_of_a_gold_are_looked_for_by_sixteen_characters():
-    long = "".join(map(chr, range(0x61, 0x61 + 26))) + "0123456789" + "".join(map(chr, range(0x430, 0x430 + 24)))
+    long = "abcdefghijklmnopqrstuvwxyz0123456789αβγδεζηθικλμνξοπρστυφχψω"
     assert len(long) == 60
     for shared, ranks in ((15, [None]), (16, [2]), (20, [2])):
         assert found_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
@@ -195,6 +197,45 @@ def test_what_a_span_leaves_of_a_place():
     assert _without(whole, Span(0, 10)) == _without(whole, Span(20, 30)) == [whole]
     assert _without(whole, Span(0, 12)) == [(12, 20)] and _without(whole, Span(18, 30)) == [(10, 18)]
     assert _without(whole, Span(12, 18)) == [(10, 12), (18, 20)] and _without(whole, Span(10, 20)) == []
+
+
+def test_a_gold_without_words_is_not_looked_for_by_them():
+    assert found_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
+    assert found_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
+    assert found_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
+
+
+def test_a_judge_has_three_hundred_tokens_and_no_chance():
+    asked = []
+
+    class Judge:
+        name = "judge"
+
+        def complete(self, prompts, *, max_tokens, temperature):
+            asked.append((len(prompts), max_tokens, temperature))
+            return [Completion('{"score": 4}') for _ in prompts]
+
+    cases = [
+        case([], ["rent is due"], answer="It is due."),
+        case([], answer=None),
+        case([], ["x"], answer="y", error="!"),
+    ]
+    told = judged("m", cases, Options(judge=Judge()), lambda one: Prompt("?") if one.reply.answer else None)
+    assert told == {"m": [4.0, None, None], "m_unjudged": [0.0, None, None]} and asked == [(1, 300, 0.0)]
+    assert judged("m", cases, Options(), lambda one: Prompt("?")) == {"m": [None] * 3, "m_unjudged": [None] * 3}
+    assert len(asked) == 1
+
+
+def test_numbers_of_several_columns_once_each_in_order():
+    assert distinct(np.array([3, 1]), np.array([3, 0])).tolist() == [0, 1, 3]
+    assert distinct(np.array([], np.int64)).tolist() == []
+    assert spread(np.array([5, 9]), np.array([2, 3])).tolist() == [5, 6, 9, 10, 11]
+    pieces = unite(Pieces(np.array([0, 2, 20]), np.array([5, 8, 21]), np.array([1, 0, 2])))
+    assert [pieces.start.tolist(), pieces.end.tolist(), pieces.rank.tolist()] == [
+        [0, 2, 5, 20],
+        [2, 5, 8, 21],
+        [1, 0, 0, 2],
+    ]
 
 
 def test_blank_gold_has_no_words():

@@ -1,0 +1,208 @@
+"""Spans of words on pages by hand: where they begin and end, what is cut out of them, and what runs along the pages."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+from lxml import etree
+
+from evidence import Document, Page, Span
+from evidence.furniture import _keys, _lines, furniture_lines
+from evidence.guard import boxes_within, words_within
+from evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
+from evidence.readers import opendocument, pdf, word
+from evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
+
+
+def test_white_space_around_words_is_no_part_of_them():
+    text = "x  rent due \n"
+    assert _trim(Span(1, 13), text) == (3, 11) and _trim(Span(3, 11), text) == (3, 11)
+    assert _trim(Span(4, 12), text) == (4, 11) and _trim(Span(1, 3), text) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "inside"),
+    [("may", 0, False), ("may", 1, True), ("may", 3, False), ("m y", 1, False), ("m y", 2, False), ("12", 1, True),
+     ("1a", 1, False), ("a1", 1, False), ("a.", 1, False)],
+)  # fmt: skip
+def test_a_place_inside_a_word_or_a_number(text, at, inside):
+    assert _inside(text, at) is inside
+
+
+def test_a_span_is_whole_where_neither_end_is_inside():
+    assert (
+        _is_whole(Span(0, 3), "may do") and not _is_whole(Span(0, 2), "may do") and not _is_whole(Span(1, 3), "may do")
+    )
+
+
+HEAD = "Oak Lease\n"
+PAGES = [f"{HEAD}the rent of page {word}\nFoot {number}" for number, word in ((1, "one"), (2, "two"), (3, "three"))]
+
+
+def paged(*pages: str) -> Document:
+    spans, start = [], 0
+    for number, page in enumerate(pages, 1):
+        spans.append(Page(number, Span(start, start + len(page)), 100.0, 100.0))
+        start += len(page) + 1
+    return Document("a.pdf", "\n".join(pages), tuple(spans))
+
+
+def furniture(*pages: str) -> list[str]:
+    made = paged(*pages)
+    return [made.text[slice(*line)].strip() for line in made.furniture]
+
+
+def test_lines_that_recur_at_an_edge_or_go_up_with_the_page_are_furniture():
+    assert furniture(*PAGES) == ["Oak Lease", "Foot 1", "Oak Lease", "Foot 2", "Oak Lease", "Foot 3"]
+    assert furniture(PAGES[0]) == [], "of one page nothing recurs"
+    assert furniture("a\nb one\nc", "a\nd two\ne") == ["a", "a"]
+    assert furniture("b one\nFoot 1", "d two\nFoot 2") == ["Foot 1", "Foot 2"], "of two pages two are all"
+    assert furniture("b\nFoot 1", "d\nFoot 2", "e\nend", "f\nstop") == [], "of more pages it takes three in step"
+    assert furniture("b\nFoot 1", "d\nFoot 2", "e\nFoot 3", "f\nstop") == ["Foot 1", "Foot 2", "Foot 3"]
+    assert furniture("b\nFoot 1", "d\nFoot 3", "e\nFoot 5", "f\nstop") == [], "they go up by one"
+
+
+def test_what_a_running_line_has_in_common_with_others():
+    assert _keys("Page 3 of 9", 2) == [("page3of9", None), ("page#of#", 1), ("page#of#", 7)]
+    assert len(_keys("1a2b3c4d5", 0)) == 1 + 4 and _keys("Oak", 5) == [("oak", None)]
+    assert [line[0] for line in _lines("ab\n \ncd", 0, 7)] == [0, 5], "a blank line is none"
+    assert furniture_lines("a", [Span(0, 1)]) == []
+
+
+def test_furniture_is_cut_out_of_a_span_and_the_rest_is_trimmed():
+    made = paged(*PAGES)
+    first, second = made.pages[0].span, made.pages[1].span
+    start, end = made.text.index("page one"), made.text.index("two") + 3
+    cut = _without_furniture(Span(start, end), made)
+    assert [made.text[slice(*span)] for span in cut] == ["page one", "the rent of page two"]
+    inside = _without_furniture(Span(first.start + 10, first.start + 18), made)
+    assert [made.text[slice(*span)] for span in inside] == ["the rent"]
+    assert _without_furniture(Span(second.start, second.start + 9), made) == (), "nothing but furniture"
+    [match] = _loosely("PAGE ONE the rent of page TWO", made)
+    assert match.how == "parts" and len(match.spans) == 2 and match.whole
+    [part] = _loosely("AGE ONE", made)
+    assert part.how == "folded" and not part.whole
+    [across] = _loosely("page one the rent of page tw", made)
+    assert len(across.spans) == 2 and not across.whole, "its last word goes on"
+    assert _loosely("nowhere", made) == []
+
+
+def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_path):
+    asked = []
+
+    @contextmanager
+    def opened(path):
+        yield "pdf"
+
+    def found(page, number, parts):
+        asked.append((page, number, list(parts)))
+        return [[f"box {part}"] for part in parts]
+
+    monkeypatch.setattr(pdf, "_opened", opened)
+    monkeypatch.setattr(pdf, "_page", lambda pdf, path, number: f"page {number}")
+    monkeypatch.setattr(pdf, "_page_boxes", found)
+    made = Document("a.pdf", "x" * 31, tuple(Page(n, Span(11 * n - 11, 11 * n - 1), 9, 9) for n in (1, 2, 3)), tmp_path)
+    assert pdf.page_boxes(made, 2, [Span(12, 15), Span(0, 31)]) == [["box (1, 4)"], ["box (0, 10)"]]
+    assert asked.pop() == ("page 2", 2, [(1, 4), (0, 10)])
+    assert pdf.boxes(made, Span(5, 13)) == ["box (5, 10)", "box (0, 2)"]
+    assert [(page, number) for page, number, _ in asked] == [("page 1", 1), ("page 2", 2)]
+    assert pdf.page_boxes(made, 2, []) == []
+
+
+def test_nothing_is_opened_where_there_is_nothing_to_find(tmp_path):
+    page = (Page(1, Span(0, 4), 9, 9),)
+    assert boxes_within(Document("a.pdf", "rent", page), [Span(0, 4)]) == [[]]
+    assert boxes_within(Document("a.pdf", "rent", page, tmp_path / "none.pdf"), []) == []
+    assert words_within(Document("a.pdf", "rent", page), 1) == []
+
+
+def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
+    def place(inner: str) -> tuple[str | None, int]:
+        told = f'<w:p xmlns:w="{W[1:-1]}"><w:pPr><w:pStyle w:val="S"/><w:numPr>{inner}</w:numPr></w:pPr></w:p>'
+        return Numbering(styles={"S": ("5", 2)})._place(etree.fromstring(told))
+
+    assert (
+        place("") == ("5", 2) and place('<w:ilvl w:val="4"/>') == ("5", 4) and place('<w:ilvl w:val="x"/>') == ("5", 2)
+    )
+    assert place('<w:numId w:val="7"/>') == ("7", 0) and place('<w:numId w:val="7"/><w:ilvl w:val="1"/>') == ("7", 1)
+
+
+# ---------------------------------------------------------------- numbers of headings
+
+
+def odt(body: str) -> list:
+    space = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+    return list(etree.fromstring(f'<r xmlns:text="{space}">{body}</r>'))
+
+
+def test_headings_have_ten_levels_and_html_six():
+    levels = {n: opendocument._Level("decimal", "", ".", 1, 1) for n in range(1, 12)}
+
+    def heading(level: object) -> str:
+        writer = opendocument._Writer({"": levels})
+        return "".join(writer.blocks(odt(f'<text:h text:outline-level="{level}">Rent</text:h>')))
+
+    assert heading(1) == "<h1>1. Rent</h1>" and heading(6) == "<h6>1. Rent</h6>" == heading(7) == heading(99)
+    plain = {number: opendocument._Level("decimal") for number in range(1, 10)}
+    writer = opendocument._Writer({"": {**plain, 10: opendocument._Level("decimal", "", ".", 1, 10)}})
+    written = "".join(writer.blocks(odt('<text:h text:outline-level="12">Rent</text:h>')))
+    assert written == f"<h6>{'1.' * 10} Rent</h6>"
+    assert "".join(opendocument._Writer({}).blocks(odt("<text:h>Rent</text:h>"))) == "<h1>Rent</h1>"
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"), [(None, 7), ("", 7), ("x", 7), ("-1", 7), ("3", 3), ("1000000", 10**6), ("1000001", 10**6)]
+)
+def test_whole_numbers_of_a_file(value, whole):
+    assert opendocument._whole(value, 7) == whole
+
+
+def test_levels_of_a_list_as_the_file_describes_them():
+    level = opendocument._level(etree.Element("number"))
+    assert level == opendocument._Level("none", "", "", 1, 1)
+    text = opendocument._TEXT
+    assert opendocument._level(etree.Element(f"{text}list-level-style-bullet")).form == "bullet"
+    style = opendocument._STYLE
+    told = etree.Element("n", {f"{style}num-format": "i", f"{text}start-value": "4", f"{text}display-levels": "2"})
+    assert opendocument._level(told) == opendocument._Level("lowerRoman", "", "", 4, 2)
+    writer = opendocument._Writer({"L": {1: opendocument._Level("decimal", "", "", 3), 2: told_level()}})
+    assert [writer._number("L", depth) for depth in (1, 2, 2, 1, 2, 3)] == ["3 ", "3.iv ", "3.v ", "4 ", "4.iv ", ""]
+    deep = opendocument._Writer({"L": {1: opendocument._Level("decimal", "", "", 3), 2: told_level()}})
+    assert deep._number("L", 2) == "3.iv ", "a list that begins deep counts the level above as begun"
+
+
+def told_level() -> opendocument._Level:
+    return opendocument._Level("lowerRoman", "", "", 4, 2)
+
+
+def test_a_style_has_the_level_that_it_says_or_the_first():
+    def style(name: str, inner: str, based: str = "") -> str:
+        place = f"<w:pPr><w:numPr>{inner}</w:numPr></w:pPr>"
+        return f'<w:style w:styleId="{name}"><w:basedOn w:val="{based}"/>{place}</w:style>'
+
+    inner = style("A", '<w:numId w:val="1"/><w:ilvl w:val="x"/>') + style(
+        "B", '<w:numId w:val="2"/><w:ilvl w:val="3"/>'
+    )
+    inner += style("C", '<w:ilvl w:val="2"/>', "B") + style("D", "", "B") + style("E", "")
+    told = _styles(etree.fromstring(f'<w:styles xmlns:w="{W[1:-1]}">{inner}</w:styles>'))
+    assert told == {"A": ("1", 0), "B": ("2", 3), "C": ("2", 2), "D": ("2", 3)}
+    assert _inherited("", {}, {}) is None and _inherited("X", {"X": ("1", None)}, {}) == ("1", 0)
+    assert read_numbering(etree.fromstring(f'<w:numbering xmlns:w="{W[1:-1]}"/>'), None).lists == {}
+
+
+def test_a_number_is_written_before_the_words_and_behind_what_the_paragraph_says_of_itself():
+    space = W[1:-1]
+    lists = Numbering(lists={"1": ("9", {0: Level(text="%1.")})}, styles={"": ("1", 0)})
+    root = etree.fromstring(
+        f'<w:body xmlns:w="{space}"><w:p><w:r><w:t>one</w:t></w:r><w:r><w:t>!</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>two</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:numPr><w:numId w:val="7"/></w:numPr></w:pPr><w:r><w:t>three</w:t></w:r></w:p></w:body>'
+    )
+    word._write_numbers(root, lists)
+    assert ["".join(paragraph.itertext()) for paragraph in root] == ["1. one!", "2. two", "three"]
+    assert root[1][0].tag == f"{W}pPr" and not root.findall(f".//{W}numPr")
+    assert root[0][0][0].get("{http://www.w3.org/XML/1998/namespace}space") == "preserve"
+    untouched = etree.tostring(root)
+    word._write_numbers(root, Numbering(styles={"": ("1", 0)}))
+    assert etree.tostring(root) == untouched
