@@ -105,7 +105,7 @@ def _attend(graph: _Graph, state: str, prefix: str) -> str:
 
 
 def _attend_at_once(graph: _Graph, state: str, prefix: str) -> str:
-    """Return the same by one node, which takes a tenth off the whole; it is there in single precision alone."""
+    """Return the same by one node, which is quicker; it is there in single precision alone."""
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")

@@ -1,7 +1,7 @@
 """Texts to token ids as the model's own tokenizer makes them, but each word is looked at once.
 
 The tokenizer never looks across a space, so the ids of a text are those of its words in a row. Words come again and
-again: remembered, a text takes a sixth of the time, and a device need not wait for its tokens.
+again: remembered, a text takes a fraction of the time, and a device need not wait for its tokens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Vectors without a network: each token has one, made once from the network of `legal`, and a text has their mean.
 
-`static` is for large collections on small machines: a hundred times as fast as `legal`, and it finds less: a token
+`static` is for large collections on small machines: it takes no network to make a vector, and it finds less: a token
 means the same in every sentence. The table is made the first time, in some ten seconds, and kept in the cache.
 """
 

@@ -23,7 +23,7 @@ _CAPITAL = re.compile(
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z0-9]+)?")
 _PLAIN_FRESH = re.compile(rf"[.!?:;\n\r][^A-Za-z0-9]{{0,6}}({_PLAIN_WORD.pattern})")
 _UPPER = re.compile(r"[A-Z]")
-"""The same in parts, for ASCII: a regular expression that looks for less at each place is four times as fast."""
+"""The same in parts, for ASCII: a regular expression that looks for less at each place is quicker."""
 _NON = re.compile(r"non(?=[a-z]{5})")
 _NEAR = 2
 """Signs between two words of one name: a full stop or a comma, and a space."""
