@@ -72,6 +72,7 @@ SETTINGS = (
     Setting("weight_heading", (0, 0.3, 0.5), "a heading speaks for its whole section, so little for any chunk"),
     Setting("weight_neighbours", (0, 0.4, 0.8), "a chunk's edges are chance, but its own words count most"),
     Setting("weight_section", (0, 0.3, 1, 1.5), "the rest of a clause follows its best part"),
+    Setting("weight_likeness", (0, 1, 2), "the first chunks tell more of an answer's words than the question does"),
     Setting("weight_document", (1, 2, 5), "a document half as likely needs a passage better by 2 deviations"),
     Setting("most_documents", (1, 3, 20), "as many as may share a name; more only add chunks to read"),
     Setting("tight", (False,), "the first passage is the sentences that answer"),
