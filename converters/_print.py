@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
-_ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n(.*?)EMC\n", re.DOTALL)
+_ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n")
+_ENDS = b"EMC\n"
+"""What ends the stretch that such a line begins."""
 _EPOCH = b"D:20000101000000+00'00'"
 PAGE: dict[str, Any] = {
     # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
@@ -134,7 +136,8 @@ def in_order(data: bytes, html: str) -> bytes:
     for page in writer.pages:
         contents = page["/Contents"].get_object()
         if isinstance(contents, StreamObject):
-            contents.set_data(_ACTUAL_TEXT.sub(rb"\1", contents.get_data()))
+            before, *stretches = _ACTUAL_TEXT.split(contents.get_data())
+            contents.set_data(b"".join([before, *(stretch.replace(_ENDS, b"", 1) for stretch in stretches)]))
     buffer = BytesIO()
     writer.write(buffer)
     return buffer.getvalue()

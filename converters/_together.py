@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from converters._typeset import html_from_text
 from schemas.errors import DocumentError
 from storage.scratch import scratch_folder
 from storage.whole import whole
-
-_PAGE = re.compile(r"(.*<body[^>]*>)(.*)(</body>.*)", re.DOTALL)
 
 
 def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: Path) -> None:
@@ -38,16 +35,23 @@ def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: P
 
 def _join(pages: Sequence[str]) -> str:
     """Return one page with all: an index with a link to each, so that the print knows where each begins."""
-    parts = [_PAGE.fullmatch(page) for page in pages]
-    bodies = [part[2] for part in parts if part]
-    first = parts[0]
-    if first is None or len(bodies) < len(pages):
-        raise DocumentError("a typeset page without <body>…</body> cannot be printed together with others")
+    parts = [_parts(page) for page in pages]
+    bodies = [body for _, body, _ in parts]
     index = "".join(f'<a href="#{_anchor(number)}">{number}</a> ' for number in range(len(pages)))
     rest = "".join(
         f'<div id="{_anchor(number)}" style="break-before: page">{body}</div>' for number, body in enumerate(bodies)
     )
-    return f"{first[1]}<div>{index}</div>{rest}{first[3]}"
+    head, _, tail = parts[0]
+    return f"{head}<div>{index}</div>{rest}{tail}"
+
+
+def _parts(page: str) -> tuple[str, str, str]:
+    """Return a page to the end of its `<body>` tag, what is in it, and the rest."""
+    close = page.rfind("</body>")
+    begin = page.find(">", max(page.rfind("<body", 0, max(close, 0)), 0), max(close, 0)) + 1
+    if close < 0 or "<body" not in page[:begin]:
+        raise DocumentError("a typeset page without <body>…</body> cannot be printed together with others")
+    return page[:begin], page[begin:close], page[close:]
 
 
 def _anchor(number: int) -> str:

@@ -33,7 +33,7 @@ _FOLLOWING = re.compile(
 """No form that is spelt out: a company may follow the comma of any sentence."""
 
 DESCRIBED = re.compile(
-    r",?\s*\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
+    r"(?:,\s*|(?<!\s)\s*)\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
     r"(?:corporation|company|partnership|trust|bank|association|entity)\b.*$",
     re.IGNORECASE,
 )

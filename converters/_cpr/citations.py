@@ -11,7 +11,7 @@ from law.names import plain
 
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
-_PAGES = re.compile(r"(?<!\s)\s*[,;]?\s*\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*)\)?\s*$", re.IGNORECASE)
+_PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
 _LONGEST = 500
 """Characters of a citation: the longest of the real question file has 117."""

@@ -14,7 +14,8 @@ _NEUTRAL = frozenset(
     "part uk source according under from by see per that this".split()
 )
 """Words that tell no court from another."""
-_WORD = r"(?:[A-Z][\w'’.-]*|and|of|&)"
+_WORD = r"(?:[A-Z][\w'’.-]{0,40}|and|of|&)"
+"""No word of a court's name is longer: so a text without spaces is not read through from each of its letters."""
 _GUIDE = re.compile(rf"({_WORD}(?: {_WORD}){{0,9}}) Guide\b")
 _COURT = re.compile(rf"({_WORD}(?: {_WORD}){{0,9}}) (?:Courts?|Division|Chamber|Bench|Tribunal)\b")
 _SYNONYMS = {"queens": "kings", "patent": "patents"}

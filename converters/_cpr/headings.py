@@ -52,8 +52,8 @@ _OPEN = re.compile(
     r"[.;,:–-]$|\b(?:and|or|of|the|a|an|to|in|for|by|with|see|CPR|PD|Part|rules?|section|paragraphs?|clause|Chapter)$"
 )
 _FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
-_LISTED = re.compile(r"(?:[\s.…]|\.{2,})\d{1,3}$|[.…]{4,}$")
-_LEADERS = re.compile(r"[\s.…]*\d{0,3}$")
+_LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
+_LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
 
 
 def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, int]]:

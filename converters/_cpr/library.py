@@ -19,7 +19,7 @@ from law.names import plain
 _SPACES = re.compile(r"\s+")
 _LISTED = 0.96
 """Likeness to an entry of the contents: all of it, or its beginning and an ellipsis."""
-_BETWEEN = re.compile(r",\s+|\s+[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
+_BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
 
 
 @dataclass

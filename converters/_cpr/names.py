@@ -10,7 +10,7 @@ from evidence.align import edit_distance
 from law.names import letters, plain
 
 _SPACES = re.compile(r"\s+")
-_CUT = re.compile(r"\s*(?:…|\.{3,})\s*$")
+_CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
 _SMALL = frozenset("a an and at by for from in of on or the to with etc".split())
 _KINDS = {"annexe": "annex", "chapter": "", "section": "", "rule": "", "rules": "", "r": "", "rr": "", "s": "",
           "para": "", "paras": "", "paragraph": "", "paragraphs": "", "sub-section": "",

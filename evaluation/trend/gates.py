@@ -13,7 +13,7 @@ from evaluation.trend.runs import Series
 from schemas.errors import ToolkitError
 
 REGRESSION, BAND = "regression", "band"
-_EXPRESSION = re.compile(r"\s*(?:([^:<>=]+):)?\s*([\w.@-]+)\s*((?:>=|<=|>|<).*)")
+_EXPRESSION = re.compile(r"(?:([^:<>=]++):\s*)?([\w.@-]++)\s*((?:>=|<=|>|<).*)")
 _FAILED = "failed"
 """The name under which the share of failed questions is asked for."""
 
@@ -94,7 +94,7 @@ def _value(series: Series, metric: str) -> float | None:
 
 
 def _parts(text: str) -> tuple[str | None, str, Bound]:
-    found = _EXPRESSION.fullmatch(text)
+    found = _EXPRESSION.fullmatch(text.strip())
     if not found:
         raise ToolkitError(
             f"--fail-on {text!r}: give {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "

@@ -26,7 +26,8 @@ try:
 
     from rag.embedders._minilm_torch import Encoder
 except ImportError as error:
-    raise ToolkitError("the embedder cuda needs PyTorch: pip install torch (`legal` and `minilm` do not)") from error
+    told = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"
+    raise ToolkitError(told) from error
 
 _NETWORKS = {"legal": legal, "minilm": lambda: OFFICIAL}
 _SLAB = 1 << 15

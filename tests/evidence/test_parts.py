@@ -132,7 +132,13 @@ def test_an_attachments_name_fits_any_file_system(name, plain):
     assert _plain(name) == plain
 
 
-def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypatch):
+@pytest.fixture
+def in_place(monkeypatch):
+    """Let attachments be read in this process, where a test can put others in their place."""
+    monkeypatch.setattr(folder, "guarded", lambda read, path: read(path))
+
+
+def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypatch, in_place):
     (tmp_path / "b.txt").touch()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.eml").touch()
@@ -151,7 +157,7 @@ def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypa
     assert listed[3].path.name == "a.eml - 2 x.txt" and listed[5].path.parent != listed[4].path.parent
 
 
-def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_path, monkeypatch):
+def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_path, monkeypatch, in_place):
     mail = tmp_path / "m.eml"
     mail.touch()
     monkeypatch.setattr(folder, "attachments", lambda path: [("m.eml", b"x")])
