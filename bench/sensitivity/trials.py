@@ -68,7 +68,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    Setting("weight_lexical", (0, 0.25, 1, 1.5), "half of the dense evidence: single words know less than meaning"),
+    Setting("weight_lexical", (0, 0.25, 1, 1.5), "a third of the dense evidence: single words know less than meaning"),
     Setting("weight_heading", (0, 0.3, 0.5), "a heading speaks for its whole section, so little for any chunk"),
     Setting("weight_neighbours", (0, 0.4, 0.8), "a chunk's edges are chance, but its own words count most"),
     Setting("weight_section", (0, 0.3, 1, 1.5), "the rest of a clause follows its best part"),

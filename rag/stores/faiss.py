@@ -25,6 +25,8 @@ _FEW = 4096
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
 _FEW_INEXACT, _SHARE_INEXACT = 16384, 32
 """An index that is not exact compares so many rows, or this part of them, by hand: it would look past most rows."""
+_FEW_QUERIES = 4
+"""A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20
 """Bytes from which a file is mapped into memory: opened at once, read as it is searched, shared by processes."""
 
@@ -207,8 +209,8 @@ class Store:
         if not len(present):
             return nothing(len(queries), k)
         vectors = kinds.vectors_of(self._index, rows)
-        # a single query is too little work to be shared out among threads that wait for each other
-        found = np.einsum("ij,kj->ik", queries, vectors) if len(queries) == 1 else queries @ vectors.T
+        # a few queries are too little work to be shared out among threads that wait for each other
+        found = np.einsum("ij,kj->ik", queries, vectors) if len(queries) <= _FEW_QUERIES else queries @ vectors.T
         return ranked(found, np.broadcast_to(present, found.shape), k)
 
 
