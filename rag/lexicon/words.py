@@ -248,7 +248,9 @@ class Words:
 
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return BM25 of each chunk of `keys` (in order)."""
-        return self.evidence(asked, keys) @ self.rarity(asked)
+        with np.errstate(invalid="ignore"):  # some BLAS raise the flag for lanes that they fill up; all is finite here
+            found: Counts = self.evidence(asked, keys) @ self.rarity(asked)
+        return found
 
     def search(self, asked: Sequence[str], k: int) -> tuple[Vectors, Keys]:
         """Return scores and keys of the k chunks of all that score highest by BM25, best first."""
