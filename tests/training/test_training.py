@@ -37,6 +37,14 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
     return gather([write_contracts(folder / "cuad"), write_library(folder / "acord")], excluded=Excluded(), dev=0.3)
 
 
+@pytest.fixture
+def common(tmp_path: Path, pack: Pack) -> list[str]:
+    """Return what every command is given: the pack and the network's own weights, on the processor."""
+    save_pack(pack, tmp_path / "pack.npz")
+    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
+    return ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+
+
 def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
     from tokenizers import Tokenizer
 
@@ -146,11 +154,8 @@ def test_nothing_is_trained_on_a_pack_for_measuring(tmp_path: Path) -> None:
 
 
 def test_the_commands_write_weights_and_what_they_were_trained_on(
-    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pack: Pack, common: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_pack(pack, tmp_path / "pack.npz")
-    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
-    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
     made = ["--rank", "2", "--epochs", "1", "--batch", "4", "--leave-out", "Expiration Date"]
     assert adapter.main([*common, *made, "--out", str(tmp_path / "legal")]) == 0
     told = capsys.readouterr().out
@@ -186,10 +191,7 @@ def test_low_rank_weights_survive_half_precision(tmp_path: Path) -> None:
     assert np.allclose(merge(tiny_weights(), back)[f"{name}.weight"], whole, atol=5e-3)
 
 
-def test_adapters_are_blended_in_their_shares(tmp_path: Path, pack: Pack) -> None:
-    save_pack(pack, tmp_path / "pack.npz")
-    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
-    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
+def test_adapters_are_blended_in_their_shares(tmp_path: Path, common: list[str]) -> None:
     for name, seed in (("one", "1"), ("two", "2")):
         made = ["--rank", "2", "--epochs", "1", "--batch", "4", "--seed", seed]
         assert adapter.main([*common, *made, "--out", str(tmp_path / name)]) == 0
@@ -207,11 +209,8 @@ def test_adapters_are_blended_in_their_shares(tmp_path: Path, pack: Pack) -> Non
 
 
 def test_rerankers_are_blended_with_their_heads_and_measured(
-    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, common: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_pack(pack, tmp_path / "pack.npz")
-    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
-    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
     low = ["--rank", "2", "--epochs", "1", "--batch", "4"]
     for name, seed in (("one", "1"), ("other", "2")):
         assert adapter.main([*common, *low, "--seed", seed, "--out", str(tmp_path / name)]) == 0
@@ -231,11 +230,8 @@ def test_rerankers_are_blended_with_their_heads_and_measured(
 
 
 def test_figures_of_weights_are_those_that_their_training_printed(
-    tmp_path: Path, pack: Pack, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pack: Pack, common: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save_pack(pack, tmp_path / "pack.npz")
-    write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
-    common = ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
     made = ["--rank", "2", "--epochs", "2", "--batch", "4", "--keep-queries", "0.5", "--out", str(tmp_path / "one")]
     assert adapter.main([*common, *made]) == 0
     trained = [line for line in capsys.readouterr().out.splitlines() if " P@1 " in line or "nDCG" in line]
