@@ -1,29 +1,39 @@
 """Embedding on an accelerator: chunks a second, and the share of the time that the device was busy.
 
     python -m bench.gpu --source FOLDER [--embedder minilm:fp16] [--repeat 4]
-    python -m bench.gpu --source FOLDER --embedder cuda [--weights model.safetensors] --repeat 10
+    python -m bench.gpu --source FOLDER --embedder cuda [--weights model.safetensors] --repeat 300 [--json FILE]
 
 The folder's documents are read and split first; then their chunks are embedded, the same ones `--repeat` times under
-other words, so that there is enough work to measure. An NVIDIA device is asked ten times a second how busy it is.
-For the embedder `cuda` its parts are measured, too: tokens by one process, by all workers, and the device alone with
-tokens that are there already. `--weights` names the official weights where they are neither installed nor in the cache.
+other words, so that there is enough work to measure. Each phase works for `--seconds` and says so when it starts and
+when it ends; one that does not end within `--stall` seconds more is stopped, and where it stood is printed. An NVIDIA
+device is asked ten times a second how busy it is, and the time of its kernels is taken from a profile of some chunks.
+
+For the embedder `cuda` each part is measured alone and with the others: tokens by one process and by workers, the
+device with texts of one length together and padded as they come, copies behind the work and one after another.
+`--weights` names the official weights where they are neither installed nor in the cache. `--device cpu` runs all of it
+without a device, to see that it runs: its figures are those of a processor.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
+import faulthandler
+import json
+import multiprocessing
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from statistics import fmean
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from bench._device import Watch, kernel_seconds, watched
 from bench._table import corpus_folder, print_table, read_texts
 from rag.embedders._feed import Feed
 from rag.embedders._tokens import Tokens
@@ -32,9 +42,17 @@ from rag.splitters import rcts
 from schemas.command import guarded
 from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
+from storage.whole import write_whole
 
-_WARM = 1 << 14
-"""Chunks that are embedded before the clock starts."""
+_WARM = 1 << 10
+"""Chunks that are embedded before the clock starts, so that libraries are loaded and kernels chosen."""
+_PIECE = 1 << 12
+"""Chunks that an embedder without a feed is given at a time."""
+_PADDED = 1 << 10
+"""Texts that are padded to the longest of them where lengths are not looked at."""
+
+Work = Callable[[], Iterator[int]]
+"""Does one piece after another, and tells how many chunks were in each."""
 
 
 @runtime_checkable
@@ -47,30 +65,8 @@ class Fed(Protocol):
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
         """Start on the vectors of some tokens; return what waits for them."""
 
-
-class Watch:
-    """How busy the device was, in percent, once for each sample."""
-
-    def __init__(self) -> None:
-        self.samples: list[float] = []
-
-
-@contextmanager
-def watched() -> Iterator[Watch]:
-    """Ask the device how busy it is while the block runs; nothing is known where there is none."""
-    watch = Watch()
-    tool = shutil.which("nvidia-smi")
-    if not tool:
-        yield watch
-        return
-    query = [tool, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "100"]
-    process = subprocess.Popen(query, stdout=subprocess.PIPE, text=True)
-    try:
-        yield watch
-    finally:
-        process.terminate()
-        told, _ = process.communicate()
-        watch.samples = [float(line) for line in told.split() if line.replace(".", "", 1).isdigit()]
+    def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """Yield where a slab of texts starts, and its vectors."""
 
 
 def chunks_of(folder: Path, repeat: int) -> list[str]:
@@ -81,59 +77,174 @@ def chunks_of(folder: Path, repeat: int) -> list[str]:
 
 
 class Timing(NamedTuple):
-    """How many chunks, in how many seconds, and how busy the device was."""
+    """How many chunks, in how many seconds, and the share of them that the device was busy, as it told itself."""
 
     name: str
     chunks: int
     seconds: float
-    samples: Sequence[float]
+    busy: float | None
+    kernels: float | None = None
+    """The share of the time that its kernels take, by their time for a chunk in a profile."""
 
     def row(self) -> list[str]:
         """Return it as a table has it."""
-        busy = f"{fmean(self.samples):.0f}%" if self.samples else "no device"
-        return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", busy]
+        shares = ["" if share is None else f"{share:.0%}" for share in (self.busy, self.kernels)]
+        return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", *shares]
 
 
-def timed(name: str, chunks: Sequence[str], work: Callable[[], object]) -> Timing:
-    """Return how long the work took on these chunks."""
-    with watched() as watch:
+class Clock:
+    """Times one phase after another, says so as it goes, and keeps what was measured in a file."""
+
+    def __init__(self, watch: Watch, *, seconds: float, stall: float, into: Path | None, about: dict[str, Any]) -> None:
+        self._watch, self._seconds, self._stall = watch, seconds, stall
+        self._into, self._about = into, about
+        self.timings: list[Timing] = []
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Say that something starts and how long it took; stop the program where it does not end."""
+        print(f"{name} …", flush=True)
         started = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - started
-    return Timing(name, len(chunks), seconds, watch.samples)
+        guard = threading.Timer(self._seconds + self._stall, _give_up, [name])
+        guard.daemon = True
+        guard.start()
+        try:
+            yield
+        finally:
+            guard.cancel()
+        print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
+
+    def time(self, name: str, work: Work) -> None:
+        """Let something work until its time is over, or it is done."""
+        chunks, ended = 0, 0.0
+        with self.step(name):
+            pieces = work()
+            started = time.perf_counter()
+            for count in pieces:
+                chunks, ended = chunks + count, time.perf_counter()
+                if ended - started > self._seconds:
+                    break
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
+        self.timings.append(Timing(name, chunks, ended - started, self._watch.between(started, ended)))
+        print("  " + "  ".join(self.timings[-1].row()[1:]), flush=True)
+        self._keep()
+
+    def add_kernels(self, each: float, phases: Sequence[str]) -> None:
+        """Tell of some phases which share of the time is that of the kernels, of which a chunk takes some seconds."""
+        for place, timing in enumerate(self.timings):
+            if timing.name in phases:
+                self.timings[place] = timing._replace(kernels=each * timing.chunks / timing.seconds)
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._into is not None:
+            rows = [timing._asdict() for timing in self.timings]
+            write_whole(self._into, json.dumps(self._about | {"phases": rows}, indent=1) + "\n")
 
 
-def open_embedder(wanted: str, weights: Path | None) -> Embedder:
-    """Return the embedder; with weights, `cuda` on those."""
+def _give_up(name: str) -> None:
+    """End the program where it hangs, and tell where that is."""
+    print(f"error: {name}: no end in sight; where it stands:", file=sys.stderr, flush=True)
+    faulthandler.dump_traceback(all_threads=True)
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(1)
+
+
+def open_embedder(wanted: str, **options: Any) -> Embedder:
+    """Return the embedder; `cuda` on some weights and a device, in slabs of some size, where they are named."""
     module, argument = load_plugin("rag.embedders", wanted)
-    if weights is None:
-        embedder: Embedder = module.open(argument)
-    elif wanted.partition(":")[0] == "cuda":
-        embedder = module.open(argument, weights=weights)
-    else:
-        raise ToolkitError(f"--weights is for the embedder cuda; {wanted} finds its own")
+    named = {name: value for name, value in options.items() if value is not None}
+    if named and wanted.partition(":")[0] != "cuda":
+        raise ToolkitError(f"--{' and --'.join(named)}: for the embedder cuda alone; {wanted} finds its own")
+    embedder: Embedder = module.open(argument, **named)
     return embedder
 
 
-def time_parts(embedder: Fed, chunks: Sequence[str]) -> Iterator[Timing]:
-    """Yield what the parts of an embedder take alone that has a feed and an encoder."""
-    some = chunks[: len(chunks) // 4]  # one process is slow, and enough of it is seen
-    alone = Feed(workers=0, slab=embedder.many)
-    yield timed("tokens, one process", some, lambda: list(alone.slabs(some)))
+def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
+    """Time an embedder that is given one piece after another."""
+
+    def work() -> Iterator[int]:
+        for start in range(0, len(chunks), _PIECE):
+            yield len(checked(embedder.embed(chunks[start : start + _PIECE], role="passage")))
+
+    clock.time(embedder.name, work)
+
+
+def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
+    """Time the parts of an embedder that has a feed, each alone, then together."""
+    alone, many = Feed(workers=0, slab=embedder.many), embedder.many
     slabs: list[Tokens] = []
-    ready = timed("tokens, all workers", chunks, lambda: slabs.extend(t for _, t in embedder.feed.slabs(chunks)))
-    yield ready
+    with clock.step("workers, until the first tokens are there"):
+        for _, tokens in embedder.feed.slabs(chunks[: 2 * many]):
+            slabs.append(tokens)
+    clock.time("tokens, one process", lambda: (len(tokens.lengths) for _, tokens in alone.slabs(chunks)))
+    clock.time("tokens, workers", lambda: (len(tokens.lengths) for _, tokens in embedder.feed.slabs(chunks)))
+    again = [slabs[0]] * max(1, len(chunks) // len(slabs[0].lengths))
+    as_they_come = [padded(slabs[0])] * len(again)
+    phases: dict[str, Work] = {
+        "device alone, by length": lambda: overlapped(embedder, again),
+        "one process, one after another": lambda: waited(embedder, alone, chunks),
+        "workers, one after another": lambda: waited(embedder, embedder.feed, chunks),
+        "workers, copies behind the work (as it is)": lambda: (len(checked(v)) for _, v in embedder.slabs(chunks)),
+    }
+    for name, work in phases.items():
+        clock.time(name, work)
+    clock.time("device alone, padded as they come", lambda: overlapped(embedder, as_they_come))
+    with clock.step("profile of one slab's kernels"):
+        took = kernel_seconds(lambda: embedder.start(slabs[0])())
+    if took is not None:
+        clock.add_kernels(took / len(slabs[0].lengths), list(phases))
 
-    def run() -> None:
-        for copied in [embedder.start(tokens) for tokens in slabs]:
-            copied()
 
-    yield timed("device alone", chunks, run)
+def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
+    """Run slabs whose tokens are there, the next while the last is copied."""
+    waiting: list[Callable[[], Vectors]] = []
+    for tokens in slabs:
+        waiting.append(embedder.start(tokens))
+        if len(waiting) > 1:
+            yield len(waiting.pop(0)())
+    for last in waiting:
+        yield len(last())
 
 
-@guarded()
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Embed, and print how fast it went."""
+def waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
+    """Tokenise, run and copy one slab after another."""
+    for _, tokens in feed.slabs(chunks):
+        yield len(embedder.start(tokens)())
+
+
+def padded(tokens: Tokens) -> Tokens:
+    """Return as many tokens as padding would make of texts in the order they come; only their number means anything."""
+    edges = range(0, len(tokens.lengths), _PADDED)
+    lengths = [np.full_like(part := tokens.lengths[at : at + _PADDED], part.max()) for at in edges]
+    total = int(sum(map(np.sum, lengths)))
+    return Tokens(np.resize(tokens.ids, total), np.concatenate(lengths))
+
+
+def checked(vectors: Vectors) -> Vectors:
+    """Return vectors that are all finite."""
+    if not np.isfinite(vectors).all():
+        raise ToolkitError("a vector is not finite")
+    return vectors
+
+
+def describe_machine(device: str) -> dict[str, Any]:
+    """Return what the figures were taken on."""
+    about: dict[str, Any] = {"processors": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()]}
+    if find_spec("onnxruntime"):
+        about["onnxruntime"] = import_module("onnxruntime").get_available_providers()
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        about["torch"] = torch.__version__
+        about["device"] = torch.cuda.get_device_name() if device == "cuda" else device
+    return about
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options."""
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.gpu", description=what, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -141,20 +252,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", type=Path, help="a folder of text files (default: the samples)")
     parser.add_argument("--embedder", default="minilm", help="NAME[:ARGUMENT] (default: minilm, on whatever there is)")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="the official weights, for the embedder cuda")
+    parser.add_argument("--device", help="where the embedder cuda runs (default: cuda; cpu to see that it runs)")
+    parser.add_argument("--slab", type=int, metavar="N", help="texts on its device at a time (default: its own)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="embed everything so many times")
-    options = parser.parse_args(arguments)
-    chunks = chunks_of(corpus_folder(options.source), options.repeat)
-    embedder = open_embedder(options.embedder, options.weights)
-    # the first time, libraries are loaded, kernels chosen and workers started
-    embedder.embed(chunks[:_WARM], role="passage")
-    found: list[Vectors] = []
-    whole = timed(embedder.name, chunks, lambda: found.append(embedder.embed(chunks, role="passage")))
-    if not np.isfinite(found[0]).all():
-        print("error: a vector is not finite", file=sys.stderr)
-        return 1
-    parts = list(time_parts(embedder, chunks)) if isinstance(embedder, Fed) else []
-    rows = [timing.row() for timing in (whole, *parts)]
-    print_table("Embedding", ["embedder", "chunks", "seconds", "chunks/s", "device busy"], rows)
+    parser.add_argument("--seconds", type=float, default=8, metavar="S", help="how long a phase works (default: 8)")
+    parser.add_argument("--stall", type=float, default=60, metavar="S", help="what it has beyond that (default: 60)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured, after each phase")
+    return parser.parse_args(arguments)
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Embed, and print how fast it went."""
+    options = parse(arguments)
+    with watched() as watch:
+        clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about={})
+        with clock.step("documents read and split"):
+            chunks = chunks_of(corpus_folder(options.source), options.repeat)
+        with clock.step(f"{options.embedder} opened"):
+            embedder = open_embedder(
+                options.embedder, weights=options.weights, device=options.device, slab=options.slab
+            )
+        about = describe_machine(options.device or "cuda") | {"embedder": embedder.name, "chunks": len(chunks)}
+        clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about=about)
+        print(json.dumps(about), flush=True)
+        with clock.step(f"first {_WARM:,} chunks"):
+            checked(embedder.embed(chunks[:_WARM], role="passage"))
+        if isinstance(embedder, Fed):
+            time_parts(clock, embedder, chunks)
+            embedder.feed.close()
+        else:
+            time_whole(clock, embedder, chunks)
+    rows = [timing.row() for timing in clock.timings]
+    print_table("Embedding", ["phase", "chunks", "seconds", "chunks/s", "device busy", "kernels"], rows)
     return 0
 
 

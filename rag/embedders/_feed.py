@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
@@ -59,6 +60,8 @@ class Feed:
 
 
 def _make_ready() -> None:
+    # the workers share the processors already: a thread for each of them in every worker would only be in the way
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     _here.append(WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS))
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -38,17 +38,18 @@ _WORKERS = 12
 """Processes that tokenise, at most: each makes some 30,000 texts a second ready."""
 
 
-def open(argument: str | None, *, weights: Path | None = None) -> Cuda:
+def open(argument: str | None, *, weights: Path | None = None, device: str = "cuda", slab: int = _SLAB) -> Cuda:
     """Return the embedder; on the official weights in a file, where one is named."""
     name = argument or "legal"
     if name not in _NETWORKS:
         raise ToolkitError(f"no embedder 'cuda:{name}'; there are {', '.join(f'cuda:{known}' for known in _NETWORKS)}")
-    if not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         raise ToolkitError("the embedder cuda: PyTorch sees no NVIDIA device here; use `legal` or `minilm`")
     if weights is None:
-        return Cuda(_NETWORKS[name]())
+        return Cuda(_NETWORKS[name](), device=device, slab=slab)
     official = read_safetensors(weights)
-    return Cuda(_NETWORKS[name](), weights=with_adapter(official) if name == "legal" else official)
+    merged = with_adapter(official) if name == "legal" else official
+    return Cuda(_NETWORKS[name](), device=device, weights=merged, slab=slab)
 
 
 class Cuda:
@@ -58,33 +59,43 @@ class Cuda:
     """
 
     dimensions = WIDTH
-    many = _SLAB
-    """Texts that it likes to be given at once."""
 
     def __init__(
-        self, network: Network, *, device: str = "cuda", weights: Weights | None = None, workers: int | None = None
+        self,
+        network: Network,
+        *,
+        device: str = "cuda",
+        weights: Weights | None = None,
+        workers: int | None = None,
+        slab: int = _SLAB,
     ) -> None:
+        self.many = slab
+        """Texts that it likes to be given at once."""
         self.name = f"{network.name}-fp16-{VERSION}"
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)
         # two processors are left to what launches work on the device and takes vectors off it
-        self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=_SLAB)
+        self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=slab)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; beyond 256 tokens a text is not read."""
         vectors = np.empty((len(texts), WIDTH), np.float32)
-        with ThreadPoolExecutor(1) as finisher:
-            waiting: list[Future[None]] = []
-            for start, tokens in self.feed.slabs(texts):
-                copied = self.start(tokens)
-                place = slice(start, start + len(tokens.lengths))
-                finish = partial(_finish, copied, texts[place], name=self.name)
-                waiting.append(finisher.submit(finish, vectors[place]))
-                if len(waiting) > 1:  # one slab runs while the one before is copied: no more than two are on the device
-                    waiting.pop(0).result()
-            for last in waiting:
-                last.result()
+        for start, rows in self.slabs(texts):
+            vectors[start : start + len(rows)] = rows
         return vectors
+
+    def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """Yield where a slab of texts starts, and its vectors, in order."""
+        with ThreadPoolExecutor(1) as finisher:
+            waiting: list[tuple[int, Future[Vectors]]] = []
+            for start, tokens in self.feed.slabs(texts):
+                finish = partial(_finish, self.start(tokens), texts[start : start + len(tokens.lengths)])
+                waiting.append((start, finisher.submit(finish, name=self.name)))
+                if len(waiting) > 1:  # one slab runs while the one before is copied: no more than two are on the device
+                    first, rows = waiting.pop(0)
+                    yield first, rows.result()
+            for first, rows in waiting:
+                yield first, rows.result()
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
         """Start on the vectors of some tokens; return what waits for them, in the tokens' order."""
@@ -98,6 +109,6 @@ class Cuda:
         return wait
 
 
-def _finish(copied: Callable[[], Vectors], texts: Sequence[str], into: Vectors, *, name: str) -> None:
-    """Wait for the rows of a slab, and put them where they belong."""
-    into[:] = to_unit(copied(), texts, name=name)
+def _finish(copied: Callable[[], Vectors], texts: Sequence[str], *, name: str) -> Vectors:
+    """Wait for the rows of a slab."""
+    return to_unit(copied(), texts, name=name)

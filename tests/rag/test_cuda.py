@@ -86,11 +86,10 @@ def test_workers_and_slabs_change_nothing(monkeypatch):
     texts = [f"{number}. {clause}" for number in range(9) for clause in CLAUSES]
     alone = module.Cuda(network(), device="cpu", workers=0)
     expected = alone.embed(texts, role="passage")
-    assert alone.name == legal.open("fp16").name and module.Cuda.many >= 1024
-    monkeypatch.setattr(module, "_SLAB", 12)
+    assert alone.name == legal.open("fp16").name and alone.many >= 1024
     for name, number in {"FEW": 8, "PART": 5}.items():
         monkeypatch.setattr(f"rag.embedders._feed.{name}", number)
-    fed = module.Cuda(network(), device="cpu", workers=1)
+    fed = module.Cuda(network(), device="cpu", workers=1, slab=12)
     try:
         np.testing.assert_allclose(fed.embed(texts, role="passage"), expected, atol=2e-6)
     finally:
