@@ -15,10 +15,10 @@ from typing import Any
 
 from engine import add_engine_arguments, check_engine, limits_from
 from rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
-from rag.index import open_index
 from rag.pipeline import Answered, Pipeline
 from rag.retrieval.state import Retrieved
-from schemas.command import guarded, spelled
+from rag.unfinished import open_for_questions
+from schemas.command import guarded, print_note, spelled
 from storage.locations import parse_location
 
 _WIDTH = 100
@@ -77,9 +77,16 @@ def main(argv: list[str] | None = None) -> int:
         for note in report.notes:
             print(f"note: {note}")
         return 0
-    built_with = open_index(options.index).config
-    config = built_with.with_search(**given_settings(vars(options)))
-    pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None).open(options.index)
+    opened = open_for_questions(options.index)
+    if opened.finished is not None:
+        have, all_of_them = len(opened) - opened.missing, len(opened)
+        print_note(
+            f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
+            "answers come from words and from those"
+        )
+    config = opened.config.with_search(**given_settings(vars(options)))
+    pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None)
+    pipeline.open(options.index, unfinished=True)
     if options.action == "search":
         _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
     else:

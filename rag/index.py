@@ -67,6 +67,9 @@ class Index:
         self._seal = ""
         """The digest of the manifest that was read or written last."""
         self._is_held = False
+        self._has_saved_words = False
+        self.finished: Path | None = None
+        """Where it will be when it is whole, while another process is still building it."""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -119,6 +122,17 @@ class Index:
             self._stores[layer] = store
         return self._stores[layer]
 
+    def use(self, stores: dict[Layer, VectorStore]) -> None:
+        """Take the layers' vectors from stores that were opened elsewhere, and open the words: the folder may move."""
+        self._stores = stores
+        if self.config.lexicon:
+            self._lexicon = Lexicon(self.folder)
+
+    @property
+    def missing(self) -> int:
+        """How many chunks have no vector yet: those of an index that another process is still building."""
+        return len(self) - len(self.store("chunk")) if self.finished is not None else 0
+
     def chunk(self, key: int) -> Chunk:
         """Return a chunk by its key."""
         row = self._table[np.searchsorted(self._table[:, 0], key)]
@@ -144,7 +158,13 @@ class Index:
 
     def document_text(self, filename: str) -> str:
         """Return a document's whole text."""
-        return read_text(text_path(self.folder, self._numbers[filename]))
+        number = self._numbers[filename]
+        try:
+            return read_text(text_path(self.folder, number))
+        except FileNotFoundError:
+            if self.finished is None:
+                raise
+            return read_text(text_path(self.finished, number))  # it has become whole since it was opened
 
     # ---------------------------------------------------------------- changing it
 
@@ -152,6 +172,7 @@ class Index:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
         if entry.filename in self._numbers:
             raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
+        self._has_saved_words = False
         place = text_path(self.folder, entry.number)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -172,6 +193,7 @@ class Index:
 
     def remove(self, filename: str) -> None:
         """Remove a document, its chunks and their vectors, without building anything anew."""
+        self._has_saved_words = False
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
         sections = section_keys(entry.number, len(entry.sections))
@@ -192,6 +214,8 @@ class Index:
         Raise before anything is changed when another process has it, or changed it since it was opened: both would
         give the same keys to different chunks.
         """
+        if self.finished is not None:
+            raise BundleError(f"{self.finished}: still being built; it can be changed when it is whole")
         with self._held():
             if self._seal != digest(self.folder / MANIFEST):
                 raise BundleError(f"{self.folder}: changed by another process since it was opened; open it again")
@@ -215,17 +239,29 @@ class Index:
         """Write everything; the manifest last, so that an index without one is no index."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        write_entries(self.folder, self.documents)
-        np.savez(self.folder / "chunks.npz", table=np.ascontiguousarray(self._table))
-        if self.config.lexicon:
-            self.lexicon.save()
+        self.save_words()
         let_go(self.folder, but=self.config.store.partition(":")[0])
         for layer in self.layers:
             self._settle(layer)
             self.store(layer).save()
-        text = json.dumps(self._manifest(), indent=1, ensure_ascii=False) + "\n"
+        vectors = {layer: len(self.store(layer)) for layer in self.layers}
+        text = json.dumps(self.manifest(vectors), indent=1, ensure_ascii=False) + "\n"
         (self.folder / MANIFEST).write_text(text, encoding="utf-8")
         self._seal = digest(self.folder / MANIFEST)
+
+    def save_words(self) -> None:
+        """Write all but the vectors and the manifest; what was written already is not written again."""
+        if self._has_saved_words:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_entries(self.folder, self.documents)
+        np.savez(self.folder / "chunks.npz", table=np.ascontiguousarray(self._table))
+        if self.config.lexicon:
+            self.lexicon.save()
+            self._lexicon = (
+                None  # it is opened again when it is asked for: what sorted it is not needed beside the file
+            )
+        self._has_saved_words = True
 
     def close(self) -> None:
         """Let go of the files and connections of the stores; they are opened again when next asked for."""
@@ -259,7 +295,8 @@ class Index:
         """The files whose checksums the manifest has."""
         return (DOCUMENTS, "chunks.npz", *(FILES if self.config.lexicon else ()))
 
-    def _manifest(self) -> dict[str, Any]:
+    def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
+        """Return what it says of itself, with so many vectors in each layer."""
         return {
             "format": FORMAT,
             "version": __version__,
@@ -268,7 +305,7 @@ class Index:
             "embedder": self.embedder,
             "dimensions": self.dimensions,
             "counts": {"documents": len(self.entries), "chunks": len(self)}
-            | {f"{layer} vectors": len(self.store(layer)) for layer in self.layers},
+            | {f"{layer} vectors": count for layer, count in vectors.items()},
             "sha256": {name: digest(self.folder / name) for name in self._sealed},
         }
 
@@ -284,6 +321,18 @@ def open_index(folder: Path, config: Config | None = None) -> Index:
 
 def _open(folder: Path, config: Config | None) -> Index:
     manifest = read_manifest(folder)
+    index = load_index(folder, manifest, config)
+    index._seal = digest(folder / MANIFEST)
+    for layer in index.layers:
+        index._settle(layer)
+        found, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
+        if found != told:
+            raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")
+    return index
+
+
+def load_index(folder: Path, manifest: dict[str, Any], config: Config | None) -> Index:
+    """Return all of an index but its vectors, once it is seen to be what its manifest says."""
     # a setting that is gone since does not make an index useless: how it was ingested is what the hash compares
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))
@@ -294,7 +343,6 @@ def _open(folder: Path, config: Config | None) -> Index:
         if not (folder / name).is_file() or digest(folder / name) != sealed:
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
     index = Index(folder, config or made_with, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    index._seal = digest(folder / MANIFEST)
     for entry in read_entries(folder):
         index._register(entry)
     with opened_archive(folder / "chunks.npz") as stored:
@@ -307,9 +355,4 @@ def _open(folder: Path, config: Config | None) -> Index:
             raise ValueError("chunks of no document")
         index._rows = [table]
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
-    for layer in index.layers:
-        index._settle(layer)
-        found, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
-        if found != told:
-            raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")
     return index

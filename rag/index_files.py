@@ -102,6 +102,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
+    return parse_manifest(path)
+
+
+def parse_manifest(path: Path) -> dict[str, Any]:
+    """Return what a manifest says, or the record of an index that is being built."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

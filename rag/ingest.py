@@ -1,14 +1,15 @@
-"""Documents to an index: read, split and described by workers; embedded here, in batches, through the cache.
+"""Documents to an index: read, split and described by workers; then embedded here, in batches, through the cache.
 
-What depends on a document alone is done where it is read: its words are counted there, and its summary written if no
-language model is asked. What is left to the one process that has the index is to embed and to store.
+Words come first: all documents are read, and their words indexed, before the first is embedded. What depends on a
+document alone is done where it is read: its words are counted there, and its summary written if no language model is
+asked. What is left to the one process that has the index is to embed and to store.
 """
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +25,17 @@ from rag.config import Config
 from rag.index import Entry, Index
 from rag.lexicon import DocumentWords, read_words
 from rag.ocr import read_with_ocr
-from rag.seams import Embedder, Keys, Layer, Vectors, section_keys
+from rag.seams import Embedder, Vectors, section_keys
 from rag.summaries import Summariser
+from rag.unfinished import Building
+from rag.waiting import Waiting
 from schemas.errors import DocumentError, ServiceError, printable
 from schemas.plugins import load_plugin
 from storage.bundle import sha256_of
 from storage.locations import Location, fetched
 
 _BATCH = 512
-"""Strings embedded at once; documents wait until there are so many, so that small ones share a batch."""
+"""Strings embedded at once, of as many documents as they come from."""
 
 
 @dataclass(frozen=True)
@@ -171,13 +174,18 @@ def ingest(
     engine: Engine,
     embedder: Embedder,
     summarise: Summariser,
+    askable: bool = False,
 ) -> Report:
-    """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on."""
+    """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on.
+
+    Their words are there before the first vector is made. With `askable` they are written then, so that an index that
+    is built from nothing can be asked while its vectors are on their way.
+    """
     started = time.monotonic()
     set_aside: list[str] = []
     notes: list[str] = []
     pages = documents = 0
-    buffer = _Buffer(index, embedder)
+    vectors = _Vectors(index, embedder)
     ocr = choose_ocr(config.ocr_language, config.ocr_engine) if config.ocr else None
     work = Preparation(config, summarise if summarise.alone else None, ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
@@ -189,21 +197,21 @@ def ingest(
             continue
         prepared = outcome.unwrap()
         notes += [f"{prepared.filename}: {note}" for note in prepared.notes]
-        buffer.add(prepared, summarise, config)
+        vectors.add(prepared, summarise, config)
         documents += 1
         pages += prepared.pages
-    buffer.flush()
+    vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
-class _Buffer:
-    """Collects strings of several documents until a batch is full, then embeds and stores them."""
+class _Vectors:
+    """Puts documents' strings aside until all documents are there, then embeds and stores them batch by batch."""
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
         self._embedder = embedder
         self._batch = max(_BATCH, getattr(embedder, "many", 0))
-        self._waiting: dict[Layer, tuple[list[int], list[str]]] = {layer: ([], []) for layer in index.layers}
+        self._waiting = {layer: Waiting(index.folder) for layer in index.layers}
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
         index, summary = self._index, prepared.summary
@@ -216,26 +224,29 @@ class _Buffer:
         if prepared.words is not None:
             index.lexicon.add(number, prepared.words, chunks=keys, sections=sections)
         front = f"{line}\n" if config.augment == "summary" and line else ""
-        self._wait("chunk", keys, [front + words for words in prepared.texts])
+        self._waiting["chunk"].add(keys, [front + words for words in prepared.texts])
         if config.layers == "all":
-            self._wait("document", [number], [line or prepared.filename])
+            self._waiting["document"].add([number], [line or prepared.filename])
             told = zip(summary.sections if summary else (), prepared.sections, strict=True)
-            self._wait("section", sections, [words or path or " " for words, (path, _, _) in told])
+            self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in told])
 
-    def flush(self) -> None:
-        for layer, (keys, texts) in self._waiting.items():
-            if keys:
+    def make(self, building: Building | None) -> None:
+        """Embed all that waits, and say after each batch how far it is, where somebody may be asking."""
+        for layer, waiting in self._waiting.items():
+            done = 0
+            batches = track(
+                waiting.batches(self._batch),
+                total=-(-len(waiting) // self._batch),
+                label=f"{layer} vectors",
+                unit="part",
+            )
+            for keys, texts in batches:
                 vectors: Vectors = self._embedder.embed(texts, role="passage")
                 self._index.store(layer).add(keys, vectors)
-                keys.clear()
-                texts.clear()
-
-    def _wait(self, layer: Layer, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
-        waiting_keys, waiting_texts = self._waiting[layer]
-        waiting_keys.extend(map(int, keys))
-        waiting_texts.extend(texts)
-        if sum(len(k) for k, _ in self._waiting.values()) >= self._batch:
-            self.flush()
+                done += len(keys)
+                if building is not None:
+                    building.tell(layer, done)
+            waiting.close()
 
 
 def _entry(prepared: Prepared, number: int, summary: str) -> Entry:

@@ -23,6 +23,7 @@ from rag.retrieval.retrieve import retrieve
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Answer, Context, Embedder
 from rag.summaries import Summariser, open_summariser
+from rag.unfinished import RECORD, open_for_questions
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.errors import BundleError, ToolkitError, printable
 from schemas.plugins import load_plugin
@@ -79,7 +80,8 @@ class Pipeline:
     def index(self, source: Location | Iterable[Location], folder: Path, *, force: bool = False) -> Report:
         """Build an index of a folder, of one file, or of some files, here or at a URL; whole or not at all.
 
-        What was embedded before is not embedded again, so a run that was stopped goes on where it was.
+        What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
+        are made it can be asked by others (`open` with `unfinished`).
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
@@ -91,19 +93,20 @@ class Pipeline:
             placed(folder, force=force, kind=INDEX) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
-            report = self._ingest(paths, index)
+            report = self._ingest(paths, index, askable=True)
             if isinstance(source, Path) and source.is_dir():
                 left = tuple(f"{path}: a link that leads out of the folder; not followed" for path in links_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
             index.save()
+            (partial / RECORD).unlink()
         self._index = open_index(folder, self.config)
         return report
 
-    def open(self, folder: Path) -> Pipeline:
-        """Use an index that was built before; return self."""
-        index = open_index(folder, self.config)
+    def open(self, folder: Path, *, unfinished: bool = False) -> Pipeline:
+        """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
+        index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
                 f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; "
@@ -128,9 +131,17 @@ class Pipeline:
             raise BundleError("no index is open: call index() or open() first")
         return self._index
 
-    def _ingest(self, paths: Sequence[Location], index: Index) -> Report:
+    def _ingest(self, paths: Sequence[Location], index: Index, *, askable: bool = False) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        return ingest(paths, index, self.config, engine=engine, embedder=self.embedder, summarise=self._summarise)
+        return ingest(
+            paths,
+            index,
+            self.config,
+            engine=engine,
+            embedder=self.embedder,
+            summarise=self._summarise,
+            askable=askable,
+        )
 
     # ---------------------------------------------------------------- questions
 

@@ -34,6 +34,11 @@ class Kind(NamedTuple):
 BUNDLE = Kind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
 
 
+def unfinished_folder(out: Path) -> Path:
+    """Return where a folder is made before it is put into place."""
+    return out.with_name(out.name + ".partial")
+
+
 @contextmanager
 def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
     """Yield an empty folder beside `out`; when the block ends without error it becomes `out`.
@@ -41,7 +46,7 @@ def placed(out: Path, *, force: bool, kind: Kind = BUNDLE) -> Iterator[Path]:
     Killed at any point, `out` is what it was or what it should be. A folder left by a killed run is emptied
     by the next one, but for what its kind keeps; two runs at once on one `out` are refused.
     """
-    partial = out.with_name(out.name + ".partial")
+    partial = unfinished_folder(out)
     try:
         check_free(out, force=force, kind=kind)
         partial.mkdir(parents=True, exist_ok=True)

@@ -46,6 +46,8 @@ class Library:
     """The text of a document, by number."""
     headings: Words | None = None
     """The words of the headings above each section, under `section_key`."""
+    is_whole: bool = True
+    """Whether every chunk has a vector; while an index is being built some have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
     """The pieces that passages are made of, as far as they were needed, by row; those of one limit."""
 
@@ -159,7 +161,7 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
     models = library.store.vectors(table[order[:_MODELS], KEY])
     if not len(models):
         return order
-    near = _dense(models, table[:, KEY], library.store).max(axis=0)
+    near = _dense(models, table[:, KEY], library).max(axis=0)
     alike = own + weights.likeness * standard(near, np.zeros(1, np.int64))
     behind = np.argsort(-with_context(alike, table, weights), kind="stable")
     settled = order[:_SETTLED]
@@ -187,7 +189,7 @@ def score_rows(
     """
     table = library.table[rows]
     sizes = np.diff(groups, append=len(rows))
-    dense = _dense(vector.reshape(1, -1), table[:, KEY], library.store)[0]
+    dense = _dense(vector.reshape(1, -1), table[:, KEY], library)[0]
     matched = library.words.evidence(words, table[:, KEY])
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None])
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
@@ -235,12 +237,16 @@ def _section_keys(table: Keys) -> Keys:
     return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
-def _dense(vectors: Vectors, keys: Keys, store: VectorStore) -> Scores:
-    """Return the similarity of each key (in order) to each vector; what an inexact store does not find is farthest."""
-    scores, found = store.search(vectors, len(keys), within=keys)
+def _dense(vectors: Vectors, keys: Keys, library: Library) -> Scores:
+    """Return the similarity of each key (in order) to each vector; what an inexact store does not find is farthest.
+
+    A chunk that has no vector yet is as near as the others are on average: its words decide.
+    """
+    scores, found = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, found >= 0, strict=True):
-        row[:] = near[here].min() if here.any() else 0.0
+        if here.any():
+            row[:] = near[here].min() if library.is_whole else near[here].mean()
     owners, _ = np.nonzero(found >= 0)
     dense[owners, np.searchsorted(keys, found[found >= 0])] = scores[found >= 0]
     return dense

@@ -105,6 +105,7 @@ def library_of(index: Index, limit: int) -> Library:
         words=index.lexicon.chunks,
         text=lru_cache(_TEXTS)(lambda number: index.document_text(index.entries[number].filename)),
         headings=index.lexicon.headings,
+        is_whole=not index.missing,
         tiles=known[2],
     )
 

@@ -22,6 +22,11 @@ _SEEN = 8
 """Rows that are looked at when a file is checked: first, last, and some between."""
 
 
+def rows_path(path: Path) -> Path:
+    """Return where the rows of an index are until it is written."""
+    return path.with_name(path.name + ".rows")
+
+
 class Rows:
     """Vectors in a raw file, their keys in memory; the file is there from the first row until `remove`."""
 

@@ -17,7 +17,8 @@ import numpy as np
 from rag.ranking import check_rows, nothing, ranked
 from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
-from rag.stores._faiss_rows import Rows
+from rag.stores._faiss_rows import Rows, rows_path
+from rag.stores._seen import Seen
 from schemas.errors import BundleError
 from storage.whole import whole
 
@@ -34,6 +35,14 @@ _LARGE = 64 << 20
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:
     """Open a layer's vectors in a folder, or begin with none."""
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))
+
+
+def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> Seen | Store:
+    """Open a layer's vectors that another process is writing: those of the first keys, which are there already."""
+    path = folder / f"{name}.faiss"
+    if path.is_file():  # the last one was written
+        return Store(path, dimensions, kinds.Kind.parse(argument))
+    return Seen(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
 class Store:
@@ -54,7 +63,7 @@ class Store:
         if path.is_file():
             self._opened = self._open()
         else:
-            self._rows = Rows(path.with_name(path.name + ".rows"), dimensions)
+            self._rows = Rows(rows_path(path), dimensions)
 
     @property
     def _index(self) -> faiss.IndexIDMap2:

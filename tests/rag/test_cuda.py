@@ -10,7 +10,7 @@ import pytest
 
 from rag.embedders import legal, minilm
 from rag.embedders._network import legal as network
-from rag.ingest import _Buffer
+from rag.ingest import _Vectors
 from rag.vectors import CachedEmbedder, VectorCache
 from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
@@ -65,10 +65,10 @@ def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path):
     cached = CachedEmbedder(many, VectorCache(tmp_path, many))
     stored = []
     store = SimpleNamespace(add=lambda keys, vectors: stored.append((len(keys), vectors.shape)))
-    buffer = _Buffer(SimpleNamespace(layers=("chunk",), store=lambda layer: store), cached)
+    vectors = _Vectors(SimpleNamespace(layers=("chunk",), folder=tmp_path, store=lambda layer: store), cached)
     for start in range(0, 4500, 500):
-        buffer._wait("chunk", range(start, start + 500), [f"clause {n}" for n in range(start, start + 500)])
-    buffer.flush()
+        vectors._waiting["chunk"].add(range(start, start + 500), [f"clause {n}" for n in range(start, start + 500)])
+    vectors.make(None)
     assert many.given == [3000, 1500] and stored == [(3000, (3000, 4)), (1500, (1500, 4))]
 
 

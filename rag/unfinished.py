@@ -1,0 +1,77 @@
+"""An index that is asked while it is still being built: its words are there from the start, its vectors as they come.
+
+Whoever builds one writes its words, then a record of how far its vectors are, after each batch. Whoever asks reads that
+record, and looks at no row beyond it. When the last vector is there the record goes, and the folder becomes the index.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag.config import Config
+from rag.index import Index, load_index, open_index
+from rag.index_files import MANIFEST, parse_manifest
+from rag.seams import Keys, Layer, VectorStore
+from rag.stores._seen import Seen
+from schemas.errors import BundleError
+from schemas.plugins import load_plugin
+from storage.place import unfinished_folder
+from storage.whole import write_whole
+
+RECORD = "building.json"
+
+
+class Building:
+    """The record of an index that this process builds."""
+
+    def __init__(self, index: Index) -> None:
+        """Write the words of an index to which all documents were added, and a record that it has no vectors yet."""
+        index.save_words()
+        self._path = index.folder / RECORD
+        self._record = index.manifest(dict.fromkeys(index.layers, 0))
+        self._write()
+
+    def tell(self, layer: Layer, count: int) -> None:
+        """Record how many vectors of a layer are there: those of its first keys."""
+        self._record["counts"][f"{layer} vectors"] = count
+        self._write()
+
+    def _write(self) -> None:
+        write_whole(self._path, json.dumps(self._record, ensure_ascii=False))
+
+
+def open_for_questions(folder: Path, config: Config | None = None) -> Index:
+    """Open an index, or as much as there is of one that is being built; `missing` tells how many vectors it lacks."""
+    unfinished = unfinished_folder(folder)
+    if (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
+        return open_index(folder, config)
+    try:
+        return _open(unfinished, folder, config)
+    except (BundleError, OSError, LookupError, TypeError, ValueError, AttributeError):
+        if (folder / MANIFEST).is_file():  # it was finished while it was opened
+            return open_index(folder, config)
+        raise
+
+
+def _open(unfinished: Path, folder: Path, config: Config | None) -> Index:
+    record = parse_manifest(unfinished / RECORD)
+    index = load_index(unfinished, record, config)
+    index.finished = folder
+    counts = {layer: int(record["counts"][f"{layer} vectors"]) for layer in index.layers}
+    index.use({layer: _peek(index, layer, index.keys(layer)[:count]) for layer, count in counts.items()})
+    return index
+
+
+def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
+    """Return the vectors that another process has written under some keys; none where the store cannot be shared."""
+    module, argument = load_plugin("rag.stores", index.config.store)
+    peek: Any = getattr(module, "peek", None)
+    if peek is not None and len(keys):
+        store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)
+        if store is not None:
+            return store
+    return Seen(keys[:0], np.zeros((0, index.dimensions), np.float32))

@@ -1,0 +1,54 @@
+"""Texts that wait to be embedded, on disk: the words of a whole collection are indexed before its first vector."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from rag.seams import Keys
+
+_LENGTH = struct.Struct("<I")
+_BUFFER = 1 << 20
+"""Bytes that are written and read at once."""
+
+
+class Waiting:
+    """Texts under keys, in the order they came, in a file that the system removes when the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
+        self._keys: list[Keys] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
+        """Add texts, one for each key; a text may hold half a surrogate pair."""
+        for text in texts:
+            data = text.encode("utf-8", "surrogatepass")
+            self._file.write(_LENGTH.pack(len(data)) + data)
+        self._keys.append(np.asarray(keys, np.int64))
+        self._count += len(keys)
+
+    def batches(self, size: int) -> Iterator[tuple[Keys, list[str]]]:
+        """Yield keys and texts, so many at a time."""
+        keys = np.concatenate([np.zeros(0, np.int64), *self._keys])
+        self._file.seek(0)
+        for at in range(0, len(keys), size):
+            part = keys[at : at + size]
+            yield part, [self._read() for _ in part]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _read(self) -> str:
+        (length,) = _LENGTH.unpack(self._file.read(_LENGTH.size))
+        return self._file.read(length).decode("utf-8", "surrogatepass")
