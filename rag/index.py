@@ -70,6 +70,8 @@ class Index:
         self._has_saved_words = False
         self.finished: Path | None = None
         """Where it will be when it is whole, while another process is still building it."""
+        self.missing = 0
+        """How many chunks have no vector yet then."""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -127,11 +129,6 @@ class Index:
         self._stores = stores
         if self.config.lexicon:
             self._lexicon = Lexicon(self.folder)
-
-    @property
-    def missing(self) -> int:
-        """How many chunks have no vector yet: those of an index that another process is still building."""
-        return len(self) - len(self.store("chunk")) if self.finished is not None else 0
 
     def chunk(self, key: int) -> Chunk:
         """Return a chunk by its key."""

@@ -63,6 +63,8 @@ def _open(unfinished: Path, folder: Path, config: Config | None) -> Index:
     index.finished = folder
     counts = {layer: int(record["counts"][f"{layer} vectors"]) for layer in index.layers}
     index.use({layer: _peek(index, layer, index.keys(layer)[:count]) for layer, count in counts.items()})
+    # a server may hold rows of a run that was stopped, beyond those that are there of this one
+    index.missing = len(index) - min(counts["chunk"], len(index.store("chunk")))
     return index
 
 

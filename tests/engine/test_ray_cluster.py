@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -18,7 +19,7 @@ import pytest
 from bench.scale.corpus import documents_of, repeat
 from converters import cuad
 from converters._cli import main as convert_main
-from engine import open_engine
+from engine import open_engine, track
 from rag import Config, Pipeline
 from schemas.errors import ServiceError
 from storage.locations import Remote
@@ -128,6 +129,35 @@ def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
     assert told == [[number * number for number in range(9)]]
     again = [path for path in tmp_path.glob(f"{begun.stem}.*") if path != begun]
     assert again, "the item that died with its node was not done anew"
+
+
+@dataclass(frozen=True)
+class Together:
+    """Waits until so many nodes are at work, and says where it runs."""
+
+    folder: Path
+    nodes: int
+
+    def __call__(self, number: int) -> str:
+        here = os.environ["RAY_RAYLET_PID"]
+        print(f"item {number} on {here}")  # as a library may do in a worker
+        (self.folder / f"{number}.{here}").touch()
+        while len({path.suffix for path in self.folder.iterdir()}) < self.nodes:
+            time.sleep(0.05)
+        return here
+
+
+def test_one_bar_counts_what_all_nodes_do_and_nothing_else_is_printed(three, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("engine.progress._EVERY", 0.0)
+    bar = io.StringIO()
+    outcomes = open_engine(three.engine).map(Together(tmp_path, 3), range(9))
+    nodes = {outcome.unwrap() for outcome in track(outcomes, total=9, label="convert", stream=bar)}
+    assert len(nodes) == 3
+    assert [line.split(",")[0] for line in bar.getvalue().splitlines()] == [
+        f"convert: {n}/9 docs" for n in range(1, 10)
+    ]
+    shown = capfd.readouterr()
+    assert "item" not in shown.out + shown.err
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -67,6 +67,11 @@ def build(corpus, out, ask=lambda: None, **settings):
     return pipeline
 
 
+def notes(told):
+    """Return the lines that a user is to read; how far the builder is may stand beside them."""
+    return [line for line in told.splitlines() if line.startswith("note: ")]
+
+
 def counts(folder):
     record = json.loads((unfinished_folder(folder) / RECORD).read_text(encoding="utf-8"))
     return record["counts"]["chunk vectors"], record["counts"]["chunks"]
@@ -79,16 +84,16 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
         have, total = counts(out)
         assert main(["search", str(out), QUESTION, "--json"]) == 0
         shown = capsys.readouterr()
-        told[have] = json.loads(shown.out)[0]["passages"][0]["text"], shown.err, total
+        told[have] = json.loads(shown.out)[0]["passages"][0]["text"], notes(shown.err), total
 
     build(corpus, out, ask)
     [total] = {total for _, _, total in told.values()}
     assert list(told) == list(range(0, total, 4)) and total > 8
-    for have, (best, note, _) in told.items():
+    for have, (best, [note], _) in told.items():
         assert "law of Ohio" in best  # by its words alone at first
-        assert f"still being built, or stopped: {have} of {total} chunks have vectors" in note and len(note) < 200
+        assert f"still being built, or stopped: {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
-    assert not capsys.readouterr().err and not unfinished_folder(out).exists() and not (out / RECORD).exists()
+    assert not notes(capsys.readouterr().err) and not unfinished_folder(out).exists() and not (out / RECORD).exists()
 
 
 def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypatch):
