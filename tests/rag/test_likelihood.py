@@ -34,7 +34,7 @@ def rarity(holders: float) -> float:
 def given(made: Documents, names: str, signal: str, *, apart: bool = True, kind: str = "", **options) -> list[float]:
     query = Query("?", names=names, asks="?", apart=apart, kind=kind)
     # what is said of names counts one and a half times
-    times = 1.5 if signal in {"names", "phrases"} else 1.0
+    times = 1.5 if signal in {"names", "phrases", "title"} else 1.0
     return [round(float(weight) / times, 6) for weight in made.score(query, **options).evidence[signal]]
 
 
