@@ -1,20 +1,24 @@
-"""The same questions in other words, by rule: to see whether retrieval lives off one form of asking.
+"""The same questions in other words, by rule or by hand: to see whether retrieval lives off one form of asking.
 
     python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-reworded
     python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-unnamed --unnamed
+    python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-free --free
 
 LegalBench-RAG asks "Consider the X; Y". Here the name stands in front, in the middle or at the end, with and without
 its quotation marks, in one of twelve frames that a hash of the question chooses: the same question is always reworded
-alike. No word of the name or of the question is lost. With --unnamed the name is left out and only Y is asked.
+alike. No word of the name or of the question is lost. With --unnamed the name is left out and only Y is asked. With
+--free 200 questions are asked in words that were written by hand, and the others are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -36,6 +40,7 @@ _DOCUMENT = re.compile(r"\b(?:the|this) (?:document|agreement|contract|policy|nd
 """How a question speaks of its document: the name can stand behind that, between commas."""
 _QUOTED = re.compile(r"(?<!\w)['‘]([^'’]*\w[^'’]*)['’](?!\w)|[\"“”]")
 _MARKS = (".", "?", "!")
+FREE = Path(__file__).parent / "legalbenchrag" / "free.json"
 
 Place = Literal["front", "middle", "end"]
 
@@ -70,6 +75,23 @@ def reword(question: str) -> str:
     if query is None:
         return f"Please tell me: {_low(question.strip())}"
     return write(frame_of(question), query)
+
+
+def free(question: str) -> str | None:
+    """Return the question as another person would put it, written by hand; None where nobody wrote it.
+
+    There are 200, fifty of each benchmark of LegalBench-RAG-mini, by the sha256 of the question as published: as
+    lawyers, laymen, students and people in a hurry ask, the document named as one speaks of it. Nothing was trained on
+    them; the weights of words and names were looked at with them in view.
+    """
+    digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
+    return _free_words().get(digest)
+
+
+@cache
+def _free_words() -> dict[str, str]:
+    written: dict[str, str] = json.loads(FREE.read_text(encoding="utf-8"))
+    return written
 
 
 def unname(question: str) -> str:
@@ -161,10 +183,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="the bundle whose questions are reworded")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the new bundle goes")
-    parser.add_argument("--unnamed", action="store_true", help="leave the document's name out")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--unnamed", action="store_true", help="leave the document's name out")
+    how.add_argument("--free", action="store_true", help="200 of LegalBench-RAG-mini's questions, by hand")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
     options = parser.parse_args(argv)
-    rows = rewrite(options.bundle, options.out, word=unname if options.unnamed else reword, force=options.force)
+    word = unname if options.unnamed else free if options.free else reword
+    rows = rewrite(options.bundle, options.out, word=word, force=options.force)
     print(f"{rows} questions -> {options.out}")
     return 0
 

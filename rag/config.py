@@ -81,8 +81,8 @@ class Ingest(Settings):
 class Weights(Settings):
     """What each kind of evidence counts beside the dense one, in standard deviations; 0 switches it off."""
 
-    lexical: Weight = 0.3
-    """the question's words, rare ones first: the better the vectors, the less (with `minilm` 0.5 finds most)"""
+    lexical: Weight = 0.55
+    """the question's words, rare ones first, and by the share of them that stands in one place"""
     heading: Weight = 0.15
     """the question's words in the headings above"""
     neighbours: Weight = 0.2

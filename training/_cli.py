@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +16,9 @@ import torch
 from schemas.errors import ToolkitError
 from training.ground import Ground
 from training.library import kept_queries
-from training.measure import abstention, asks, auroc, group_of, joined, library_ndcg, table
+from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table
 from training.network import Encoder, Judge, Texts
-from training.pack import Pack, Role, load_pack
+from training.pack import Ints, Pack, Role, is_called, load_pack
 from training.scoring import embed_all, rankings, rerank
 from training.tensors import Array, read_tensors, write_tensors
 
@@ -60,7 +60,7 @@ def recipe_of(options: argparse.Namespace, recipe: R) -> R:
 def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.device]:
     """Return the pack, the base's weights and the device."""
     pack = load_pack(options.pack)
-    unknown = [kind for kind in options.leave_out if not any(kind in (k, k.split("/")[-1]) for k in pack.kinds)]
+    unknown = [kind for kind in options.leave_out if not any(is_called(k, {kind}) for k in pack.kinds)]
     if unknown:
         raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
     # cuDNN plans attention anew for each shape of a batch, which took longer than the attention itself
@@ -109,12 +109,11 @@ def report_embedder(
             vectors = embed_all(encoder, texts, measured, strength=scale)
             ranked = [order for order, _ in rankings(measured, wanted, *vectors)]
             show(f"{name}: {label}", table(measured, wanted, ranked))
-            left = [at for at, ask in enumerate(wanted) if _kind(measured, ask.kind) in leave_out]
+            left = [at for at, ask in enumerate(wanted) if _left_out(measured, ask, leave_out)]
             if left:
-                show(
-                    f"{name}, kinds left out: {label}",
-                    table(measured, [wanted[n] for n in left], [ranked[n] for n in left]),
-                )
+                missed, ranks = [wanted[n] for n in left], [ranked[n] for n in left]
+                show(f"{name}, kinds left out: {label}", table(measured, missed, ranks))
+                show(f"{name}, each kind left out: {label}", _by_kind(measured, missed, ranks))
 
 
 def report_reranker(
@@ -126,8 +125,10 @@ def report_reranker(
     for name, measured, role, split in sets_of(pack, options):
         texts = Texts(measured.tokens, measured.ends, device)
         wanted = [
-            a for a in asks(measured, role=role, split=split) if not leave_out or _kind(measured, a.kind) in leave_out
+            a for a in asks(measured, role=role, split=split) if not leave_out or _left_out(measured, a, leave_out)
         ]
+        if not wanted:
+            continue
         found = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
         ranked = [order for order, _ in found]
         scores = rerank(judge, texts, measured, wanted, ranked)
@@ -166,8 +167,19 @@ def show(title: str, rows: Mapping[str, list[float]]) -> None:
         print(f"  {group:14} n {int(count):5}  P@1 {figures[0]:5.1f}  R@8 {figures[1]:5.1f}  R@64 {figures[2]:5.1f}")
 
 
-def _kind(pack: Pack, number: int) -> str:
-    return pack.kinds[number].split("/")[-1] if number >= 0 else ""
+def _left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
+    return ask.kind >= 0 and is_called(pack.kinds[ask.kind], leave_out)
+
+
+def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
+    """Return the figures of each kind by itself."""
+    rows = {}
+    for kind in sorted({ask.kind for ask in wanted}):
+        here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
+        found = table(pack, [wanted[n] for n in here], [ranked[n] for n in here])
+        if found:
+            rows[pack.kinds[kind]] = found["all"]
+    return rows
 
 
 # ---------------------------------------------------------------- what is written

@@ -6,6 +6,7 @@ A pack is gathered where the bundles are (`training.gather`) and read where the 
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -66,6 +67,11 @@ class Pack:
         """Return where a document's passages stand."""
         owners = self.passages[:, 0]
         return slice(int(np.searchsorted(owners, document)), int(np.searchsorted(owners, document, side="right")))
+
+
+def is_called(kind: str, names: Set[str]) -> bool:
+    """Return whether one of the names is a kind's: `cuad/Rofr/Rofo/Rofn`, or without its benchmark."""
+    return kind in names or kind.partition("/")[2] in names
 
 
 _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from training.pack import ROLES, Ints, Pack
+from training.pack import ROLES, Ints, Pack, is_called
 
 COVER = 0.5
 """A passage answers if gold makes up so much of it, or if it has so much of one of the gold's stretches."""
@@ -39,9 +39,7 @@ class Examples:
     ) -> None:
         self.pack = pack
         kept = {number for number, document in enumerate(pack.documents) if document["split"] in split}
-        out = {
-            number for number, kind in enumerate(pack.kinds) if kind in leave_out or kind.split("/")[-1] in leave_out
-        }
+        out = {number for number, kind in enumerate(pack.kinds) if is_called(kind, leave_out)}
         self.answerable: list[Row] = []
         self.impossible: list[Row] = []
         gold: dict[int, list[tuple[int, int]]] = defaultdict(list)

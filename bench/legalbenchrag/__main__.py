@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _conditions(options: argparse.Namespace) -> list[Condition]:
     """Return what is measured: other wordings always beside the questions as published."""
     size: Size = "full" if options.full else "mini"
-    asked = {"original": True, "reworded": options.reworded, "unnamed": options.unnamed}
+    asked = {"original": True, "reworded": options.reworded, "free": options.free, "unnamed": options.unnamed}
     wordings = [wording for wording in get_args(Wording) if asked[wording]]
     return [Condition(size, options.file_type, w, not options.no_filenames, options.limit) for w in wordings]
 
@@ -178,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--embedder", metavar="NAME", help="instead of the presets' own")
     add("--no-filenames", action="store_true", help="every file renamed to a number, for every preset")
     add("--reworded", action="store_true", help="the questions in other words, too; tells the fall")
+    add("--free", action="store_true", help="200 of mini's questions in free words, too; tells the fall")
     add("--unnamed", action="store_true", help="the questions without their document's name, too; tells the fall")
     add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="default: results/legalbenchrag")
     add("--page", type=Path, metavar="FILE", help="default: docs/legalbenchrag.md; none with --limit")

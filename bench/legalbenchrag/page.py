@@ -23,6 +23,7 @@ _TYPES = {"txt": "the texts as published", "pdf": "the texts printed to PDF, gol
 _WORDINGS = {
     "original": "questions as published",
     "reworded": "questions reworded by rule (`python -m bench.reword`)",
+    "free": "200 of the questions in free words, written by hand (`python -m bench.reword --free`)",
     "unnamed": "questions that name no document (`python -m bench.reword --unnamed`)",
 }
 
@@ -174,8 +175,9 @@ def _falls(groups: Groups) -> Iterator[str]:
     yield "## What other wordings cost"
     yield ""
     yield "The same questions, asked as published and in other words; paired by question, ALL, in points, with 95%"
-    yield "intervals of the change. *Reworded* questions name their document in one of twelve other ways; *unnamed*"
-    yield "ones do not name it: where several documents could answer, no system can know which is meant."
+    yield "intervals of the change. *Reworded* questions name their document in one of twelve other ways; 200 *free*"
+    yield "ones were written by hand as other people would ask, document and question alike; *unnamed* ones do not"
+    yield "name it: where several documents could answer, no system can know which is meant."
     yield ""
     yield _row("", ["questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
     yield _rule(len(HEADLINE) + 1)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from bench.legalbenchrag.papers import ALL
 from bench.legalbenchrag.variants import rewrite
-from bench.reword import reword, unname
+from bench.reword import free, reword, unname
 from converters import legalbenchrag
 from converters._cli import main as convert
 from evaluation.evaluate import evaluate
@@ -32,11 +32,11 @@ SEED = 20240819
 METRICS = "characters,drm,document_hit"
 
 Size = Literal["mini", "full"]
-Wording = Literal["original", "reworded", "unnamed"]
+Wording = Literal["original", "reworded", "free", "unnamed"]
 SIZES: dict[Size, tuple[int, int]] = {"mini": (4 * legalbenchrag.MINI, 72), "full": (6889, 714)}
 """How many questions and files the published sets have."""
-WORDINGS: dict[Wording, Callable[[str], str]] = {"original": lambda question: question}
-WORDINGS |= {"reworded": reword, "unnamed": unname}
+WORDINGS: dict[Wording, Callable[[str], str | None]] = {"original": lambda question: question}
+WORDINGS |= {"reworded": reword, "free": free, "unnamed": unname}
 
 
 class Condition(NamedTuple):

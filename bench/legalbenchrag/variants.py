@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from schemas.errors import BundleError
-from schemas.models import BundleInfo, Context, FileEntry, Row
+from schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
 from storage.bundle import Bundle, open_bundle, sha256_of
 from storage.locations import fetched
 from storage.place import placed
@@ -18,13 +19,13 @@ def rewrite(
     bundle: Path,
     out: Path,
     *,
-    word: Callable[[str], str] = lambda question: question,
+    word: Callable[[str], str | None] = lambda question: question,
     nameless: bool = False,
     force: bool = False,
 ) -> int:
     """Write the bundle with each question put through `word`, and files that are numbers where `nameless`.
 
-    Return how many questions it has.
+    A question that `word` has no other words for is left out. Return how many questions there are.
     """
     old = open_bundle(bundle)
     if old.info is None:
@@ -35,12 +36,16 @@ def rewrite(
         for name, path in old.files.items():
             with fetched(path) as here:
                 shutil.copyfile(here, folder / CORPUS / names[name])
-        write_train([_row(question, word, names) for question in old.questions], folder / TRAIN)
-        renamed = [line.model_copy(update={"filename": names.get(line.filename or "")}) for line in old.gold]
+        asked = [(question, text) for question in old.questions if (text := word(question.question)) is not None]
+        write_train([_row(question, text, names) for question, text in asked], folder / TRAIN)
+        kept = {int(question.id) for question, _ in asked}
+        lines = [line for line in old.gold if line.id in kept]
+        renamed = [line.model_copy(update={"filename": names.get(line.filename or "")}) for line in lines]
         write_gold(renamed, folder / GOLD)
         (folder / CARD).write_text(_card(old.info, nameless=nameless), encoding="utf-8")
-        write_info(_info(old.info, names, folder), folder / INFO)
-    return len(old.questions)
+        counted = _counts(old.info.counts, [question for question, _ in asked], renamed)
+        write_info(_info(old.info, names, folder).model_copy(update={"counts": counted}), folder / INFO)
+    return len(asked)
 
 
 def number_files(bundle: Bundle) -> dict[str, str]:
@@ -50,14 +55,28 @@ def number_files(bundle: Bundle) -> dict[str, str]:
     return {name: f"{number:0{width}}{Path(name).suffix}" for number, name in enumerate(ordered, 1)}
 
 
-def _row(question: Question, word: Callable[[str], str], names: Mapping[str, str]) -> Row:
+def _row(question: Question, text: str, names: Mapping[str, str]) -> Row:
     contexts = [Context(filename=names[passage.filename or ""], text=passage.text) for passage in question.contexts]
     return Row(
         id=int(question.id),
-        question=word(question.question),
+        question=text,
         answer=question.answer,
         is_impossible=question.is_impossible,
         contexts=contexts,
+    )
+
+
+def _counts(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
+    """Return the bundle in figures, where some questions are left out."""
+    impossible = sum(question.is_impossible for question in asked)
+    return counts.model_copy(
+        update={
+            "questions": len(asked),
+            "answerable": len(asked) - impossible,
+            "impossible": impossible,
+            "contexts": sum(len(question.contexts) for question in asked),
+            "located": dict(Counter(line.how for line in gold)),
+        }
     )
 
 
@@ -77,5 +96,5 @@ def _info(info: BundleInfo, names: Mapping[str, str], folder: Path) -> BundleInf
 
 
 def _card(info: BundleInfo, *, nameless: bool) -> str:
-    files = "its files are numbered" if nameless else "its questions are reworded by rule"
+    files = "its files are numbered" if nameless else "its questions are reworded"
     return f"# {info.title}\n\nMade from the bundle `{info.name}` for a measurement: {files}. Not for publication.\n"

@@ -39,6 +39,11 @@ _REMEMBERED = 200_000
 _MENTION = 2 / 3
 """A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
 more."""
+_TELLING = 1.5
+"""How much more a name tells than how few documents hold it. By that alone a word that one of N documents carries
+leaves this one less likely than all others together, but nobody says `Groupon` by chance. On 200 questions on
+LegalBench-RAG-mini in free words, 1, 1.25 and 1.5 leave 12.8, 2.1 and 1.6% of the first eight passages in a wrong
+document; questions that name none lose 0.3 of their R@64."""
 _HALF_TITLE = 0.5
 """Half of a title's weight is said by chance (`guide`, `agreement`), all of it is said on purpose."""
 _OTHER_KIND = 2.3
@@ -207,9 +212,9 @@ class Documents:
             more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
             phrases += self._certain(more, query)
         evidence = {
-            "names": named,
-            "phrases": phrases,
-            "title": self._title({word.term for word in typed}),
+            "names": _TELLING * named,
+            "phrases": _TELLING * phrases,
+            "title": _TELLING * self._title({word.term for word in typed}),
             "kind": self._kind(query.kind),
         }
         return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)

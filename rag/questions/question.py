@@ -181,15 +181,20 @@ def _only_names(clause: str, carried: Carried) -> bool:
 
 
 def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words that may be names: so written, but for the one a question begins with, or known as such."""
-    names: list[str] = []
+    """Return the words that may be names: so written, but for the one a question begins with, or known as such.
+
+    Where the collection knows one that is written as a name, the others' small letters are meant: in `If an agency asks
+    Viber …` no Agency Agreement is named.
+    """
+    names: list[tuple[str, bool]] = []
     fresh = True
     for match in _TOKEN.finditer(text):
         word = match[0]
         asking = fresh and OPENER.match(f"{word} ")
-        written = NAMED.match(word) or carried(word)
-        named = written and not asking and word.strip(".,?").lower() not in STOP
-        if named or _inside(match.start(), quotes):
-            names.append(word.strip(",;:?!"))
+        written, quoted = bool(NAMED.match(word)), _inside(match.start(), quotes)
+        named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in STOP
+        if named or quoted:
+            names.append((word.strip(",;:?!"), written or quoted))
         fresh = word[-1] in ".?!;:"
-    return " ".join(names)
+    known = any(written and carried(word) for word, written in names)
+    return " ".join(word for word, written in names if written or not known)

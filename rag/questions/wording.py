@@ -69,8 +69,8 @@ LEAD = re.compile(
 
 _ASKING = "what|which|whom|whose|how|when"
 OPENER = re.compile(
-    rf"\W*(?:and |then |so |please )?(?:{_ASKING}|who|where|why|does|do|did|is|are|was|were|may|can|could|shall|should|"
-    rf"will|would|must|might|has|have|had|if|whether|(?:under|to|for|in|on|at|by|until|from|with|within|after) "
+    rf"\W*(?:and |then |so |please )?(?:{_ASKING}|who|where|why|does|do|did|am|is|are|was|were|may|can|could|shall|"
+    rf"should|will|would|must|might|has|have|had|if|whether|(?:under|to|for|in|on|at|by|until|from|with|within|after) "
     rf"(?:{_ASKING})|describe|explain|list|identify|summari[sz]e|state|show|tell|find|give|specify|name|quote|outline|"
     r"locate|please|i (?:want|would|need|wonder))\b",
     re.IGNORECASE,

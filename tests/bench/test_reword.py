@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bench.reword import FRAMES, Query, frame_of, main, reword, split, unname, write
+from bench import reword as module
+from bench.legalbenchrag.variants import rewrite
+from bench.reword import FRAMES, FREE, Query, frame_of, free, main, reword, split, unname, write
 from converters import legalbenchrag
 from schemas.validate import validate
 from storage.bundle import open_bundle
@@ -143,3 +146,33 @@ def test_every_published_question_is_reworded(data):
         assert query is not None, question
         assert text != question and not FORM.search(text)
         assert holds(text, query.name) and holds(text, query.ask), text
+
+
+def test_free_words_are_two_hundred_and_no_two_alike():
+    written = json.loads(FREE.read_text(encoding="utf-8"))
+    assert len(written) == 200 == len({" ".join(words(text)) for text in written.values()})
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in written)
+    assert not any(FORM.search(text) for text in written.values())
+    assert free("Does anyone ask this?") is None
+
+
+def test_only_questions_that_somebody_wrote_anew_are_kept(convert, samples, tmp_path, monkeypatch, capsys):
+    whole = convert(legalbenchrag.INFO.name, "--source", samples / "legalbenchrag")
+    old = open_bundle(whole)
+    texts = sorted({question.question for question in old.questions})[::3]
+    written = {hashlib.sha256(text.encode()).hexdigest(): f"In short: {n}?" for n, text in enumerate(texts)}
+    chosen = [question for question in old.questions if question.question in texts]
+    monkeypatch.setattr(module, "FREE", tmp_path / "free.json")
+    (tmp_path / "free.json").write_text(json.dumps(written), encoding="utf-8")
+    module._free_words.cache_clear()
+    assert main([str(whole), "--out", str(tmp_path / "some"), "--free"]) == 0
+    module._free_words.cache_clear()
+    assert f"{len(chosen)} questions" in capsys.readouterr().out
+    assert validate(tmp_path / "some") == []
+    new = open_bundle(tmp_path / "some")
+    wanted = [(q.id, f"In short: {texts.index(q.question)}?") for q in chosen]
+    assert [(q.id, q.question) for q in new.questions] == wanted
+    kept = {int(q.id) for q in chosen}
+    assert [line for line in old.gold if line.id in kept] == list(new.gold)
+    assert rewrite(whole, tmp_path / "all") == len(old.questions)
+    assert validate(tmp_path / "all") == []

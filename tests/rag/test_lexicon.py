@@ -296,7 +296,7 @@ def test_a_word_that_two_files_hold_one_of_them_twice_counts_for_two():
     for number, filename in enumerate(("alderalder.txt", "xalder.txt", "f.txt", "g.txt", "h.txt")):
         made.add(number, filename=filename, profile=Profile(), text="It is let.")
     given = made.score(Query("?", names="Alder", asks="?", apart=True)).evidence["names"]
-    assert given.tolist() == pytest.approx([math.log(6 / 2.5)] * 2 + [0.0] * 3)
+    assert given.tolist() == pytest.approx([1.5 * math.log(6 / 2.5)] * 2 + [0.0] * 3)
 
 
 def test_the_first_page_has_three_thousand_characters_and_a_title_six():

@@ -227,3 +227,15 @@ def test_a_kind_has_two_describing_words_before_it():
 def test_a_name_is_not_endless():
     query = understand("May Elm end the Agreement between " + "Oak and " * 80 + "Oak?")
     assert 390 < len(query.names) < 440
+
+
+def test_small_letters_are_meant_where_a_known_name_is_written_as_one():
+    known = {"viber", "agency"}
+    carried = lambda text: any(word.strip(",?").lower() in known for word in text.split())  # noqa: E731
+    assert understand("If some state agency asked Viber for it, would they give it?", carried).names == "Viber"
+    assert understand("if some state agency asked viber for it, would they give it?", carried).names == "agency viber"
+    assert understand("If some state agency asked them for it, would they give it?", carried).names == "agency"
+
+
+def test_a_question_may_begin_with_am():
+    assert understand("Am I the product at Groupon?").names == "Groupon"

@@ -371,12 +371,30 @@ def test_evidence_is_added_up_as_it_is_weighed():
     rare = {1: log(1 + 1.5 / 1.5), 2: log(1 + 0.5 / 2.5)}
     assert found["rarity"].tolist() == [pytest.approx([rare[2], rare[1]]), pytest.approx([rare[1], rare[1]])]
     assert found["heading"][0] > 0 and found["heading"].tolist()[1:] == [0.0, 0.0, 0.0]
-    # within its document each is one deviation above or below the other
-    assert found["own"].tolist() == pytest.approx(
-        [1 + 0.5 + 0.25, -1 - 0.5 - 0.25, 1 + _side(found), -1 - _side(found)]
-    )
+    # within its document each is one deviation above or below the other; in the second a chunk has half of the words
+    half = _side(found) / 2
+    assert found["own"].tolist() == pytest.approx([1 + 0.5 + 0.25, -1 - 0.5 - 0.25, 1 + half, -1 - half])
     without = score_rows(asked, VECTOR, rows, groups, made, Weights(lexical=0.5, heading=0.0))
     assert "heading" not in without and without["own"][0] == pytest.approx(1.5)
+
+
+def test_words_count_by_the_share_of_them_that_one_chunk_holds():
+    store = Scores(k10=0.4, k11=0.4, k12=0.4)
+    made = shelf(["oak rent", "oak", "fir"], store, sections=[0, 0, 0], owners=[0, 0, 0])
+    rows, groups = np.arange(3), np.zeros(1, np.int64)
+    weights = Weights(lexical=1.0, heading=0.0)
+    whole = score_rows(["oak", "rent"], VECTOR, rows, groups, made, weights)
+    assert whole["own"].tolist() == pytest.approx(standard(whole["lexical"], groups).tolist())
+    strange = score_rows(["oak", "rent", "zebra"], VECTOR, rows, groups, made, weights)
+    rare = strange["rarity"][0]
+    share = float(rare[:2].sum() / rare.sum())
+    assert 0.2 < share < 0.7
+    assert strange["own"].tolist() == pytest.approx((share * standard(strange["lexical"], groups)).tolist(), abs=1e-6)
+    # a whole collection holds nearly every word somewhere: nothing is taken off there
+    anywhere = score_rows(["oak", "rent", "zebra"], VECTOR, rows, groups, made, weights, within=False)
+    assert anywhere["own"].tolist() == pytest.approx(standard(strange["lexical"], groups).tolist(), abs=1e-6)
+    nothing = score_rows([], VECTOR, rows, groups, made, weights)
+    assert nothing["own"].tolist() == [0.0, 0.0, 0.0]
 
 
 def _side(found) -> float:

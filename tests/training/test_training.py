@@ -12,14 +12,14 @@ import torch
 
 from schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
-from training import adapter, blend, figures, reranker
+from training import adapter, blend, calibrate, figures, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
 from training.library import kept_queries
 from training.network import CLS, SEP, Encoder, Judge, Texts, lowrank, merge
-from training.pack import Pack, save_pack
+from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
 from training.sampling import Examples
 from training.scoring import embed_all
@@ -161,6 +161,7 @@ def test_the_commands_write_weights_and_what_they_were_trained_on(
     told = capsys.readouterr().out
     assert "dev, words not trained on: MiniLM" in told
     assert "kinds left out: adapter at 1" in told
+    assert "each kind left out: adapter at 1\n  cuad/Expiration Date" in told
     record = json.loads((tmp_path / "legal.json").read_text(encoding="utf-8"))
     trained = {document["sha256"] for document in pack.documents if document["split"] == "train"}
     assert {digest for hashes in record["documents"].values() for digest in hashes} == trained
@@ -262,3 +263,44 @@ def test_a_question_without_an_answer_costs_by_its_best_score(pack: Pack) -> Non
         scores = judge.score(texts, torch.tensor([group.query] * 2), torch.tensor(group.passages))
         loss = reranker.judged_loss(judge, texts, [group], recipe)
     assert float(loss) == pytest.approx(float(torch.log1p(torch.exp(scores).sum())), rel=1e-5)
+
+
+def test_a_kind_has_its_name_with_and_without_its_benchmark() -> None:
+    assert is_called("cuad/Rofr/Rofo/Rofn", {"Rofr/Rofo/Rofn"})
+    assert is_called("cuad/Rofr/Rofo/Rofn", {"cuad/Rofr/Rofo/Rofn"})
+    assert not is_called("cuad/Rofr/Rofo/Rofn", {"Rofn"})
+
+
+def test_the_logistic_curve_is_the_one_that_drew_the_answers() -> None:
+    random = np.random.default_rng(7)
+    scores = random.normal(0, 3, 20_000)
+    answerable = (random.random(20_000) < 1 / (1 + np.exp(-(0.7 * scores - 0.4)))).astype(float)
+    assert calibrate.fit(scores, answerable) == pytest.approx((0.7, -0.4), abs=0.05)
+    with pytest.raises(ToolkitError, match="only one kind"):
+        calibrate.fit(scores, np.ones_like(scores))
+    steep, _ = calibrate.fit(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # nothing overlaps: the fit still ends
+    assert 2 < steep < 100
+
+
+def test_the_confidence_is_fitted_by_a_command(
+    tmp_path: Path, pack: Pack, common: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = ["--rank", "2", "--epochs", "1", "--batch", "4"]
+    assert adapter.main([*common, *quick, "--out", str(tmp_path / "one")]) == 0
+    on = ["--adapter", str(tmp_path / "one.safetensors")]
+    assert reranker.main([*common, *quick, *on, "--out", str(tmp_path / "two")]) == 0
+    both = [*on, "--reranker", str(tmp_path / "two.safetensors"), "--out", str(tmp_path / "confidence")]
+    capsys.readouterr()
+    assert calibrate.main([*common, *both, "--measure", str(tmp_path / "pack.npz")]) == 0
+    told = capsys.readouterr().out
+    record = json.loads((tmp_path / "confidence.json").read_text(encoding="utf-8"))
+    assert f"slope {record['slope']:.4f}, offset {record['offset']:.4f}" in told
+    dev = {number for number, document in enumerate(pack.documents) if document["split"] == "dev"}
+    asked = [row for row in pack.rows.tolist() if row[0] in dev]
+    assert record["fitted_on"]["documents"] == len({row[0] for row in asked})
+    assert record["fitted_on"]["questions"] == 2 * len(asked)
+    assert record["fitted_on"]["answerable"] == 2 * sum(not row[3] for row in asked)
+    assert "fitted on: cuad, own words" in told
+    assert "pack: cuad, test words" in told
+    assert calibrate.main([*common, *both, "--fit-adapter", str(tmp_path / "one.safetensors")]) == 1
+    assert "go together" in capsys.readouterr().err
