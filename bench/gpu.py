@@ -147,9 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embedder = open_embedder(options.embedder, options.weights)
     # the first time, libraries are loaded, kernels chosen and workers started
     embedder.embed(chunks[:_WARM], role="passage")
-    found: list[Vectors] = []
-    whole = timed(embedder.name, chunks, lambda: found.append(embedder.embed(chunks, role="passage")))
-    if not np.isfinite(found[0]).all():
+    made: list[Vectors] = []
+    whole = timed(embedder.name, chunks, lambda: made.append(embedder.embed(chunks, role="passage")))
+    if not np.isfinite(made[0]).all():
         print("error: a vector is not finite", file=sys.stderr)
         return 1
     parts = list(time_parts(embedder, chunks)) if isinstance(embedder, Fed) else []

@@ -81,7 +81,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
     pairs = list(zip(contracts, ours, theirs, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
     verbatim = sum(quote in text for contract, _, text in pairs for quote in contract.quotes)
-    found = sum(bool(locate(quote, document)) for contract, document, _ in pairs for quote in contract.quotes)
+    located = sum(bool(locate(quote, document)) for contract, document, _ in pairs for quote in contract.quotes)
     print_table(
         f"Reading {len(contracts)} PDFs, {total} quotes",
         ["", "seconds", "ratio", "quotes found in the PDF"],
@@ -91,7 +91,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
                 "ours, located",
                 f"{our_time:.2f}",
                 f"{their_time / our_time:.1f} x",
-                f"{100 * found / total:.2f}%",
+                f"{100 * located / total:.2f}%",
             ],
         ],
     )

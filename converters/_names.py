@@ -89,5 +89,5 @@ _RULES: tuple[Callable[[str, Mapping[str, Path]], Path | None], ...] = (_equal, 
 
 
 def _only(paths: Iterable[Path]) -> Path | None:
-    found = list(paths)
-    return found[0] if len(found) == 1 else None
+    some = list(paths)
+    return some[0] if len(some) == 1 else None

@@ -197,7 +197,7 @@ def _add_targets(parser: argparse.ArgumentParser) -> None:
             fields.setdefault(name, told)
     for targets in dict.fromkeys(map(tuple, owners.values())):
         group = parser.add_argument_group(f"settings of --target {', '.join(targets)}")
-        for name in (name for name, found in owners.items() if tuple(found) == targets):
+        for name in (name for name, its_targets in owners.items() if tuple(its_targets) == targets):
             _add_setting(group, name, fields[name])
 
 

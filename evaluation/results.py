@@ -34,7 +34,7 @@ from schemas.models import HOWS
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     """Return what share of a dataset's gold is located, by method, and the passages that are not."""
     worded = [
-        (case, gold, dataset.found[case.id, index].how)
+        (case, gold, dataset.matches[case.id, index].how)
         for case in dataset.cases
         for index, gold in enumerate(case.gold)
         if gold.text and gold.text.strip()

@@ -98,14 +98,14 @@ def _impossible(case: Case, refused: bool) -> Judgment:
 
 def _answerable(case: Case, refused: bool, k: int) -> Judgment:
     """Return what became of a question whose passages and gold are known."""
-    found = _retrieval(case, refused, k)
-    if found.stage == "reading" or refused or case.reply.answer is None:
-        return found
+    judgment = _retrieval(case, refused, k)
+    if judgment.stage == "reading" or refused or case.reply.answer is None:
+        return judgment
     invented = _invented(case)
     if invented:
         listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
-        return Judgment("figures that no passage has", f"{listed}: in none of the passages. {found.evidence}")
-    return found
+        return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
+    return judgment
 
 
 def _invented(case: Case) -> list[str]:

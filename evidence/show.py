@@ -71,10 +71,10 @@ def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
-    found = [line for line in lines if line.spans]
-    if not found:
+    placed = [line for line in lines if line.spans]
+    if not placed:
         raise BundleError(f"{root}: row {row} has no located gold: it is impossible, or its quote was not found")
-    return found, bundle.files
+    return placed, bundle.files
 
 
 @guarded()

@@ -19,14 +19,14 @@ _LONGEST_PATH = 200
 def warnings_for(paths: Iterable[str]) -> list[str]:
     """Return what is wrong with the paths on Windows, or where upper and lower case are one."""
     listed = sorted(paths)
-    found = [f"{path}: {reason}" for path in listed for reason in _faults(path)]
+    warnings = [f"{path}: {reason}" for path in listed for reason in _faults(path)]
     alike: dict[str, list[str]] = defaultdict(list)
     for path in listed:
         alike[unicodedata.normalize("NFC", path).casefold()].append(path)
     for same in alike.values():
         if len(same) > 1:
-            found.append(f"{' and '.join(same)}: one file where upper and lower case are not told apart")
-    return found
+            warnings.append(f"{' and '.join(same)}: one file where upper and lower case are not told apart")
+    return warnings
 
 
 def _faults(path: str) -> Iterator[str]:

@@ -116,11 +116,11 @@ def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
 
 
 def _warn_of_names(names: Iterable[str]) -> None:
-    found = warnings_for(names)
-    for line in found[:_NAMES_SHOWN]:
+    warnings = warnings_for(names)
+    for line in warnings[:_NAMES_SHOWN]:
         print_note(line)
-    if len(found) > _NAMES_SHOWN:
-        print_note(f"… and {len(found) - _NAMES_SHOWN} more names that not every system can hold")
+    if len(warnings) > _NAMES_SHOWN:
+        print_note(f"… and {len(warnings) - _NAMES_SHOWN} more names that not every system can hold")
 
 
 # ---------------------------------------------------------------- sending

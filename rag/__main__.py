@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     config = built_with.with_search(**given_settings(vars(options)))
     pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None).open(options.index)
     if options.action == "search":
-        _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
+        _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
     else:
         _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
@@ -93,7 +93,7 @@ def _say(words: str) -> None:
     sys.stderr.flush()
 
 
-def _passages(found: Retrieved) -> dict[str, Any]:
+def _passages(retrieved: Retrieved) -> dict[str, Any]:
     hits = [
         {
             "document": hit.chunk.document,
@@ -103,9 +103,9 @@ def _passages(found: Retrieved) -> dict[str, Any]:
             "score": round(hit.score, 4),
             "text": hit.text,
         }
-        for hit in found.selected
+        for hit in retrieved.selected
     ]
-    return {"question": found.question, "passages": hits}
+    return {"question": retrieved.question, "passages": hits}
 
 
 def _answer(answered: Answered) -> dict[str, Any]:

@@ -128,13 +128,13 @@ def report_reranker(
         wanted = [
             a for a in asks(measured, role=role, split=split) if not leave_out or _kind(measured, a.kind) in leave_out
         ]
-        found = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
-        ranked = [order for order, _ in found]
+        orders = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
+        ranked = [order for order, _ in orders]
         scores = rerank(judge, texts, measured, wanted, ranked)
         show(f"{name}: embedder", table(measured, wanted, ranked))
         for dense in (0.0, 0.5, 1.0):
             moved = []
-            for (order, near), judged in zip(found, scores, strict=True):
+            for (order, near), judged in zip(orders, scores, strict=True):
                 head = joined(near[: len(judged)], judged, dense=dense)
                 moved.append(np.concatenate([order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]))
             show(f"{name}: reranked, dense x {dense:g}", table(measured, wanted, moved))

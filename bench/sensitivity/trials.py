@@ -161,9 +161,9 @@ class Trying:
         return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)
 
     def _measure(self, pipeline: Pipeline, way: Way) -> dict[str, Values]:
-        found = pipeline.search([asked(case, way) for case in self.cases])
+        results = pipeline.search([asked(case, way) for case in self.cases])
         replied = []
-        for case, retrieved in zip(self.cases, found, strict=True):
+        for case, retrieved in zip(self.cases, results, strict=True):
             passages = (Passage(hit.text, hit.chunk.document, hit.chunk.span) for hit in retrieved.ranked)
             replied.append(replace(case, reply=Reply(passages=tuple(passages))))
         values = measure(replied, _OPTIONS, names=_FAMILIES)
@@ -248,7 +248,7 @@ def _figures(table: Table, default: Table) -> dict[str, Figure]:
     changes: Mapping[str, Difference] = {} if table is default else compare([default], [table])
     figures = {}
     for name in METRICS:
-        by_dataset = [100 * found for part in parts if (found := part[name].mean) is not None]
+        by_dataset = [100 * value for part in parts if (value := part[name].mean) is not None]
         mean, change = means[name].mean, changes.get(name)
         if mean is None:
             continue

@@ -77,8 +77,8 @@ def _refresh(options: Namespace) -> int:
     sys.stdout.write("\n".join(told(states)) + "\n")
     if options.changes:
         write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
-    found = {one.state for one in states}
-    return CHANGED if found & {"changed", "gone"} else FAILED if "unknown" in found else 0
+    kinds = {one.state for one in states}
+    return CHANGED if kinds & {"changed", "gone"} else FAILED if "unknown" in kinds else 0
 
 
 def _parser() -> ArgumentParser:

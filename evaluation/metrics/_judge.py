@@ -70,9 +70,9 @@ def judged(
 
 def read_mark(text: str) -> float | None:
     """Return the mark that a judge's reply gives, None when it gives none or several."""
-    for found in _OBJECT.findall(text):
+    for record in _OBJECT.findall(text):
         try:
-            score = json.loads(found).get("score")
+            score = json.loads(record).get("score")
         except (ValueError, RecursionError):
             continue
         if isinstance(score, str) and score.strip().isdecimal() and len(score) < _LONGEST:

@@ -50,7 +50,9 @@ def _seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
     if not golds:
         return None
-    return _discounts(rank for rank, found in enumerate(matched) if found) / _discounts(range(min(golds, k)))
+    return _discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _discounts(
+        range(min(golds, k))
+    )
 
 
 def _discounts(ranks: Iterable[int]) -> float:

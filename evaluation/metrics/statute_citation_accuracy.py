@@ -44,5 +44,5 @@ def _score(case: Case) -> float | None:
 
 def expected_references(case: Case) -> list[Reference]:
     """Return the places in the law that the truth refers to, each once; cases are counted elsewhere."""
-    found = references(without_named(case.truth), context=case.question)
-    return list(dict.fromkeys(reference for reference in found if reference.kind != "case"))
+    cited = references(without_named(case.truth), context=case.question)
+    return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))

@@ -128,8 +128,8 @@ class Binder:
         places: list[dict[str, int]] = [{} for _ in range(buckets)]
         for number, key in enumerate(self._keys):
             places[key_bucket(key, buckets)].setdefault(key, number)
-        for bucket, found in enumerate(places):
-            write_piece(self._folder, f"k{bucket}", found)
+        for bucket, numbers in enumerate(places):
+            write_piece(self._folder, f"k{bucket}", numbers)
         sizes = {"total": self.total, "lines": LINES, "cases": CASES, "buckets": buckets}
         return {**sizes, **self._catalogue.as_json(), "metrics": [_described(name) for name in self.metrics]}
 

@@ -47,7 +47,7 @@ class DatasetRun:
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """What a run left."""
 
     name: str
@@ -105,9 +105,9 @@ class Rows:
                 yield self.names[dataset], _parsed(line, f"{self._paths[dataset]}: byte {self._offsets[number]}")
 
 
-def read_run(folder: Path, names: Iterable[str]) -> Run:
+def read_run(folder: Path, names: Iterable[str]) -> RecordedRun:
     """Return what the datasets named left, without their rows: `tally` counts those."""
-    return Run(
+    return RecordedRun(
         folder.resolve().name,
         _object(folder / "config.json"),
         _object(folder / "summary.json"),
@@ -115,7 +115,7 @@ def read_run(folder: Path, names: Iterable[str]) -> Run:
     )
 
 
-def tally(run: Run, dataset: DatasetRun, row: Record) -> None:
+def tally(run: RecordedRun, dataset: DatasetRun, row: Record) -> None:
     """Count a row."""
     dataset.verdicts[row["verdict"]] += 1
     dataset.errors[bool(row["reply"].get("error"))] += 1

@@ -179,5 +179,5 @@ class Http(Server):
 def _piece(event: Any, paths: Sequence[str]) -> str | None:
     if isinstance(event, str):
         return event if paths else None
-    found = (search(path, event) for path in paths)
-    return next((text for text in found if isinstance(text, str) and text), None)
+    values = (search(path, event) for path in paths)
+    return next((text for text in values if isinstance(text, str) and text), None)

@@ -137,8 +137,8 @@ class OpenAI(Server):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
                 read.add(search("choices[0].message.content", reply) or search("choices[0].delta.content", reply))
-                found = first_list(_CITATIONS, reply)
-                read.passages = read.passages or found
+                cited = first_list(_CITATIONS, reply)
+                read.passages = read.passages or cited
                 read.usage = {**read.usage, **read_usage(reply)}
                 # the end of a stream is an event without data
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))

@@ -61,8 +61,8 @@ def index(options: argparse.Namespace) -> int:
     metrics = {one.title: watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
         raise ToolkitError(f"no run has {', '.join(options.metrics)}")
-    regressions = [found for one in series for found in find_regressions(one, metrics[one.title])]
-    explained = [explain(found) for found in regressions]
+    regressions = [regression for one in series for regression in find_regressions(one, metrics[one.title])]
+    explained = [explain(regression) for regression in regressions]
     checks = check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
     summary = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)

@@ -41,12 +41,12 @@ def attachments(path: Path) -> list[Attachment]:
         return _bounded(_attached(_Storage(mail, ())), path)
 
 
-def _bounded(found: list[Attachment], path: Path) -> list[Attachment]:
+def _bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
     """Return attachments that a mail of this size can hold."""
-    total, size = sum(len(one.data) for one in found), path.stat().st_size
+    total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
         raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size}; do not trust this file")
-    return found
+    return attachments
 
 
 def _opened(path: Path) -> Any:
@@ -143,20 +143,20 @@ def _rich(data: bytes) -> str:
 
 
 def _attached(mail: _Storage) -> list[Attachment]:
-    found = []
+    attachments = []
     for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
         data = inner.data(_FILE, _BINARY)
         if data is not None:
-            found.append(Attachment(name or f"attachment {number}", data))
+            attachments.append(Attachment(name or f"attachment {number}", data))
             continue
         for mail_inside in inner.children(f"__substg1.0_{_FILE}{_STORAGE}"):
             html = _page(mail_inside).html
             page = f"<!doctype html><meta charset='utf-8'><body>{html}</body>"
-            found.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
-    return found
+            attachments.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
+    return attachments
 
 
 def _decoded(data: bytes) -> str:
-    found = decode_bytes(data)
-    return found.text if found else data.decode("cp1252", "replace")
+    decoded = decode_bytes(data)
+    return decoded.text if decoded else data.decode("cp1252", "replace")

@@ -60,15 +60,15 @@ def page_count(path: Path) -> int:
 
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
-    found: list[Box] = []
+    rectangles: list[Box] = []
     if document.path is None:
-        return found
+        return rectangles
     with _opened(document.path) as pdf:
         for number in document.pages_of(span):
             start, end = document.pages[number - 1].span
             page = _page(pdf, document.path, number)
-            found += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
-    return found
+            rectangles += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
+    return rectangles
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:

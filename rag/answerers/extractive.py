@@ -114,8 +114,8 @@ def _choose(
 
 def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
     """Return the weight of each word of the question: high for what few sentences have."""
-    found = Counter(word for candidate in candidates for word in candidate.words & asked)
-    return {word: math.log(1 + (len(candidates) + 1) / (found[word] + 0.5)) for word in sorted(asked)}
+    counts = Counter(word for candidate in candidates for word in candidate.words & asked)
+    return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
 def _quotable(sentence: str) -> str:

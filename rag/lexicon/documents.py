@@ -162,7 +162,7 @@ class Documents:
     @classmethod
     def open(cls, folder: Path) -> Documents:
         """Read what was saved."""
-        found = cls(folder)
+        documents = cls(folder)
         with opened_archive(folder / FILE) as file:
             about = json.loads(file["about"].tobytes())
             for name in _FIELDS:
@@ -171,10 +171,10 @@ class Documents:
                 known = not len(numbers) or (numbers.min() >= 0 and numbers.max() <= max(about["numbers"]))
                 if not known or len({len(array) for array in arrays.values()}) != 1:
                     raise ValueError("words of no document")
-                found._fields[name] = Postings.of(arrays, folder)
-        found._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
-        found._runs = dict(zip(about["numbers"], about["runs"], strict=True))
-        return found
+                documents._fields[name] = Postings.of(arrays, folder)
+        documents._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
+        documents._runs = dict(zip(about["numbers"], about["runs"], strict=True))
+        return documents
 
     def _laid_out(self) -> _Layout:
         if self._layout is None:
@@ -216,14 +216,14 @@ class Documents:
 
     def _title(self, said: set[str]) -> Weights:
         """Return what it gives a document that its title is said, most of it or all; the less, the more others' are."""
-        found = np.zeros(len(self))
+        shared = np.zeros(len(self))
         layout = self._laid_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
-            found[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
+            shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
         if layout.titles is None:
             layout.titles = self._fields["title"].totals(layout.numbers, self._rarity)
-        share = np.divide(found, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
+        share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
         said_so = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
         return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
 
@@ -302,7 +302,7 @@ class Documents:
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if found in meant or not found else -_OTHER_KIND for found in self._laid_out().kinds])
+        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._laid_out().kinds])
 
 
 class _Layout:
@@ -321,11 +321,11 @@ class _Layout:
         """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
-        found, at = [], self._text.find(term)
+        places, at = [], self._text.find(term)
         while at >= 0:
-            found.append(at)
+            places.append(at)
             at = self._text.find(term, at + len(term))
-        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(found, dtype=np.int64), side="right") - 1)
+        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(places, dtype=np.int64), side="right") - 1)
         return rows
 
 

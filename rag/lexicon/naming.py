@@ -133,7 +133,7 @@ def acronyms(name: str) -> set[str]:
 def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
     """Return a file's name without its folder and ending: as one run of letters, and as words."""
     stem = _ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
-    found: list[str] = []
+    spellings: list[str] = []
     for word in words(stem.replace("||", " ")):
-        found += (word.term, *word.parts)
-    return "".join(terms(stem)), tuple(dict.fromkeys(found))
+        spellings += (word.term, *word.parts)
+    return "".join(terms(stem)), tuple(dict.fromkeys(spellings))

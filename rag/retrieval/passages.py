@@ -58,7 +58,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Passage:
+class RankedPassage:
     """A stretch of a document that may answer, and the row of the chunk it was grown from."""
 
     document: int
@@ -82,10 +82,10 @@ class SecondLook:
 
 
 @dataclass(frozen=True)
-class Found:
+class Ranking:
     """Passages, best first, and what led to them."""
 
-    passages: tuple[Passage, ...]
+    passages: tuple[RankedPassage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     """How likely an answer is among them; None where nobody can tell."""
@@ -103,12 +103,12 @@ def rank_passages(
     tight: bool = True,
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
-) -> Found:
+) -> Ranking:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
     words = sorted(set(search_terms(asked)))
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
-        return Found((), {"passages": "no chunk to compare"})
+        return Ranking((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
     groups = np.flatnonzero(np.diff(owners, prepend=-1)) if documents else np.zeros(1, np.int64)
     evidence = score_rows(words, vector, rows, groups, library, weights)
@@ -131,8 +131,8 @@ def rank_passages(
     # a chunk has the score of its place, which falls from first to last
     ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
-    passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
-    return Found(passages, trace, sure)
+    passages = tuple(RankedPassage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
+    return Ranking(passages, trace, sure)
 
 
 def _look_again(
@@ -169,8 +169,8 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:
     """Return each row's log-weight of its document, 0 for the likeliest."""
     numbers, place = np.unique(owners, return_inverse=True)
-    found = np.array([documents[int(number)] for number in numbers], np.float32)
-    away: Scores = (found - found.max())[place]
+    log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
+    away: Scores = (log_weights - log_weights.max())[place]
     return away
 
 
@@ -191,13 +191,13 @@ def score_rows(
     matched = library.words.evidence(words, table[:, KEY])
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None])
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
-    found = {"dense": dense, "lexical": lexical, "rarity": rare}
+    signals = {"dense": dense, "lexical": lexical, "rarity": rare}
     own = standard(dense, groups) + weights.lexical * standard(lexical, groups)
     if library.headings is not None and weights.heading:
         sections, place = np.unique(_section_keys(table), return_inverse=True)
-        found["heading"] = library.headings.scores(words, sections)[place]
-        own = own + weights.heading * standard(found["heading"], groups)
-    return {**found, "own": own}
+        signals["heading"] = library.headings.scores(words, sections)[place]
+        own = own + weights.heading * standard(signals["heading"], groups)
+    return {**signals, "own": own}
 
 
 def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
@@ -237,12 +237,12 @@ def _section_keys(table: Keys) -> Keys:
 
 def _dense(vectors: Vectors, keys: Keys, store: VectorStore) -> Scores:
     """Return the similarity of each key (in order) to each vector; what an inexact store does not find is farthest."""
-    scores, found = store.search(vectors, len(keys), within=keys)
+    scores, near_keys = store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
-    for row, near, here in zip(dense, scores, found >= 0, strict=True):
+    for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):
         row[:] = near[here].min() if here.any() else 0.0
-    owners, _ = np.nonzero(found >= 0)
-    dense[owners, np.searchsorted(keys, found[found >= 0])] = scores[found >= 0]
+    owners, _ = np.nonzero(near_keys >= 0)
+    dense[owners, np.searchsorted(keys, near_keys[near_keys >= 0])] = scores[near_keys >= 0]
     return dense
 
 

@@ -121,14 +121,14 @@ def _open_lite() -> Any:
 
 def connect(address: Address) -> Connection:
     """Return the connection to an address, a new one where there is none."""
-    found = _connections.get(_key(address))
-    if found is not None and not found.is_current:
-        found._end()
-        found = None
-    if found is None:
-        found = _connections[_key(address)] = Connection(address)
-    found.users += 1
-    return found
+    connection = _connections.get(_key(address))
+    if connection is not None and not connection.is_current:
+        connection._end()
+        connection = None
+    if connection is None:
+        connection = _connections[_key(address)] = Connection(address)
+    connection.users += 1
+    return connection
 
 
 def _key(address: Address) -> tuple[str, str]:

@@ -126,9 +126,9 @@ def section_body(document: Document, section: Section) -> str:
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
     for order in (spaced, *orders):  # a rule's title stands over its number
-        found = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
-        if found:
-            return text[found.end() :].lstrip(' \t\n.:;,-–—)”"')
+        number = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
+        if number:
+            return text[number.end() :].lstrip(' \t\n.:;,-–—)”"')
     return text.strip()
 
 
