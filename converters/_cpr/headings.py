@@ -209,13 +209,7 @@ def _by_shape(lines: Sequence[SourceLine], index: int, *, listed: bool) -> tuple
     number = _PARAGRAPH.match(line.text)
     titled = len(line.text) <= _LONGEST and not _OPEN.search(line.text)
     if number:
-        rest = line.text[number.end() :].strip(" .")
-        is_title = titled and rest[:1].isupper() and len(rest) <= 90 and _starts(lines, index + 1, number.group())
-        name = read_name(line.text if is_title else number.group(), loose=False)
-        if is_title:
-            return _made([line], name, level_of(name)), 1
-        end = line.start + number.end()
-        return Heading(line.start, end, name, PARAGRAPH + name.number.count("."), line.page), 1
+        return _numbered(lines, index, number, titled=titled), 1
     chapter = read_name(line.text, loose=False)
     if titled and chapter.number and chapter.title[:1].isupper() and _starts(lines, index + 1, chapter.number):
         return _made([line], chapter, level_of(chapter, worded=_is_worded(line.text))), 1
@@ -230,6 +224,17 @@ def _by_shape(lines: Sequence[SourceLine], index: int, *, listed: bool) -> tuple
     if over and titled and line.text[:1].isupper() and len(line.text) > 3 and _apart(lines, index, index):
         return _made([line], read_name(line.text, loose=False), BARE + 0.1), 1
     return None, 1
+
+
+def _numbered(lines: Sequence[SourceLine], index: int, number: re.Match[str], *, titled: bool) -> Heading:
+    """Return the heading of a line with a number in front: a title, or a paragraph."""
+    line = lines[index]
+    rest = line.text[number.end() :].strip(" .")
+    is_title = titled and rest[:1].isupper() and len(rest) <= 90 and _starts(lines, index + 1, number.group())
+    name = read_name(line.text if is_title else number.group(), loose=False)
+    if is_title:
+        return _made([line], name, level_of(name))
+    return Heading(line.start, line.start + number.end(), name, PARAGRAPH + name.number.count("."), line.page)
 
 
 def _starts(lines: Sequence[SourceLine], index: int, number: str) -> bool:
