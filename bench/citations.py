@@ -24,8 +24,8 @@ from converters._benchmark import Tally
 from converters._cpr.citations import citations
 from converters._cpr.corpus import Corpus, Resolution, Row
 from converters._cpr.courts import guide_courts
-from converters._cpr.documents import Source, load, reference_of
 from converters._cpr.names import read_name
+from converters._cpr.sources import Source, load, reference_of
 from converters._web.fetch import Policy
 from schemas.command import guarded
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 from pypdf import PdfReader
 
 from bench._table import cuad_folder, print_table
-from converters._names import pair_files
+from converters._pairing import pair_files
 from converters.cuad import QUESTIONS, quotes_of, read_table
 from evidence import Document, locate, read_document
 from schemas.command import guarded

@@ -21,9 +21,9 @@ from converters._choice import BEYOND
 from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
-from converters._cpr.documents import Source, load
 from converters._cpr.parsing import string
 from converters._cpr.search import candidates
+from converters._cpr.sources import Source, load
 from converters._source import open_source
 from converters._web.fetch import add_fetch_arguments, policy_from
 from schemas.command import guarded, spelled

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
-from converters._names import pair_files
+from converters._pairing import pair_files
 from converters._titles import join_names, llm_titles, unique_titles
 from evidence.guard import read_within
 from law.casing import tidy

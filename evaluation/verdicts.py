@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from evaluation.cases import Case, GoldPassage, Passage
 from evaluation.metrics import K
-from evaluation.metrics._passages import matches
+from evaluation.metrics._gold_ranks import matches
 from evidence import Span
 from law.citations import claims_of, find_citations
 from law.figures import Figures, figures, missing_figures

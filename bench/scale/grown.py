@@ -22,9 +22,9 @@ from engine import track
 from rag.config import Config
 from rag.index import Entry, Index, open_index
 from rag.lexicon import DocumentWords, read_words
+from rag.lexicon.bm25 import digest
 from rag.lexicon.naming import terms
 from rag.lexicon.postings import Held
-from rag.lexicon.words import digest
 from rag.seams import Vectors, section_keys
 
 _SPREAD = 0.35

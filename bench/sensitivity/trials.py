@@ -19,7 +19,7 @@ from evaluation.cases import Case, Passage, Reply, Values
 from evaluation.metrics import Options, measure
 from evaluation.statistics import Difference, Table, compare, summarise, summarise_by
 from rag import Config, Pipeline
-from rag.lexicon import documents, words
+from rag.lexicon import bm25, documents
 from rag.retrieval import extents
 from schemas.errors import ToolkitError
 
@@ -81,8 +81,8 @@ SETTINGS = (
     Setting("_OTHER_KIND", (0, 1.2, 4.6), "one time in ten a kind is misread or loosely said", documents),
     Setting("KEEP", (0.3, 0.5, 1), "sentences nearly as good as the best one stay with it", extents),
     Setting("LEAST", (20, 80, 120), "less is a number, a label, the end of a line", extents),
-    Setting("SATURATION", (0.6, 2.4), "the textbook's k1", words),
-    Setting("LENGTH", (0, 0.75), "chunks are cut to one size: their lengths say less than usual", words),
+    Setting("SATURATION", (0.6, 2.4), "the textbook's k1", bm25),
+    Setting("LENGTH", (0, 0.75), "chunks are cut to one size: their lengths say less than usual", bm25),
 )  # fmt: skip
 
 

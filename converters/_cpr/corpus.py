@@ -9,11 +9,11 @@ from typing import Literal
 
 from converters._cpr.citations import Citation, read_citation
 from converters._cpr.courts import Court, unknown_courts
-from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
 from converters._cpr.layout import Layout
 from converters._cpr.library import Library, splits
 from converters._cpr.names import read_name
+from converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]

@@ -12,7 +12,6 @@ import pypdf
 from pypdf.errors import PyPdfError
 from pypdf.generic import Destination
 
-from converters._cpr.documents import Source
 from converters._cpr.headings import (
     BARE,
     CHAPTER,
@@ -24,6 +23,7 @@ from converters._cpr.headings import (
     whole_lines,
 )
 from converters._cpr.names import Name, likeness, read_name
+from converters._cpr.sources import Source
 from engine import guarded
 from engine.limits import reading
 from law.names import letters

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from converters._fonts import SERIF, embedded
-from converters._names import name_key
+from converters._pairing import name_key
 from converters._typeset import BODY, printable
 
 _CSS = """

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters._cpr.documents import full_name, kind_of, reference_of
 from converters._cpr.parsing import Record, body, document_key, load_json, records, string
+from converters._cpr.sources import full_name, kind_of, reference_of
 from engine import guarded
 from schemas.errors import DocumentError, SourceError
 

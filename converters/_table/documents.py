@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import LINK, Item, RawDocument, Tally
 from converters._choice import BEYOND
-from converters._names import name_key, pair_files
+from converters._pairing import name_key, pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.folder import Listed, list_folder
 from evidence.read import readable

@@ -17,7 +17,7 @@ from math import log2
 
 from evaluation.cases import Case
 from evaluation.metrics._each import gold_files
-from evaluation.metrics._passages import gold_ranks
+from evaluation.metrics._gold_ranks import gold_ranks
 
 GOLD_GRADE = 3
 """From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""

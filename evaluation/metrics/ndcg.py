@@ -14,8 +14,8 @@ from math import log2
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
+from evaluation.metrics._gold_ranks import golds_of, seed_matches
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import golds_of, seed_matches
 from evaluation.metrics._ranking import ranking_of
 
 ABOUT = {

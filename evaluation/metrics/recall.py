@@ -12,8 +12,8 @@ from functools import partial
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
+from evaluation.metrics._gold_ranks import gold_ranks, seed_matches
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import gold_ranks, seed_matches
 from evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
+from evaluation.metrics._cited_names import without_named
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
-from evaluation.metrics._sources import without_named
 from law.references import Reference, credit, references
 
 NAMES = ("statute_citation_accuracy",)

@@ -11,7 +11,7 @@ from typing import Any
 from evaluation.metrics import about
 from evaluation.report.drawing import Wanted
 from evaluation.report.pieces import key_bucket, write_piece
-from evaluation.report.records import Block, Table
+from evaluation.report.questions import Block, Table
 from evaluation.report.run import Record
 
 LINES = 500

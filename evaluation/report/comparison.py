@@ -13,7 +13,7 @@ from evaluation.records import read_tables
 from evaluation.report import shell
 from evaluation.report.binder import Binder, Catalogue, Facet
 from evaluation.report.drawing import PAGES, Wanted
-from evaluation.report.records import brief, error_kind, labels_of, nearest
+from evaluation.report.questions import brief, error_kind, labels_of, nearest
 from evaluation.report.run import Record, Rows, read_run, settings
 from evaluation.report.sources import dataset_names, dataset_roots
 from evaluation.report.wording import ANSWERED, VERDICTS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.report import comparison
-from evaluation.report.records import FIELDS, brief, error_kind, labels_of
+from evaluation.report.questions import FIELDS, brief, error_kind, labels_of
 from evaluation.report.run import Record, Rows
 from evaluation.report.sources import dataset_names
 from schemas.errors import ToolkitError

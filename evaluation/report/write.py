@@ -20,7 +20,7 @@ from evaluation.report.binder import Binder, Catalogue, Facet
 from evaluation.report.drawing import PAGES, Drawn, Wanted, draw
 from evaluation.report.pieces import IMAGES, Inlined, write_piece
 from evaluation.report.plots import make_plots, verdict_shares
-from evaluation.report.records import FIELDS, brief, error_kind, labels_of
+from evaluation.report.questions import FIELDS, brief, error_kind, labels_of
 from evaluation.report.run import Record, RecordedRun, Rows, read_run, settings, tally
 from evaluation.report.sources import dataset_names, dataset_roots
 from evaluation.report.tables import breakdowns, main_table, whole_table

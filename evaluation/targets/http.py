@@ -21,7 +21,7 @@ from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._events import Event, read_events
 from evaluation.targets._server import NoAnswerError, Read, Server
-from evaluation.targets._settings import ServerSettings, read_template
+from evaluation.targets._server_settings import ServerSettings, read_template
 from evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
 from evaluation.targets._templates import CHAT, fill
 from evaluation.targets._usage import read_usage

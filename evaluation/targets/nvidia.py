@@ -24,7 +24,7 @@ from evaluation.datasets import Dataset
 from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import CorpusSettings, parse_url
+from evaluation.targets._server_settings import CorpusSettings, parse_url
 from evaluation.targets._shapes import search
 from evaluation.targets._templates import messages
 from evaluation.targets._usage import read_usage

@@ -16,7 +16,7 @@ from evaluation.cases import Case
 from evaluation.datasets import Dataset
 from evaluation.targets import TargetOptions
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import CorpusSettings
+from evaluation.targets._server_settings import CorpusSettings
 from evaluation.targets._shapes import first_list, search
 from evaluation.targets._stores import VectorStore
 from evaluation.targets._templates import messages

@@ -11,7 +11,7 @@ from evaluation.trend.bands import Scale
 from evaluation.trend.explain import Explanation
 from evaluation.trend.gates import Check
 from evaluation.trend.runs import Series
-from evaluation.trend.wording import headline, metric_title, sentences, value
+from evaluation.trend.sentences import headline, metric_title, sentences, value
 
 _QUESTIONS = 10
 """Fallen questions that the summary lists; the page has more."""

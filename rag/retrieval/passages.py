@@ -17,7 +17,7 @@ import numpy.typing as npt
 from evidence import Span
 from law.words import search_terms
 from rag.config import Weights
-from rag.lexicon.words import Words, rarity
+from rag.lexicon.bm25 import Words, rarity
 from rag.rerankers import Reranker, confidence
 from rag.retrieval.extents import Extents
 from rag.retrieval.rerank import order_by

@@ -20,12 +20,12 @@ from evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
+from evaluation.metrics._cited_names import likeness
 from evaluation.metrics._each import gold_files, gold_texts
+from evaluation.metrics._gold_ranks import _without, gold_ranks, matches
 from evaluation.metrics._judge import fenced, judged, read_mark
-from evaluation.metrics._passages import _without, gold_ranks, matches
+from evaluation.metrics._layout import Pieces, distinct, spread, unite
 from evaluation.metrics._ranking import Ranking, ranking_of
-from evaluation.metrics._sources import likeness
-from evaluation.metrics._spans import Pieces, distinct, spread, unite
 from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
 from evaluation.metrics.legal_terminology_accuracy import us_terms
 from evaluation.metrics.page_accuracy import cited_passages

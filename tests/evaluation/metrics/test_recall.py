@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluation.cases import Passage
 from evaluation.metrics import Options, ndcg, recall
-from evaluation.metrics._passages import gold_ranks, matches, matches_seed
+from evaluation.metrics._gold_ranks import gold_ranks, matches, matches_seed
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."

@@ -12,7 +12,7 @@ from evaluation.statistics import Estimate
 from evaluation.trend.bands import Bands
 from evaluation.trend.changes import Regression
 from evaluation.trend.runs import Series
-from evaluation.trend.wording import metric_title, value
+from evaluation.trend.sentences import metric_title, value
 
 LEFT, RIGHT, TOP, BOTTOM = 42, 452, 16, 176
 """The frame inside a picture of 460 by 204."""

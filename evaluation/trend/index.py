@@ -11,10 +11,10 @@ from evaluation.trend.bands import read_scale
 from evaluation.trend.changes import find_regressions, watched_metrics
 from evaluation.trend.explain import explain
 from evaluation.trend.gates import check_gates, parse_gate
+from evaluation.trend.page import NAME, write_index
 from evaluation.trend.runs import make_series, read_runs
+from evaluation.trend.sentences import headline, sentences
 from evaluation.trend.summary import junit, markdown
-from evaluation.trend.wording import headline, sentences
-from evaluation.trend.write import NAME, write_index
 from schemas.command import print_note
 from schemas.errors import ToolkitError
 from storage.whole import write_whole
