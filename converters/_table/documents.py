@@ -10,10 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import LINK, Item, RawDocument, Tally
 from converters._choice import BEYOND
-from converters._pairing import name_key, pair_files
+from converters._pairing import pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.folder import Listed, list_folder
 from evidence.read import readable
+from law.names import file_key
 from schemas.errors import SourceError, printable
 from storage.folders import links_out
 
@@ -126,17 +127,17 @@ class Shelf:
     def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
         """Pair the names that no file has exactly; two spellings of one name are one file."""
         files = {file.path: file for file in self.files}
-        used = {name_key(file.path.name): file for file in taken}
-        pairs_by_name = {name: used[name_key(_last(name))] for name in names if name_key(_last(name)) in used}
+        used = {file_key(file.path.name): file for file in taken}
+        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
         rest = [name for name in names if name not in pairs_by_name]
         free = [path for path, file in files.items() if file not in used.values()]
         pairs = pair_files([_last(name) for name in rest], free)
         pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
-        paired = {name_key(path.name): files[path] for path in pairs.files.values()}
+        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
         for name, similar in pairs.similar:
             tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         for row in pairs.doubled:
-            pairs_by_name[rest[row]] = paired[name_key(_last(rest[row]))]
+            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
         for row in pairs.missing:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name

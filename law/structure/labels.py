@@ -89,7 +89,7 @@ def _worded(line: Line) -> Label | None:
     return Label(match.group().strip(" \xa0.:-–—"), rest, style, value, rank, kind)
 
 
-def _can_follow(rest: str, rank: int, *, marked: bool, shouts: bool) -> bool:
+def _can_follow(rest: str, rank: float, *, marked: bool, shouts: bool) -> bool:
     """Whether a heading can go on with these words behind its label, `Section 4`."""
     if _PAGE.match(rest):
         return False  # "Annex A Page 3": a running foot in a text without pages

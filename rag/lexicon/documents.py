@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
 from rag.lexicon.columns import opened_archive, write_archive
-from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, terms, words
+from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
 
@@ -90,12 +90,12 @@ class Named(NamedTuple):
 def read_names(filename: str, profile: Profile, text: str) -> Named:
     """Return the words by which a document can be named."""
     run, in_file = file_words(filename)
-    opening = list(words(text[:_OPENING]))
+    opening = list(name_words(text[:_OPENING]))
     title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
     names = (title, *profile.parties)
     counts = {
-        "stated": Counter(term for name in names for term in terms(name)),
-        "title": Counter(set(terms(_HEAD.split(title, maxsplit=1)[0]))),
+        "stated": Counter(term for name in names for term in name_terms(name)),
+        "title": Counter(set(name_terms(_HEAD.split(title, maxsplit=1)[0]))),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -196,7 +196,7 @@ class Documents:
         layout = self._laid_out()
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))
-        typed = list(words(query.names))
+        typed = list(name_words(query.names))
         lower = query.names.islower()  # a question typed in lower case alone tells nothing by it
         given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
@@ -249,7 +249,7 @@ class Documents:
 
     def carried(self, text: str, *, filenames: bool = True) -> bool:
         """Return whether a word of a text is in the names of few documents; one in capitals, anywhere in them."""
-        return any(self._carries(word, filenames=filenames) for word in words(text))
+        return any(self._carries(word, filenames=filenames) for word in name_words(text))
 
     def _carries(self, word: Word, *, filenames: bool) -> bool:
         if word.capital:
@@ -345,5 +345,5 @@ def _normalised(scores: Weights) -> Weights:
 
 
 def _stands_in(title: str, opening: str) -> bool:
-    wanted = terms(title)
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(terms(opening))} "
+    wanted = name_terms(title)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "
