@@ -12,9 +12,8 @@ from evidence.locate import in_order, stretch, worthy
 from law.casing import tidy, title_case
 from law.companies import DESCRIBED
 from law.dates import MONTH
+from schemas.quotes import quote_parts
 
-_OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
-"""What MAUD's annotators write between two excerpts of a cell."""
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
@@ -68,7 +67,7 @@ class Excerpt:
 def read_cell(cell: str) -> Cell:
     """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
     parts, pages = [], []
-    for part in _OMITTED.split(cell):
+    for part in quote_parts(cell):
         mark = _PAGES.search(part)
         words = part[: mark.start()].strip() if mark else part.strip()
         if mark:

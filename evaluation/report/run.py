@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,9 @@ from typing import Any, BinaryIO
 from evaluation.records import read_json
 from schemas.errors import ToolkitError
 from schemas.parsing import parse_json
+from schemas.secrets import is_secret_setting
 
 ROWS = "eval_results.jsonl"
-_SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 Record = dict[str, Any]
 
@@ -129,7 +128,7 @@ def settings(config: Record, *, under: str = "") -> Iterator[tuple[str, str]]:
     """Yield what was asked for as names and values, nested names joined by dots, secrets and blanks left out."""
     for key, value in config.items():
         name = f"{under}{key}"
-        if _SECRET.search(name) or value is None or value in ("", [], {}):
+        if is_secret_setting(name) or value is None or value in ("", [], {}):
             continue
         if isinstance(value, dict):
             yield from settings(value, under=f"{name}.")

@@ -50,7 +50,7 @@ def test_one_practice_direction_however_it_is_written(name: str) -> None:
 
 
 def test_letters_survive_broken_words() -> None:
-    assert letters("Wit-\nnesses & Évidence") == letters("WITNESSES AND EVIDENCE")
+    assert letters("Wit-\nnesses & Évidence") == letters("WITNESSES AND EVIDENCE") == "witnessesandevidence"
 
 
 @pytest.mark.parametrize("name", ["Lease.pdf", "Lease.PDF ", "Lease.htm", "Lease.docx", "Lease.md", " Lease.json"])
