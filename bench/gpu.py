@@ -150,8 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made: list[Vectors] = []
     whole = timed(embedder.name, chunks, lambda: made.append(embedder.embed(chunks, role="passage")))
     if not np.isfinite(made[0]).all():
-        print("error: a vector is not finite", file=sys.stderr)
-        return 1
+        raise ToolkitError(f"{options.embedder}: a vector is not finite")
     parts = list(time_parts(embedder, chunks)) if isinstance(embedder, Fed) else []
     rows = [timing.row() for timing in (whole, *parts)]
     print_table("Embedding", ["embedder", "chunks", "seconds", "chunks/s", "device busy"], rows)

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from packaging.requirements import Requirement
 
 from schemas import __version__
-from schemas.command import spelled
+from schemas.command import guarded, spelled
 from schemas.errors import ToolkitError
 from schemas.secrets import scrubbed
 from storage.cache import cache_folder
@@ -247,6 +247,7 @@ def _hub_token() -> tuple[State, str]:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
     what, _, examples = (__doc__ or "").partition("\n\n")

@@ -66,13 +66,10 @@ class PageState:
     questions: list[Touched] = field(default_factory=list)
 
 
+@guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare a bundle with its sources; return 4 where one has changed."""
     options = _parser().parse_args(argv)
-    return guarded("stopped; nothing was written")(_refresh)(options)
-
-
-def _refresh(options: Namespace) -> int:
     states = refresh(options.refresh, options)
     sys.stdout.write("\n".join(told(states)) + "\n")
     if options.changes:

@@ -29,7 +29,7 @@ _CITATIONS = (
     "choices[0].message.citations", "context.data_points.text", "context", "documents", "sources", "search_results",
 )  # fmt: skip
 """Where servers of this kind give passages."""
-_FOUND = "output[?type=='file_search_call'].results[]"
+_RESULTS = "output[?type=='file_search_call'].results[]"
 _CITED = "output[?type=='message'].content[].annotations[] | [?type=='file_citation']"
 _SAID = "output[?type=='message'].content[] | [?type=='output_text'].text"
 
@@ -123,7 +123,7 @@ class OpenAI(Server):
     def _take(self, read: Read, reply: Any) -> None:
         """Read a response: what was said, found and spent; where results are not told, the files that are cited."""
         read.answer = "".join(search(_SAID, reply) or []) or search("output_text", reply)
-        read.passages = search(_FOUND, reply) or search(_CITED, reply) or None
+        read.passages = search(_RESULTS, reply) or search(_CITED, reply) or None
         read.usage = read_usage(reply)
 
     def _chat(self, said: list[dict[str, str]], deadline: Deadline) -> Read:
