@@ -11,7 +11,7 @@ from law.names import file_key
 
 _MIN_LENGTH = 20
 """Names shorter than this say too little to be matched by a part of them."""
-_MIN_SIMILARITY = 0.9
+_MIN_SIMILARITY = 0.9  # a letter or two of a name of twenty
 
 
 @dataclass

@@ -24,7 +24,7 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".par
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
-_LONGEST_CELL = 1 << 30
+_LONGEST_CELL = 1 << 30  # characters: a whole contract, and a limit that csv needs
 _MOST_MISSING = 20_000_000
 """Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
 

@@ -19,7 +19,7 @@ from evidence.fold import Fold, fold
 from schemas.models import HOWS, How
 from schemas.quotes import quote_parts
 
-MIN_SIMILARITY = 0.95
+MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
 MIN_FUZZY = 40
 """Shorter quotes differ in too little to be told from other words: they are never matched fuzzily."""
 

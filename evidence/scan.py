@@ -23,7 +23,7 @@ from evidence.readers.pdf import render, to_user_space
 from schemas.errors import DocumentError, ToolkitError
 from storage.locations import fetched
 
-_DPI = 200
+_DPI = 200  # small print is read, and a page takes a second or two
 _LONGEST_SIDE = 4000
 """Pixels: a poster is drawn smaller than a letter, or it would not fit into memory."""
 _STEEPEST = 5.0

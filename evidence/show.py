@@ -20,8 +20,8 @@ from storage.bundle import open_bundle
 from storage.locations import Location, fetched, parse_location
 from storage.mirror import mirrored
 
-GOLD = (255, 196, 0)
-_SCALE = 1.5
+GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
+_SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read
 
 
 def draw_boxes(

@@ -29,7 +29,7 @@ from schemas.secrets import scrubbed
 from storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
-OLDEST = (3, 11)
+OLDEST = (3, 11)  # Python, as pyproject.toml has it
 GIVES = {
     "bench": "the comparison with other splitters, for this project's own benchmarks",
     "dev": "what this project is tested and checked with",

@@ -11,7 +11,7 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{n}" for port in ("com", "lpt") for n in "123456789¹²³"}
 )
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # of NTFS, in units of UTF-16
 _LONGEST_PATH = 200
 """Windows stops at 260 with the folder in front, which is seldom shorter than 60."""
 

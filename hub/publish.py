@@ -32,7 +32,7 @@ from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 
 MAIN = "main"
-_NAMES_SHOWN = 10
+_NAMES_SHOWN = 10  # a screen has no room for more
 _NEVER_OURS = (".git", f"{CORPUS}/")
 """Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
 

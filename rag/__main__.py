@@ -21,7 +21,7 @@ from rag.retrieval.state import Retrieved
 from schemas.command import guarded, spelled
 from storage.locations import parse_location
 
-_WIDTH = 100
+_WIDTH = 100  # of a line on a terminal
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -136,6 +136,39 @@ def test_no_module_is_too_long():
     assert {path: lines for path, lines in lengths.items() if lines > MODULE} == {}
 
 
+def is_number(value: ast.AST) -> bool:
+    """Return whether a constant is made of numbers alone."""
+    nodes = list(ast.walk(value))
+    kinds = [type(node.value) for node in nodes if isinstance(node, ast.Constant)]
+    return bool({int, float} & set(kinds)) and str not in kinds and not any(isinstance(n, ast.Call) for n in nodes)
+
+
+def bare_numbers(source: str) -> list[str]:
+    """Return the constants of a module that are numbers and have no reason beside them."""
+    lines, body = source.splitlines(), ast.parse(source).body
+    names = []
+    for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(node, ast.Assign) and is_number(node.value):
+            told_after = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            told_beside = "#" in lines[node.lineno - 1] or lines[node.lineno - 2].startswith("#")
+            if not told_after and not told_beside:
+                names.append(lines[node.lineno - 1])
+    return names
+
+
+def test_a_number_without_its_reason_is_seen():
+    source = (
+        'import re\n_FAR = 3\n_NEAR = 2  # words\n# pages\n_MOST = 4\n_SHARE = 0.5\n"""Of a line."""\n_NAME = \'x\'\n'
+    )
+    assert bare_numbers(source) == ["_FAR = 3"]
+
+
+def test_every_number_that_decides_has_its_reason_beside_it():
+    folders = (*ROOMS, "training")
+    bare = {told(path): names for path in files(*folders) if (names := bare_numbers(path.read_text(encoding="utf-8")))}
+    assert bare == {}
+
+
 # ---------------------------------------------------------------- each thing said once
 
 

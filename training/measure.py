@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from training.pack import ROLES, Ints, Pack, Role
 
-DEPTHS = (1, 8, 64)
+DEPTHS = (1, 8, 64)  # as the figures of the papers
 
 Scores = npt.NDArray[np.float64]
 

@@ -33,7 +33,7 @@ _EXACT = 0.05
 """`Practice Direction 54B, Section II`, against that direction with a few words of its title."""
 _FOREIGN = -0.5
 """The row is about a court whose guide is not in the corpus."""
-_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
+_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15  # the cited page has the heading; it is beside; it is elsewhere
 _CLOSE, _OFF = 2, 5
 """Pages: of 30 real citations of a guide's section, 27 give the page on which it begins, and three are four off."""
 _NO_PAGES = -0.3
@@ -280,7 +280,7 @@ def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
     return Place(start, end, lines[0].text, layout.text[start:end], lines[0].page)
 
 
-_MOST_PAGES = 4
+_MOST_PAGES = 4  # of a cited section: a longer one is cited for its beginning
 
 
 def _kind_said(source_type: str) -> str:

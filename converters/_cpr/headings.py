@@ -40,10 +40,10 @@ class Heading:
     last_page: int = 0
 
 
-CHAPTER, SCHEDULE, BARE, PARAGRAPH = 1.0, 1.5, 2.5, 10.0
+CHAPTER, SCHEDULE, BARE, PARAGRAPH = 1.0, 1.5, 2.5, 10.0  # levels: only their order counts
 _MOST_LINES = 4
 """A heading's lines: the longest of the five court guides takes four."""
-_LONGEST = 150
+_LONGEST = 150  # characters: what is longer is a sentence
 _PARAGRAPH = re.compile(
     r"(?:[A-Z]\.?)?\d{1,3}[A-Z]{0,2}\.\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)*(?=[\s(]|[A-Z]|['‘“\"]|\.|$)"
 )
@@ -81,7 +81,7 @@ def _is_page_number(line: SourceLine) -> bool:
     return line.text.isdecimal() and len(line.text) < _DIGITS
 
 
-_DIGITS = 10
+_DIGITS = 10  # of a page's number: Python refuses to read thousands of them
 _FEWEST_LISTED = 5
 """Entries that make a page one of the contents, if they are half of its lines, too."""
 
@@ -251,7 +251,7 @@ def _apart(lines: Sequence[SourceLine], index: int, after: int) -> bool:
     return ended or (index < after < len(lines) and _PARAGRAPH.match(lines[after].text) is not None)
 
 
-_WORDS_IN_TITLE = 12
+_WORDS_IN_TITLE = 12  # what is longer and stands alone is a sentence
 
 
 def _is_worded(text: str) -> bool:

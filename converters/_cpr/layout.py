@@ -91,7 +91,7 @@ class Layout:
 
 _STEM = 3
 """Letters: a slip of the pen is seldom in the first three of every word of a title."""
-_LONGEST_TITLE = 200
+_LONGEST_TITLE = 200  # characters: titles of two lines included
 _SHORT = 50_000
 """Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 

@@ -18,7 +18,7 @@ p { margin: 0 0 2.4mm; white-space: pre-wrap; overflow-wrap: anywhere; orphans: 
 """
 _SEPARATOR = "---"
 """The export's own mark before each heading."""
-_LONGEST_HEADING = 150
+_LONGEST_HEADING = 150  # characters: what is longer is a sentence
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
 
 

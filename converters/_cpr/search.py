@@ -13,7 +13,7 @@ from schemas.errors import DocumentError, SourceError
 
 _CITED = 3
 """Documents cited per candidate, best first: more is a list to prune, not an answer."""
-_LONGEST = 600
+_LONGEST = 600  # characters of an excerpt: a paragraph
 
 
 def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:

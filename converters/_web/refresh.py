@@ -36,7 +36,7 @@ CHANGED = 4
 """The exit code where a source is not what it was."""
 _SHOWN = 5
 """Changes and questions of a page that are printed; `--changes` has all."""
-_WIDTH = 100
+_WIDTH = 100  # of a line on a terminal
 
 State = Literal["same", "changed", "gone", "unknown"]
 """gone: its server says that it is not there; unknown: it could not be had today."""

@@ -11,7 +11,7 @@ from evaluation.cases import Case, Values
 from evaluation.metrics._about import About, Need
 from evaluation.metrics._options import Options
 
-_MAX_TOKENS = 300
+_MAX_TOKENS = 300  # a mark and a reason of two sentences
 _LONGEST = 20
 """Characters of a mark that is written as text."""
 _OBJECT = re.compile(r"\{[^{}]*\}")

@@ -22,7 +22,7 @@ _KEYS = 400
 """Addresses in a piece."""
 _MOST_VALUES = 300
 """A label with more values than this names questions rather than sorting them; search finds it all the same."""
-_MOST_LABELS = 40
+_MOST_LABELS = 40  # that the list can be filtered by: more fill no menu
 
 
 @dataclass

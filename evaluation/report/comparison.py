@@ -37,7 +37,7 @@ CHANGES = {
 }
 """How a question changed, the worst first, and what that means."""
 FIELDS = ("id", "question", "answer_before", "answer_after", "file", "found_before", "found_after", "error")
-_EQUAL = 1e-9
+_EQUAL = 1e-9  # what sums of the same numbers in another order differ by is less
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
 
 

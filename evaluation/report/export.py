@@ -16,7 +16,7 @@ from evaluation.report.sources import dataset_names
 from schemas.errors import ToolkitError
 from storage.whole import whole
 
-_BATCH = 2000
+_BATCH = 2000  # rows written at a time: a matter of memory
 _NUMBERS = ("found", "found_before", "found_after")
 _FORMULA = tuple("=+-@\t\r")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-WIDTH, HEIGHT = 340, 210
+WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
 """The frame inside the picture."""
 

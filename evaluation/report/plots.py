@@ -14,8 +14,8 @@ from evaluation.report.run import Record, RecordedRun
 from evaluation.report.sureness import confidence_plots
 from evaluation.report.wording import VERDICTS
 
-_BINS = 14
-_BARS = 8
+_BINS = 14  # bars that the plot has room for
+_BARS = 8  # datasets that the plot has room for
 
 
 def make_plots(run: RecordedRun) -> list[Plot]:

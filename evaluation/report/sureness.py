@@ -9,7 +9,7 @@ from evaluation.report.run import DatasetRun, Record, RecordedRun
 
 _SHOWN = 2
 """Datasets of a plot: as many as there are colours of lines."""
-_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # marks of an axis
 
 Place = Callable[[Record], tuple[float, float, str]]
 

@@ -20,7 +20,7 @@ _INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metada
 _PAGES = ("page_number", "page_label", "page")
 _BOXES = ("box", "bbox", "bounding_box", "location")
 _SIZES = ("page_size", "location_max_dimensions")
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # of a file, as file systems have it
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
 Names = Callable[[str], str | None]

@@ -19,7 +19,7 @@ TYPES = {"application/vnd.ms-outlook": ".msg"}
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _FILE, _LONG_NAME, _SHORT_NAME, _SHOWN_NAME = "3701", "3707", "3704", "3001"
-_SENT, _DELIVERED = 0x0039, 0x0E06
+_SENT, _DELIVERED = 0x0039, 0x0E06  # property tags of the format
 _FIXED = "__properties_version1.0"
 _WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)

@@ -14,8 +14,8 @@ from law.dates import MONTH
 from law.opening import date_of, kind_of, parties_of
 from law.structure.lines import Line, read_opening
 
-_NEAR = 6000
-_LONGEST_TITLE = 120
+_NEAR = 6000  # characters: two pages, in which a document says what it is and between whom
+_LONGEST_TITLE = 120  # characters: what is longer is a sentence
 _MARGIN = 60
 """A shorter line did not end for want of room: the next one stands by itself."""
 

@@ -27,7 +27,7 @@ and refuses less. There was no second set to confirm it on.
 MOST = 3
 """Sentences in an answer."""
 
-_LONGEST = 600
+_LONGEST = 600  # characters of an answer: a paragraph
 _NEXT_BEST = 0.7
 """A further sentence is given when it is nearly as near as the best."""
 _SCORE_WEIGHT = 0.2

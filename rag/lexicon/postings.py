@@ -15,7 +15,7 @@ from rag.lexicon.runs import Entries, Runs
 
 Numbers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
-_MOST = 65535
+_MOST = 65535  # the largest count that two bytes hold
 _WAITING = 1 << 16
 """Entries in memory before they are put aside on disk: 0.6 MB, the first pages of some 300 documents."""
 _REMEMBERED, _SHORT = 4096, 1000

@@ -35,7 +35,7 @@ _PER_LIST = 39
 """FAISS asks for so many training rows a list; with fewer there are fewer lists."""
 _SAMPLE = 64
 """Rows a list that the lists are trained on: more take longer and find no more."""
-_DEAD = 0.25
+_DEAD = 0.25  # share of removed rows from which the index is built anew
 _PART = 20_000
 """Rows that are worth a thread of their own: they take two milliseconds, starting it a tenth of one."""
 _SKETCHED, _ROUNDS = 1024, 5

@@ -35,8 +35,8 @@ _SECONDS = 10.0
 PATIENCE = 90.0
 """How long a server that went away is waited for, in seconds: one that is killed and started again by its supervisor
 answers after ten, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores)."""
-_PAUSE = 1.0
-_NOT_LOADED = 101
+_PAUSE = 1.0  # seconds between two tries
+_NOT_LOADED = 101  # Milvus's own number for it
 _PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
 """What servers answer while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
 _STARTING = ("node not found", "node not match", "session not found")

@@ -37,7 +37,7 @@ the server's next tick (measured: 209 against 6 ms with HNSW, 40,000 rows)."""
 _STANDSTILL = 120.0
 """Seconds without progress after which a server's index is no longer waited for; a segment of a million rows takes
 some minutes, and is counted when it is whole."""
-_PAUSE = 0.2
+_PAUSE = 0.2  # seconds between two looks
 _PLACE = "store"
 _RECORD = "milvus.json"
 _FILE = "milvus.db"
