@@ -237,7 +237,7 @@ def _counted(textpage: Any) -> _Counted:
     unit = 0
     while position < len(raw):
         step = 2 if raw.startswith("\r\n", position) else 1
-        unit += step if step == 2 else 1 + (ord(raw[position]) > 0xFFFF)
+        unit += step + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
     return _Counted(_clean(raw), units)
