@@ -138,3 +138,9 @@ def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
     (tmp_path / "a.doc").write_bytes(b"x" * 600)
     with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert it \(no filter for this\)"):
         libreoffice._converted(tmp_path / "a.doc", "docx", tmp_path, str(program))
+
+
+def test_the_letters_of_utf16_are_looked_for_where_the_zeros_are_not():
+    assert _unmarked_utf16(("A" * 7 + "\u2080" * 3).encode("utf-16-le")) is None, "seven of ten are letters"
+    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-le")) == "utf-16-le"
+    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-be")) == "utf-16-be"
