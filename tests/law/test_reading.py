@@ -1,4 +1,6 @@
-"""Whole texts, read as ever: what is found in them is written down line by line, and a change shows what it moved.
+"""Whole texts, read as ever: what is read is written down line by line, and a change shows what it moved.
+
+The files say what is read, not what should be: a reading that is wrong changes here when it is mended.
 
 `pytest tests/law/test_reading.py --update-golden` writes the files under tests/golden/law anew; read the diff.
 """
