@@ -133,3 +133,13 @@ def test_a_list_s_first_item_at_the_very_end_of_a_line_is_not_cut_off():
     assert [line.text for line in read_lines(Document("a.txt", text))] == [
         "4.1 Conduct of Business.", "(a) The Company shall trade.", "4.2 Nothing.", "(a)",
     ]  # fmt: skip
+
+
+def test_a_title_that_goes_on_takes_one_line_more_and_not_two():
+    text = "7. Limits of\nLiability\n8. Costs\nEach party bears its own costs of this and of all that comes of it.\n"
+    assert headings(text) == ["7. Limits of Liability", "8. Costs"]
+
+
+def test_a_title_under_its_number_takes_one_line_and_not_two():
+    text = "ARTICLE I\nDEFINITIONS\nSection 1.01 Certain Terms. In this Agreement words have their usual meaning.\n"
+    assert headings(text) == ["ARTICLE I DEFINITIONS", "Section 1.01 Certain Terms"]
