@@ -143,3 +143,10 @@ def test_a_title_that_goes_on_takes_one_line_more_and_not_two():
 def test_a_title_under_its_number_takes_one_line_and_not_two():
     text = "ARTICLE I\nDEFINITIONS\nSection 1.01 Certain Terms. In this Agreement words have their usual meaning.\n"
     assert headings(text) == ["ARTICLE I DEFINITIONS", "Section 1.01 Certain Terms"]
+
+
+def test_a_line_that_goes_on_at_the_margin_is_no_title_of_the_number_above_it():
+    before = "The parties have agreed that each of them bears its own costs\n" * 9 + "of it.\n4.1\n"
+    assert headings(f"{before}The Tenant May Assign The Lease To Any Company Of Its Group\nif asked.\n") == ["4.1"]
+    titled = f"{before}Assignment\nThe tenant may assign the lease to any company of its\ngroup.\n"
+    assert headings(titled) == ["4.1 Assignment"]

@@ -7,6 +7,7 @@ The files say what is read, not what should be: a reading that is wrong changes 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,16 @@ def outline(document: Document) -> Iterator[str]:
         yield f"above {start}: {section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
 
 
+def structure(document: Document) -> Iterator[str]:
+    """Yield the sections and the headings that make them."""
+    yield "# sections"
+    yield from outline(document)
+    yield "# headings"
+    for heading in find_headings(document):
+        told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
+        yield f"{heading.start}-{heading.end} {told} {title_case(heading.title)!r} {tidy(heading.title)!r}"
+
+
 def lines_of(document: Document) -> Iterator[str]:
     """Yield each line with what is known of it: in contents, after a gap, fresh; and what it could be."""
     yield f"contents {find_contents(document.text)}"
@@ -75,12 +86,7 @@ def read(name: str) -> Iterator[str]:
     profile = read_profile(document)
     yield f"# profile\n{profile.title!r} {profile.kind!r} {profile.parties} {profile.date!r}"
     yield f"{kind_of(text)!r} {parties_of(text)} {date_of(text)!r}"
-    yield "# sections"
-    yield from outline(document)
-    yield "# headings"
-    for heading in find_headings(document):
-        told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
-        yield f"{heading.start}-{heading.end} {told} {title_case(heading.title)!r} {tidy(heading.title)!r}"
+    yield from structure(document)
     yield "# lines"
     yield from lines_of(document)
     yield "# references"
@@ -97,6 +103,29 @@ def read(name: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_is_read_as_ever(name, golden):
     golden(f"law/{name}.txt", "\n".join(read(name)) + "\n")
+
+
+def wrapped(text: str) -> str:
+    """Return a text as a narrow page has it: no blank lines, and each paragraph broken at the margin."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return "\n".join("\n".join(textwrap.wrap(part, 64)) for part in paragraphs)
+
+
+def run_on(text: str) -> str:
+    """Return a text as some exports have it: every paragraph in one line, and no blank lines."""
+    return "\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def glued(text: str) -> str:
+    """Return a text as other exports have it: all of it in one line."""
+    return "  ".join(text.split("\n"))
+
+
+@pytest.mark.parametrize("change", [wrapped, run_on, glued], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", ["agreement", "outline", "part", "letter", "guide", "distributor", "nda", "merger"])
+def test_a_text_in_other_lines_is_read_as_ever(name, change, golden):
+    document = Document(f"{name}.txt", change(TEXTS[name].read_text(encoding="utf-8")))
+    golden(f"law/{name}-{change.__name__}.txt", "\n".join([*structure(document), *lines_of(document)]) + "\n")
 
 
 def test_an_answer_is_taken_apart_as_ever(golden):
