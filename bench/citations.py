@@ -24,8 +24,8 @@ from converters._benchmark import Tally
 from converters._cpr.citations import citations
 from converters._cpr.corpus import Corpus, Resolution, Row
 from converters._cpr.courts import guide_courts
-from converters._cpr.documents import Source, load, reference_of
 from converters._cpr.names import read_name
+from converters._cpr.sources import Source, load, reference_of
 from converters._web.fetch import Policy
 from schemas.command import guarded
 
@@ -76,20 +76,20 @@ def measure(corpus: Corpus, made: Sequence[Made]) -> dict[str, Counter[str]]:
     for one in made:
         of = counts.setdefault(one.kind, Counter())
         of["all"] += 1
-        found = [pair[1] for cited in citations(one.text) for pair in corpus.resolve_all(cited, one.row)]
-        of.update(name for resolution in found for name in _outcomes(one, resolution))
+        resolutions = [pair[1] for cited in citations(one.text) for pair in corpus.resolve_all(cited, one.row)]
+        of.update(name for resolution in resolutions for name in _outcomes(one, resolution))
     return counts
 
 
-def _outcomes(one: Made, found: Resolution) -> Iterator[str]:
-    if found.source is None:
+def _outcomes(one: Made, resolution: Resolution) -> Iterator[str]:
+    if resolution.source is None:
         return
     yield "resolved"
-    if found.source.raw.filename != one.filename:
+    if resolution.source.raw.filename != one.filename:
         yield "wrong document"
-    if found.place is not None:
+    if resolution.place is not None:
         yield "located"
-        if one.page and found.place.page != one.page:
+        if one.page and resolution.place.page != one.page:
             yield "wrong page"
 
 

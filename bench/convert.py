@@ -43,7 +43,7 @@ SAMPLES_ONLY = ("table", "web")
 
 
 @dataclass(frozen=True)
-class Run:
+class Conversion:
     """One conversion, measured from outside."""
 
     seconds: float
@@ -51,7 +51,7 @@ class Run:
     info: dict[str, dict[str, int]]
 
 
-def convert(name: str, source: Path, jobs: int, *flags: str) -> Run | str:
+def convert(name: str, source: Path, jobs: int, *flags: str) -> Conversion | str:
     """Run a converter in a process of its own; return what it took, or its error."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         out = Path(folder) / "out" / name
@@ -66,7 +66,9 @@ def convert(name: str, source: Path, jobs: int, *flags: str) -> Run | str:
         error = process.communicate()[1]
         if process.returncode:
             return error.strip().splitlines()[-1] if error.strip() else f"exit {process.returncode}"
-        return Run(time.perf_counter() - started, peak(), json.loads((out / "bundle.json").read_text(encoding="utf-8")))
+        return Conversion(
+            time.perf_counter() - started, peak(), json.loads((out / "bundle.json").read_text(encoding="utf-8"))
+        )
 
 
 def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
@@ -156,14 +158,14 @@ def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
     contracts = load(root, limit)
 
     def work() -> int:
-        found = 0
+        located = 0
         for contract in contracts:
             text = "\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages)
-            found += sum(by_expression(quote, text) for quote in contract.quotes)
-        return found
+            located += sum(by_expression(quote, text) for quote in contract.quotes)
+        return located
 
-    found, seconds = timed(work)
-    return found, sum(len(contract.quotes) for contract in contracts), seconds
+    located, seconds = timed(work)
+    return located, sum(len(contract.quotes) for contract in contracts), seconds
 
 
 def compare_cuad(jobs: int, limit: int) -> None:
@@ -175,13 +177,13 @@ def compare_cuad(jobs: int, limit: int) -> None:
         command = [sys.executable, "-m", "converters.cuad", *flags, "--keep-ambiguous"]
         _, seconds = timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
         counts = json.loads((Path(folder) / "cuad" / "bundle.json").read_text(encoding="utf-8"))["counts"]
-    found, quotes, slow = straightforward(root, limit)
+    matched, quotes, slow = straightforward(root, limit)
     located = counts["contexts"] - counts["located"]["absent"]
     print_table(
         f"CUAD, the first {counts['documents']} contracts",
         ["", "quotes found", "share", "seconds", "ratio"],
         [
-            ["pypdf + re, search alone, one process", found, f"{100 * found / quotes:.1f}%", f"{slow:.1f}", "1.0"],
+            ["pypdf + re, search alone, one process", matched, f"{100 * matched / quotes:.1f}%", f"{slow:.1f}", "1.0"],
             [
                 f"converters.cuad --jobs {jobs}",
                 located,

@@ -28,6 +28,7 @@ from rag.embedders.minilm import Ids, MiniLM
 from rag.seams import Vectors
 from rag.splitters import rcts
 from schemas.command import guarded
+from schemas.errors import ToolkitError
 
 _PEER = """
 import json, sys, time
@@ -65,7 +66,7 @@ def run_peer(python: Path, texts: Sequence[str]) -> tuple[float, Vectors]:
         command = [str(python), "-c", _PEER, str(find_file(MODEL).parent), str(out)]
         done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SystemExit(f"error: {python}: {done.stderr.strip().splitlines()[-1]}")
+            raise ToolkitError(f"{python}: {done.stderr.strip().splitlines()[-1]}")
         return float(done.stdout.split()[-1]), np.load(out)
 
 

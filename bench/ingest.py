@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     turns = [
         [run(where, source, preset, every=options.every) for where, preset in cases] for _ in range(options.rounds)
     ]
-    found = [best(column) for column in zip(*turns, strict=True)]
+    fastest = [best(column) for column in zip(*turns, strict=True)]
     names = [f"{DEFAULT}, before", *options.presets.split(",")]
     rows = [
         [
@@ -102,17 +102,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{one.chunks:,}",
             f"{one.seconds:.1f}",
             f"{one.processor:.1f}",
-            _times(one, found),
+            _times(one, fastest),
         ]
-        for name, one in zip(names, found, strict=True)
+        for name, one in zip(names, fastest, strict=True)
     ]
     head = ["preset", "documents", "chunks", "seconds", "processor seconds", "times as fast, by processor time"]
     print_table("Ingest", head, rows)
     return 0
 
 
-def _times(one: Ingested, found: Sequence[Ingested]) -> str:
-    return f"{found[0].processor / one.processor:.1f}"
+def _times(one: Ingested, fastest: Sequence[Ingested]) -> str:
+    return f"{fastest[0].processor / one.processor:.1f}"
 
 
 if __name__ == "__main__":

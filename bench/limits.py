@@ -35,8 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=40, help="PDFs to read (default: 40)")
     parser.add_argument("--turns", type=int, default=6, help="how often each way (default: 6)")
     options = parser.parse_args(argv)
-    found = sorted(cuad_folder(None).rglob("*"))
-    paths = [path for path in found if path.suffix.lower() == ".pdf"][: options.limit]
+    files = sorted(cuad_folder(None).rglob("*"))
+    paths = [path for path in files if path.suffix.lower() == ".pdf"][: options.limit]
     free, limited = Limits(None, None), Limits()
     read_all(paths, free)  # libraries are loaded
     turns = [(read_all(paths, free), read_all(paths, limited)) for _ in range(options.turns)]

@@ -19,7 +19,7 @@ from typing import TypeVar
 from pypdf import PdfReader
 
 from bench._table import cuad_folder, print_table
-from converters._names import pair_files
+from converters._pairing import pair_files
 from converters.cuad import QUESTIONS, quotes_of, read_table
 from evidence import Document, locate, read_document
 from schemas.command import guarded
@@ -81,7 +81,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
     pairs = list(zip(contracts, ours, theirs, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
     verbatim = sum(quote in text for contract, _, text in pairs for quote in contract.quotes)
-    found = sum(bool(locate(quote, document)) for contract, document, _ in pairs for quote in contract.quotes)
+    located = sum(bool(locate(quote, document)) for contract, document, _ in pairs for quote in contract.quotes)
     print_table(
         f"Reading {len(contracts)} PDFs, {total} quotes",
         ["", "seconds", "ratio", "quotes found in the PDF"],
@@ -91,7 +91,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
                 "ours, located",
                 f"{our_time:.2f}",
                 f"{their_time / our_time:.1f} x",
-                f"{100 * found / total:.2f}%",
+                f"{100 * located / total:.2f}%",
             ],
         ],
     )

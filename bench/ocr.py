@@ -90,11 +90,11 @@ def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW
 def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
     """Return the characters, those that differ, the sentences and those that are located."""
     characters = wrong = sentences = located = 0
-    for truth, found in zip(printed.pages, scanned.pages, strict=False):
+    for truth, page in zip(printed.pages, scanned.pages, strict=False):
         text = printed.text[truth.span.start : truth.span.end]
         given = _SPACE.sub("", fold(text))
         characters += len(given)
-        read = _SPACE.sub("", fold(scanned.text[found.span.start : found.span.end]))
+        read = _SPACE.sub("", fold(scanned.text[page.span.start : page.span.end]))
         wrong += min(edit_distance(given, read), len(given))
         quotes = [match.group().strip() for match in _SENTENCE.finditer(text)]
         sentences += len(quotes)

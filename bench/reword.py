@@ -45,7 +45,7 @@ FREE = Path(__file__).parent / "legalbenchrag" / "free.json"
 Place = Literal["front", "middle", "end"]
 
 
-class Query(NamedTuple):
+class NamedQuestion(NamedTuple):
     """A question in its two parts."""
 
     name: str
@@ -60,13 +60,13 @@ class Frame(NamedTuple):
     """Where the name stands."""
     quotes: bool
     """Whether the name keeps its quotation marks."""
-    write: Callable[[Query], str]
+    write: Callable[[NamedQuestion], str]
 
 
-def split(question: str) -> Query | None:
+def split(question: str) -> NamedQuestion | None:
     """Return the name and the question of "Consider the X; Y", None where it has another form."""
-    found = _FORM.fullmatch(question.strip())
-    return Query(found["name"].strip(), found["ask"].strip()) if found else None
+    match = _FORM.fullmatch(question.strip())
+    return NamedQuestion(match["name"].strip(), match["ask"].strip()) if match else None
 
 
 def reword(question: str) -> str:
@@ -106,19 +106,19 @@ def frame_of(question: str) -> Frame:
     return FRAMES[int.from_bytes(digest[:8]) % len(FRAMES)]
 
 
-def write(frame: Frame, query: Query) -> str:
+def write(frame: Frame, query: NamedQuestion) -> str:
     """Return the question in a frame."""
-    return frame.write(query if frame.quotes else Query(_unquoted(query.name), query.ask))
+    return frame.write(query if frame.quotes else NamedQuestion(_unquoted(query.name), query.ask))
 
 
-def _inside(query: Query) -> str:
+def _inside(query: NamedQuestion) -> str:
     """Return the question with the name where it speaks of "the document"; else it is announced."""
-    found = _DOCUMENT.search(query.ask)
-    if not found:
+    match = _DOCUMENT.search(query.ask)
+    if not match:
         return f"My question is about {query.name}: {_low(query.ask)}"
-    after = query.ask[found.end() :]
+    after = query.ask[match.end() :]
     comma = "" if not after or after[0] in ",.;:?!)" else ","
-    return _high(f"{query.ask[: found.end()]}, {query.name}{comma}{after}")
+    return _high(f"{query.ask[: match.end()]}, {query.name}{comma}{after}")
 
 
 FRAMES: tuple[Frame, ...] = (
@@ -165,7 +165,7 @@ def _stopped(name: str) -> str:
 
 def _unquoted(name: str) -> str:
     """Return a name without quotation marks; a possessive keeps its apostrophe."""
-    return _QUOTED.sub(lambda found: found[1] or "", name)
+    return _QUOTED.sub(lambda match: match[1] or "", name)
 
 
 # ---------------------------------------------------------------- the command

@@ -44,7 +44,7 @@ class Snippet(BaseModel):
         return self.path.read_text(encoding="utf-8")[self.start : self.end]
 
 
-class Query(BaseModel):
+class ScoredQuestion(BaseModel):
     """A question's gold and what was retrieved for it."""
 
     gold: list[Snippet]
@@ -52,14 +52,14 @@ class Query(BaseModel):
 
     def precision_recall(self, k: int) -> tuple[float, float]:
         """Return character precision and recall of the first k."""
-        found = retrieved = 0
+        shared = retrieved = 0
         for snippet in self.retrieved[:k]:
             retrieved += snippet.end - snippet.start
             for gold in self.gold:
                 if snippet.path == gold.path:
-                    found += max(0, min(snippet.end, gold.end) - max(snippet.start, gold.start))
+                    shared += max(0, min(snippet.end, gold.end) - max(snippet.start, gold.start))
         relevant = sum(gold.end - gold.start for gold in self.gold)
-        return (found / retrieved if retrieved else 0.0), (found / relevant if relevant else 0.0)
+        return (shared / retrieved if retrieved else 0.0), (shared / relevant if relevant else 0.0)
 
 
 Result = TypeVar("Result")
@@ -114,7 +114,7 @@ def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> li
     """Return each query's figures by the double loop; where it reads, each snippet's words are there to be written."""
     rows = []
     for case in cases:
-        query = Query(
+        query = ScoredQuestion(
             gold=[
                 Snippet(path=Path(gold.filename or ""), start=span.start, end=span.end)
                 for gold in case.gold

@@ -38,10 +38,10 @@ def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Seq
     """Return the share of their chunks that are ours too, at the same place."""
     same = total = 0
     for text, spans, chunks in zip(texts, ours, theirs, strict=True):
-        found, start = set(spans), 0
+        cuts, start = set(spans), 0
         for chunk in chunks:
             span = Span(start, start + len(chunk))  # they tile the text, too
-            same += span in found and text[span.start : span.end] == chunk
+            same += span in cuts and text[span.start : span.end] == chunk
             start = span.end
         total += len(chunks)
     return same / total

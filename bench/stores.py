@@ -102,20 +102,20 @@ def search(spec: str, folder: Path) -> dict[str, float]:
     queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
     rows = len(np.load(folder / "vectors.npy", mmap_mode="r"))
     store = _opened(spec, folder, queries.shape[1])
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     keys = store.search(queries, _K)[1]
     for k in (10, _K):
-        found[f"recall@{k}"] = _recall(keys, exact, k)
-    found["one ms"] = _each(partial(store.search, k=_K), queries)
-    found["batch ms"] = min(_timed(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
+        figures[f"recall@{k}"] = _recall(keys, exact, k)
+    figures["one ms"] = _each(partial(store.search, k=_K), queries)
+    figures["batch ms"] = min(_timed(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
     for size in _WITHIN:
         if size < rows:
             documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
             within = np.unique((documents[:, None] + np.arange(100)).ravel())
-            found[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
-    found["search MB"] = _peak()
+            figures[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
+    figures["search MB"] = _peak()
     store.close()
-    return found
+    return figures
 
 
 def _opened(spec: str, folder: Path, width: int) -> VectorStore:
@@ -125,8 +125,8 @@ def _opened(spec: str, folder: Path, width: int) -> VectorStore:
     return store
 
 
-def _recall(found: Keys, exact: Keys, k: int) -> float:
-    return float(np.mean([len(np.intersect1d(a[:k], b[:k])) / k for a, b in zip(found, exact, strict=True)]))
+def _recall(keys: Keys, exact: Keys, k: int) -> float:
+    return float(np.mean([len(np.intersect1d(a[:k], b[:k])) / k for a, b in zip(keys, exact, strict=True)]))
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -157,11 +157,11 @@ def _peak() -> float:
 
 def measure(spec: str, folder: Path) -> dict[str, float]:
     """Build and search in a process each, so that their memory is their own."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for work in (build, search):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            found |= pool.submit(work, spec, folder).result()
-    return found
+            figures |= pool.submit(work, spec, folder).result()
+    return figures
 
 
 def compare(rows: int, specs: list[str], base: Vectors, queries: Vectors) -> dict[str, dict[str, float]]:
@@ -182,12 +182,12 @@ def compare(rows: int, specs: list[str], base: Vectors, queries: Vectors) -> dic
 
 def show(rows: int, points: dict[str, dict[str, float]]) -> None:
     """Print what was measured; times of searches also as parts of the first store's."""
-    columns = list(dict.fromkeys(name for found in points.values() for name in found))
+    columns = list(dict.fromkeys(name for figures in points.values() for name in figures))
     first = next(iter(points.values()))
     table = []
-    for spec, found in points.items():
-        cells = [f"{found[name]:.4g}" if name in found else "" for name in columns]
-        ratio = [f"{found[name] / first[name]:.3f}" for name in ("one ms", "batch ms")]
+    for spec, figures in points.items():
+        cells = [f"{figures[name]:.4g}" if name in figures else "" for name in columns]
+        ratio = [f"{figures[name] / first[name]:.3f}" for name in ("one ms", "batch ms")]
         table.append([spec, *cells, *ratio])
     print_table(f"{rows} rows, k = {_K}", ["store", *columns, "one / first", "batch / first"], table)
 

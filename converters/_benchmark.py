@@ -115,7 +115,7 @@ class Quote:
     """Further places like `spans`, where the converter cannot tell which one is meant."""
     score: float = 1.0
     """Below 1 where the words at `spans` are only similar to the quote."""
-    found: tuple[tuple[int, int], ...] = ()
+    marked: tuple[tuple[int, int], ...] = ()
     """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""

@@ -71,13 +71,13 @@ def is_root() -> bool:
 
 def require_browser() -> Path:
     """Return a browser's executable or say how to get one."""
-    found = find_browser()
-    if found is None:
+    browser = find_browser()
+    if browser is None:
         raise ServiceError(
             "no Chromium found to print documents with; run 'python -m converters._browser' to fetch one, "
             "or set EXHIBIT_BROWSER to a browser's executable"
         )
-    return found
+    return browser
 
 
 def fetch_browser() -> Path:

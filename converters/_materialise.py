@@ -162,18 +162,18 @@ class _Finder:
 
     def place(self, quote: Quote) -> Place:
         """Return where a quote stands; a section is called one, however its words were found."""
-        found = self._place(quote)
-        return replace(found, how="section", score=quote.score) if quote.section and found.spans else found
+        where = self._place(quote)
+        return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
     def _marked(self, quote: Quote) -> Place | None:
         """Return the place that a reviewer marked, where the document still has those words there."""
         text = self.document.text
-        words = " ".join(text[start:end] for start, end in quote.found if end <= len(text))
-        if not quote.found or fold(words, loose=True) != fold(quote.text or "", loose=True):
+        words = " ".join(text[start:end] for start, end in quote.marked if end <= len(text))
+        if not quote.marked or fold(words, loose=True) != fold(quote.text or "", loose=True):
             return None
-        pages = sorted({number for span in quote.found for number in self.document.pages_of(Span(*span))})
-        how: How = "parts" if len(quote.found) > 1 else "exact" if words == quote.text else "folded"
-        return Place(pages, list(quote.found), [], how, 1.0)
+        pages = sorted({number for span in quote.marked for number in self.document.pages_of(Span(*span))})
+        how: How = "parts" if len(quote.marked) > 1 else "exact" if words == quote.text else "folded"
+        return Place(pages, list(quote.marked), [], how, 1.0)
 
     def _place(self, quote: Quote) -> Place:
         marked = self._marked(quote)
@@ -186,12 +186,12 @@ class _Finder:
                 return self._known(known, [spans for spans in others if spans], quote.score)
         if not quote.text:
             return NOWHERE
-        found = worthy(locate(quote.text, self.document))
+        matches = worthy(locate(quote.text, self.document))
         if quote.spans and self.source:
             # of the same words in several places, the one that is as far into the text as the source says
             share = quote.spans[0][0] / len(self.source)
-            found.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
-        return place_of(found, self.document)
+            matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
+        return place_of(matches, self.document)
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return a place from offsets in the source's text; nothing where the texts differ."""

@@ -84,7 +84,7 @@ def _fixed(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
         tally.note(UNFIT, name)
         return row
     tally.note(CORRECTED, f"{name}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else ""))
-    quotes = tuple(Quote(c.filename, c.text, found=tuple((s, e) for s, e in c.spans)) for c in fix.contexts)
+    quotes = tuple(Quote(c.filename, c.text, marked=tuple((s, e) for s, e in c.spans)) for c in fix.contexts)
     return replace(
         row,
         quotes=quotes,

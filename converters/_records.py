@@ -24,7 +24,7 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".par
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
-_LONGEST_CELL = 1 << 30
+_LONGEST_CELL = 1 << 30  # characters: a whole contract, and a limit that csv needs
 _MOST_MISSING = 20_000_000
 """Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
 
@@ -84,14 +84,14 @@ def columns_of(records: list[Record]) -> list[str]:
 def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None = None) -> str:
     """Return a table's text without its BOM; an encoding that is not UTF-8 is found, and noted."""
     try:
-        found = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
+        decoded = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
     except (UnicodeDecodeError, LookupError) as error:
         raise SourceError(f"{path}: cannot be read as {encoding} ({error}); try another --encoding, or none") from error
-    if found is None:
+    if decoded is None:
         raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
-    if found.encoding != "utf-8":
-        tally.note("table is not UTF-8", f"{path.name}: read as {found.encoding}")
-    return found.text.removeprefix("\ufeff")
+    if decoded.encoding != "utf-8":
+        tally.note("table is not UTF-8", f"{path.name}: read as {decoded.encoding}")
+    return decoded.text.removeprefix("\ufeff")
 
 
 def separated(text: str, delimiter: str) -> list[list[str]]:
@@ -231,8 +231,8 @@ def _json(path: Path, text: str) -> list[Any]:
     if isinstance(data, dict):
         lists = {key: value for key, value in data.items() if isinstance(value, list)}
         if len(lists) != 1:
-            found = ", ".join(lists) or "none"
-            raise SourceError(f"{path}: expected a list of objects, or an object with one such list; lists: {found}")
+            listed = ", ".join(lists) or "none"
+            raise SourceError(f"{path}: expected a list of objects, or an object with one such list; lists: {listed}")
         (data,) = lists.values()
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise SourceError(f"{path}: expected a list of objects, one per question")

@@ -20,11 +20,11 @@ from storage.cache import cache_folder
 from storage.deadline import patience, with_deadline
 from storage.scratch import scratch_folder
 
-MAX_FILES = 100_000
-MAX_BYTES = 8 << 30
+MAX_FILES = 100_000  # the largest benchmark has some thousand
+MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes
 MAX_RATIO = 200
 """Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
-_RATIO_FROM = 1 << 20
+_RATIO_FROM = 1 << 20  # bytes: what is smaller fills no disk, however it packs
 _LONGEST_NAME = 255
 """Bytes of a name that any file system takes."""
 

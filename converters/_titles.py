@@ -22,7 +22,7 @@ from storage.whole import write_whole
 
 _SPACES = re.compile(r"\s+")
 
-PROMPT_VERSION = 2
+PROMPT_VERSION = 2  # raised when the wording changes: titles made with another are not used
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
 
@@ -38,8 +38,8 @@ _SCHEMA = json.dumps(
     }
 )
 """Held to this a model cannot wrap the title in talk; a server that knows no schemas replies with the title alone."""
-_PROMPT_CHARACTERS = 4000
-_LONGEST = 200
+_PROMPT_CHARACTERS = 4000  # the first page, which has the title
+_LONGEST = 200  # characters: a title, where a model goes on talking
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:

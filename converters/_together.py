@@ -61,8 +61,8 @@ def _anchor(number: int) -> str:
 def _starts(reader: PdfReader, count: int) -> list[int]:
     """Return the page, from 0, on which each document begins."""
     places = reader.named_destinations
-    found = [places.get(f"/{_anchor(number)}") or places.get(_anchor(number)) for number in range(count)]
-    starts = [_page_number(reader, place) for place in found if place is not None]
+    anchors = [places.get(f"/{_anchor(number)}") or places.get(_anchor(number)) for number in range(count)]
+    starts = [_page_number(reader, place) for place in anchors if place is not None]
     if len(starts) < count or starts != sorted(set(starts)):
         raise DocumentError(f"documents printed together cannot be told apart: {len(starts)} of {count} have a place")
     return starts

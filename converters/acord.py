@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class _Query:
+class _JudgedQuery:
     """A query and the clauses that were judged for it, in the order of the table."""
 
     id: int
@@ -182,7 +182,7 @@ def _read_grades(
 
 def _read_queries(
     folder: Path, judged: Mapping[str, Mapping[str, Mapping[str, int]]], sha256: dict[str, str], tally: Tally
-) -> Iterator[_Query]:
+) -> Iterator[_JudgedQuery]:
     """Yield the queries that were judged; a query's id is its place in the file."""
     seen: set[str] = set()
     for record in _load(folder / "queries.jsonl", ("_id", "text"), sha256, tally):
@@ -195,7 +195,7 @@ def _read_queries(
         elif len(splits) > 1:
             tally.fault("query that is graded in two splits", f"{key}: {', '.join(splits)}")
         else:
-            yield _Query(record.index, key, text, splits[0], _labels(record.cells), judged[splits[0]][key])
+            yield _JudgedQuery(record.index, key, text, splits[0], _labels(record.cells), judged[splits[0]][key])
         seen.add(key)
     for key in dict.fromkeys(query for split in SPLITS for query in judged[split]):
         if key not in seen:
@@ -212,7 +212,7 @@ def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(query: _Query, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
     """Yield a query's row: its gold the best first, and every grade on its first line."""
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     ranked = sorted(grades, key=lambda key: -grades[key])  # stable: the table's order within a grade

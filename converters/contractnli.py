@@ -222,11 +222,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _find_root(source: Path) -> Path:
     names = [f"{split}.json" for split in SPLITS]
     for pattern in ("", "**/"):
-        found = sorted({path.parent for name in names for path in source.glob(pattern + name)})
-        if len(found) > 1:
-            raise SourceError(f"{source}: splits in {found[0]} and in {found[1]}; pass one contract-nli folder")
-        if found:
-            return found[0]
+        folders = sorted({path.parent for name in names for path in source.glob(pattern + name)})
+        if len(folders) > 1:
+            raise SourceError(f"{source}: splits in {folders[0]} and in {folders[1]}; pass one contract-nli folder")
+        if folders:
+            return folders[0]
     raise SourceError(f"{source}: none of {', '.join(names)} in it; expected {INFO.expects}, from {INFO.url}")
 
 

@@ -21,9 +21,9 @@ from converters._choice import BEYOND
 from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
-from converters._cpr.documents import Source, load
 from converters._cpr.parsing import string
 from converters._cpr.search import candidates
+from converters._cpr.sources import Source, load
 from converters._source import open_source
 from converters._web.fetch import add_fetch_arguments, policy_from
 from schemas.command import guarded, spelled
@@ -164,11 +164,11 @@ def _find_table(source: Path) -> Path:
     if source.is_file():
         return source
     for pattern in ("ground_truth*.jsonl", "*.jsonl", "**/ground_truth*.jsonl", "**/*.jsonl"):
-        found = sorted(source.glob(pattern))
-        if len(found) > 1:
-            raise SourceError(f"{source}: several tables: {found[0].name} and {found[1].name}; pass one as --source")
-        if found:
-            return found[0]
+        tables = sorted(source.glob(pattern))
+        if len(tables) > 1:
+            raise SourceError(f"{source}: several tables: {tables[0].name} and {tables[1].name}; pass one as --source")
+        if tables:
+            return tables[0]
     raise SourceError(f"{source}: no .jsonl file in it; expected {INFO.expects}")
 
 
@@ -200,15 +200,15 @@ def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
 def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
     row = Row(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
     cited = [pair for citation in citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
-    for citation, found in cited:
+    for citation, resolution in cited:
         place = f"row {entry.id}: [{citation.text}]"
-        if found.source is None:
+        if resolution.source is None:
             if tally.strict:
-                raise SourceError(f"{place} {found.reason} (--strict)")
-            tally.note(_UNRESOLVED, f"{place} {found.reason}")
-        elif found.place is None:
-            remark = _NOT_FOUND if found.how == "section" or citation.section else _NAMED
-            tally.note(remark, f"{place} -> {found.source.raw.filename}")
+                raise SourceError(f"{place} {resolution.reason} (--strict)")
+            tally.note(_UNRESOLVED, f"{place} {resolution.reason}")
+        elif resolution.place is None:
+            remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED
+            tally.note(remark, f"{place} -> {resolution.source.raw.filename}")
     if not cited:
         tally.note("answer without a citation: it gives no context", f"row {entry.id}")
     return replace(entry, cited=tuple(cited))
@@ -216,20 +216,24 @@ def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
 
 def _row(entry: _Entry) -> RawRow:
     labels: dict[str, Label] = {"source_type": entry.source_type, "category": entry.category}
-    review = [citation.text for citation, found in entry.cited if found.source is None]
+    review = [citation.text for citation, resolution in entry.cited if resolution.source is None]
     if review:
         labels["unresolved"] = "; ".join(review)
-    quotes = [_quote(citation, found.source, found) for citation, found in entry.cited if found.source is not None]
+    quotes = [
+        _quote(citation, resolution.source, resolution)
+        for citation, resolution in entry.cited
+        if resolution.source is not None
+    ]
     items = (Item("rows", f"row {entry.id}"),)
     return RawRow(entry.id, entry.question, entry.truth, quotes=tuple(quotes), labels=labels, items=items)
 
 
-def _quote(citation: Citation, source: Source, found: Resolution) -> Quote:
+def _quote(citation: Citation, source: Source, resolution: Resolution) -> Quote:
     """Return a cited section with its words, or a document that is only named."""
-    section = citation.document if found.how == "section" else citation.section
-    said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
+    section = citation.document if resolution.how == "section" else citation.section
+    said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
     labels = [(name, value) for name, value in said.items() if value]
-    place = found.place
+    place = resolution.place
     if place is None:
         return Quote(source.raw.filename, None, labels=tuple(labels))
     labels.append(("heading", place.heading))
@@ -238,7 +242,7 @@ def _quote(citation: Citation, source: Source, found: Resolution) -> Quote:
         place.text,
         spans=((place.start, place.end),),
         labels=tuple(labels),
-        score=found.score,
+        score=resolution.score,
         section=True,
     )
 

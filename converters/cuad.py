@@ -18,7 +18,7 @@ from pathlib import Path
 
 from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from converters._cli import main
-from converters._names import pair_files
+from converters._pairing import pair_files
 from converters._titles import join_names, llm_titles, unique_titles
 from evidence.guard import read_within
 from law.casing import tidy
@@ -191,12 +191,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _find_table(source: Path) -> Path:
-    found = sorted(source.glob("master_clauses.csv")) or sorted(source.glob("**/master_clauses.csv"))
-    if not found:
+    tables = sorted(source.glob("master_clauses.csv")) or sorted(source.glob("**/master_clauses.csv"))
+    if not tables:
         raise SourceError(f"{source}: no master_clauses.csv in it; expected {INFO.expects}, from {INFO.url}")
-    if len(found) > 1:
-        raise SourceError(f"{source}: several master_clauses.csv: {found[0]} and {found[1]}; pass one CUAD_v1 folder")
-    return found[0]
+    if len(tables) > 1:
+        raise SourceError(f"{source}: several master_clauses.csv: {tables[0]} and {tables[1]}; pass one CUAD_v1 folder")
+    return tables[0]
 
 
 def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
@@ -253,8 +253,8 @@ def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list
 
 def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
     name = contract.path.stem
-    found = _AMBIGUOUS.search(name)
-    if not found or (found.group().lower().startswith("agreement") and _AMENDMENT.search(title)):
+    match = _AMBIGUOUS.search(name)
+    if not match or (match.group().lower().startswith("agreement") and _AMENDMENT.search(title)):
         return False
     tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
     return True

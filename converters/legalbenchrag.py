@@ -131,8 +131,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _find_root(source: Path) -> Path:
     """Return the folder that has benchmarks/ and corpus/, at the top or further down."""
-    found = sorted({p.parent.parent for p in source.glob("**/benchmarks/*.json") if "__MACOSX" not in p.parts})
-    roots = [root for root in ([source] if source in found else found) if (root / "corpus").is_dir()]
+    folders = sorted({p.parent.parent for p in source.glob("**/benchmarks/*.json") if "__MACOSX" not in p.parts})
+    roots = [root for root in ([source] if source in folders else folders) if (root / "corpus").is_dir()]
     if not roots:
         raise SourceError(f"{source}: no benchmarks/*.json beside a corpus/; expected {INFO.expects}, from {INFO.url}")
     if len(roots) > 1:
@@ -281,14 +281,14 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
         if key not in words:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
-        found = words[key].get(snippet)
-        text = found if snippet.answer is None else snippet.answer
+        words_there = words[key].get(snippet)
+        text = words_there if snippet.answer is None else snippet.answer
         if text is None or not text.strip():
             tally.fault("test with a snippet that says nothing", place)
             return
-        if found != text:
+        if words_there != text:
             tally.fault("span whose text is not the stored answer: the answer was located instead", place)
-        spans = (snippet.span,) if snippet.span and found == text else ()
+        spans = (snippet.span,) if snippet.span and words_there == text else ()
         passages.append((text.strip(), Quote(names[key], text, spans)))
     yield RawRow(
         id=test.id,

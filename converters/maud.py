@@ -160,7 +160,7 @@ class _Contract:
 
     @property
     def located(self) -> int:
-        return sum(excerpt.match is not None for found in self.excerpts.values() for excerpt in found)
+        return sum(excerpt.match is not None for excerpts in self.excerpts.values() for excerpt in excerpts)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:

@@ -163,16 +163,16 @@ def _find_tables(source: Path) -> list[Path]:
     """Return the training table and then the test table, whichever are there."""
     if source.is_file():
         return [source]
-    found = []
+    tables = []
     for split in ("train", "test"):
         name = f"policy_{split}_data.csv"
         paths = sorted(source.glob(name)) or sorted(source.glob(f"**/{name}"))
         if len(paths) > 1:
             raise SourceError(f"{source}: several {name}: {paths[0]} and {paths[1]}; pass the folder of one")
-        found += paths
-    if not found:
+        tables += paths
+    if not tables:
         raise SourceError(f"{source}: no policy_*_data.csv in it; expected {INFO.expects}, from {INFO.url}")
-    return found
+    return tables
 
 
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
@@ -256,7 +256,7 @@ def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
 def _in_order(keys: Iterable[str]) -> list[str]:
     """Return sentence ids by the number they end in (`_10` after `_9`); others stay where they stand, at the end."""
     numbers = {key: _NUMBERED.fullmatch(key) for key in keys}
-    return sorted(numbers, key=lambda key: int(found[2]) if (found := numbers[key]) else sys.maxsize)
+    return sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize)
 
 
 # ---------------------------------------------------------------- questions

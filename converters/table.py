@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
 
 
-class _Passage(NamedTuple):
+class _Cited(NamedTuple):
     """A document as the table names it, the words in it if there are any, and what their row alone says."""
 
     document: str
@@ -88,7 +88,7 @@ class _Question:
     answer: str
     is_impossible: bool
     labels: dict[str, Label]
-    passages: list[_Passage]
+    passages: list[_Cited]
     items: list[Item]
     """The rows that it was read from."""
 
@@ -106,9 +106,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not names:
         raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
     chosen = names[: options.limit]
-    found = shelf.find(chosen, tally)
+    documents_by_name = shelf.find(chosen, tally)
     limited = options.limit is not None
-    others = shelf.find_others(found, take=options.all_documents, limited=limited, tally=tally)
+    others = shelf.find_others(documents_by_name, take=options.all_documents, limited=limited, tally=tally)
     within = frozenset(chosen)
     asked = []
     for question in questions:
@@ -116,11 +116,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             asked.append(question)
         else:
             _leave_out(question, BEYOND, "", tally)
-    documents = {document.filename: document for document in [*found.values(), *others.values()]}
+    documents = {document.filename: document for document in [*documents_by_name.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in asked for row in _row(question, found, shelf, tally)],
+        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
@@ -129,11 +129,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _find_table(source: Path) -> Path:
     if source.is_file():
         return source
-    found = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
-    if len(found) != 1:
-        listing = ", ".join(path.name for path in found) or "none"
+    tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    if len(tables) != 1:
+        listing = ", ".join(path.name for path in tables) or "none"
         raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. Pass the file itself with --source")
-    return found[0]
+    return tables[0]
 
 
 def _only_document(columns: Columns, shelf: Shelf) -> str | None:
@@ -208,10 +208,10 @@ def _question(record: Record, columns: Columns, only: str | None, number: int) -
     )
 
 
-def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Passage]:
+def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Cited]:
     """Tie passages to documents: each to the one it names, all to the only one, or one to one."""
     if not cell:
-        yield from (_Passage(name, None) for name in names)
+        yield from (_Cited(name, None) for name in names)
     for place, value in enumerate(cell):
         own = inside(value, "document") if isinstance(value, dict) else ""
         text = inside(value, "text") if isinstance(value, dict) else words(value)
@@ -219,7 +219,7 @@ def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Passage]:
             raise ValueError("passage without a document")
         if not own and len(names) not in (1, len(cell)):
             raise ValueError(f"{len(cell)} passages and {len(names)} documents: which stands where?")
-        yield _Passage(own or names[place if len(names) > 1 else 0], text or None)
+        yield _Cited(own or names[place if len(names) > 1 else 0], text or None)
 
 
 def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fault: bool = False) -> None:
@@ -229,8 +229,8 @@ def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fau
         (tally.fault if fault else tally.leave_out)(reason, line, item=item)
 
 
-def _row(question: _Question, found: dict[str, RawDocument], shelf: Shelf, tally: Tally) -> Iterator[RawRow]:
-    missing = [passage.document for passage in question.passages if passage.document not in found]
+def _row(question: _Question, documents: dict[str, RawDocument], shelf: Shelf, tally: Tally) -> Iterator[RawRow]:
+    missing = [passage.document for passage in question.passages if passage.document not in documents]
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
         reason, more = shelf.lost[missing[0]]
@@ -244,7 +244,7 @@ def _row(question: _Question, found: dict[str, RawDocument], shelf: Shelf, tally
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
-    quotes = [Quote(found[p.document].filename, p.text, labels=p.labels) for p in question.passages]
+    quotes = [Quote(documents[p.document].filename, p.text, labels=p.labels) for p in question.passages]
     yield RawRow(
         id=question.id,
         question=question.text,

@@ -114,17 +114,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             for item in listed[url]:
                 tally.leave_out(BEYOND, url, item=item)
     by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
-    found = [one for one in fetched.values() if one.path is not None]
-    titles = unique_titles({one.filename: _titles(one) for one in found})
+    pages = [one for one in fetched.values() if one.path is not None]
+    titles = unique_titles({one.filename: _titles(one) for one in pages})
     return Benchmark(
         documents=[
             RawDocument(name, titles[name], one.path, source=one.url, browser=one.browser, items=tuple(by_name[name]))
-            for one in found
+            for one in pages
             for name in [one.filename]
         ],
         rows=[],
         sha256={path.name: hashlib.sha256(data).hexdigest()},
-        info=replace(INFO, url=_site(found)),
+        info=replace(INFO, url=_site(pages)),
     )
 
 
@@ -199,9 +199,9 @@ def _own_title(one: Fetched) -> str:
         return ""  # damaged; whoever reads it next says so
 
 
-def _site(found: Sequence[Fetched]) -> str:
+def _site(pages: Sequence[Fetched]) -> str:
     """Return the site that all pages come from, or nothing when there are several."""
-    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in found)}
+    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""
 
 

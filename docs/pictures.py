@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from converters._browser import launch_arguments, require_browser
 from evidence import Span, read_document
 from evidence.show import draw_spans
+from schemas.command import guarded
 from schemas.errors import ToolkitError
 from storage.bundle import open_bundle
 
@@ -83,19 +84,18 @@ def _picture(data: bytes) -> Image.Image:
     return Image.open(io.BytesIO(data)).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write every picture."""
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
     parser.add_argument("--report", type=Path, default=REPORT, help=f"the report to show (default {REPORT})")
     options = parser.parse_args(argv)
     IMAGES.mkdir(exist_ok=True)
-    try:
-        gold_on_the_page().save(IMAGES / "gold-on-the-page.png", optimize=True)
-        for name, picture in report_screens(options.report):
-            picture.save(IMAGES / f"{name}.png", optimize=True)
-    except ToolkitError as error:
-        print(f"error: {error} (run make demo first)", file=sys.stderr)
-        return 1
+    if not options.report.is_file():
+        raise ToolkitError(f"{options.report}: no such file; run make demo first")
+    gold_on_the_page().save(IMAGES / "gold-on-the-page.png", optimize=True)
+    for name, picture in report_screens(options.report):
+        picture.save(IMAGES / f"{name}.png", optimize=True)
     return 0
 
 

@@ -24,8 +24,8 @@ class Desk(Generic[In, Out]):
 
     def hand(self, item: In) -> Out:
         """Return what the function gives for an item; raise LimitError where it passes its limits."""
-        found: Out = self._crew.submit(item).result().unwrap()
-        return found
+        result: Out = self._crew.submit(item).result().unwrap()
+        return result
 
     def close(self) -> None:
         """End the process, and the programs that it started."""

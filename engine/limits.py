@@ -20,7 +20,7 @@ SECONDS = 120.0
 """Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""
 MEMORY = 2 << 30
 """Bytes for one document: the same 111 pages take 12 MB."""
-_MIB = 1 << 20
+_MIB = 1 << 20  # bytes
 
 _SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
 """Of the limit of time, what reading any file may take in processor time, and the size at which it may take all of it.

@@ -60,12 +60,12 @@ def programs_below(pid: int) -> list[int]:
                 # the name in parentheses may hold anything: what follows its last parenthesis is plain
                 parent = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
                 children[int(parent)].append(int(entry.name))
-    found, waiting = [], [pid]
+    programs, waiting = [], [pid]
     while waiting:
         below = children.get(waiting.pop(), [])
-        found += below
+        programs += below
         waiting += below
-    return found
+    return programs
 
 
 def _private_bytes(pid: int) -> int:

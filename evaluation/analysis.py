@@ -20,7 +20,7 @@ SOURCE_TYPE = "source_type"
 """The label that `--all` compares by: what sort of law a question is about."""
 _MOST_KINDS = 20
 """A label with more values than this says what a question is, not of what kind."""
-_WEAKEST = 10
+_WEAKEST = 10  # a screen has no room for more
 _ANSWERED = ("Answers", "Citations")
 
 

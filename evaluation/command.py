@@ -31,7 +31,7 @@ from evaluation.targets import target_settings
 from evaluation.terminal import ALL, shown_metrics, table_of
 from hub.pull import fetch, is_repository, parse_address
 from rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
-from schemas.command import guarded, print_note, spelled
+from schemas.command import guarded, print_error, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.plugins import plugin_names
 
@@ -96,12 +96,8 @@ def _judge(run: Run, settings: Settings) -> int:
     if failures.share <= settings.max_failures:
         print_note(told)
         return 0
-    print(f"error: {told}", file=sys.stderr)
-    print(
-        f"error: that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%; "
-        f"ask the failed ones again with --resume --run-name {run.folder.name}",
-        file=sys.stderr,
-    )
+    limit = f"that is {100 * failures.share:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
+    print_error(ToolkitError(f"{told}\n{limit}; ask the failed ones again with --resume --run-name {run.folder.name}"))
     return FAILED
 
 
@@ -197,7 +193,7 @@ def _add_targets(parser: argparse.ArgumentParser) -> None:
             fields.setdefault(name, told)
     for targets in dict.fromkeys(map(tuple, owners.values())):
         group = parser.add_argument_group(f"settings of --target {', '.join(targets)}")
-        for name in (name for name, found in owners.items() if tuple(found) == targets):
+        for name in (name for name, its_targets in owners.items() if tuple(its_targets) == targets):
             _add_setting(group, name, fields[name])
 
 

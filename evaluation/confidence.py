@@ -12,7 +12,7 @@ from typing import Any
 from evaluation.cases import Case
 
 CONFIDENCE = "confidence.json"
-_BINS = 10
+_BINS = 10  # of the calibration curve, as usual
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
 Told = tuple[float, bool]

@@ -12,7 +12,7 @@ from schemas.bundle import CORPUS
 from storage.bundle import Bundle, sha256_of
 from storage.locations import Location
 
-_LISTED = 3
+_LISTED = 3  # file names in one message
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GoldMatch:
     """How a gold passage was found."""
 
     how: How | None
@@ -59,7 +59,7 @@ class Dataset:
     root: Path
     cases: tuple[Case, ...]
     files: Mapping[str, Location]
-    found: Mapping[tuple[int | str, int], Found]
+    matches: Mapping[tuple[int | str, int], GoldMatch]
     """For each case's id and gold passage: how it was found."""
     documents: Documents = field(compare=False)
     groups: str | None = None
@@ -111,19 +111,19 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
             yield Path(pattern)
             continue
         # hidden files and folders are not datasets, and glob leaves them out
-        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  (patterns may be absolute)
-        if not found:
+        paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+        if not paths:
             problems.append(f"{pattern}: matches nothing")
-        yield from map(Path, found)
+        yield from map(Path, paths)
 
 
 def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
     """Yield a folder of the cache for each remote bundle; what a `*` matches besides bundles is passed over."""
     try:
-        found = expand(pattern)
-        if not found:
+        roots = expand(pattern)
+        if not roots:
             problems.append(f"{pattern}: matches nothing")
-        for root in found:
+        for root in roots:
             if root != pattern and list_file(root / INFO) is None:
                 notes.append(f"{root}: no {INFO} there; passed over")
             else:
@@ -220,7 +220,7 @@ def _dataset(
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files, limits=limits)
-    cases, found = [], {}
+    cases, located = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
         for index, context in enumerate(question.contexts):
@@ -229,13 +229,13 @@ def _dataset(
             known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
             gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
             golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
-            found[question.id, index] = how
+            located[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
     sound = check_corpus(bundle, files, cases, documents, allow_changed=selection.allow_changed_corpus)
     warnings = (*_left_out(bundle, cases, files), *sound.warnings)
     groups = bundle.info.groups if bundle.info else None
     return Dataset(
-        name, bundle.root, tuple(cases), files, found, documents, groups, warnings, sound.refused, sound.changed
+        name, bundle.root, tuple(cases), files, located, documents, groups, warnings, sound.refused, sound.changed
     )
 
 
@@ -278,24 +278,24 @@ def read_history(told: Any) -> Iterator[Turn]:
             yield Turn("assistant" if number % 2 else "user", one)
 
 
-def _placed(line: Gold) -> tuple[GoldPassage, Found]:
+def _placed(line: Gold) -> tuple[GoldPassage, GoldMatch]:
     """Return a passage as gold.jsonl has it."""
     places = [line.spans, *line.alternatives] if line.spans else []
     gold = GoldPassage(line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places))
-    return gold, Found(line.how, tuple(line.pages))
+    return gold, GoldMatch(line.how, tuple(line.pages))
 
 
-def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, Found]:
+def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, GoldMatch]:
     """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none."""
     if not text or not text.strip():
-        return GoldPassage(filename, None), Found(None)
+        return GoldPassage(filename, None), GoldMatch(None)
     matches = documents.matches(text, filename)
     if not matches:
-        return GoldPassage(filename, None), Found("absent")
+        return GoldPassage(filename, None), GoldMatch("absent")
     name, first = matches[0]
     document = documents.get(name)
     pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
-    return GoldPassage(name, None, tuple(match.spans for _, match in matches)), Found(first.how, tuple(pages))
+    return GoldPassage(name, None, tuple(match.spans for _, match in matches)), GoldMatch(first.how, tuple(pages))
 
 
 def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Location]) -> Iterator[str]:

@@ -58,9 +58,9 @@ class Documents:
         """Return the file that a system means: by its name, its path, its stem, or with `#page=…` behind it."""
         for written in (name, name.partition("#")[0]):
             for key in (written, PurePath(written).name, PurePath(written).stem):
-                found = self._names.get(key.strip().casefold())
-                if found:
-                    return found
+                filename = self._names.get(key.strip().casefold())
+                if filename:
+                    return filename
         return None
 
     @cached_property
@@ -112,9 +112,9 @@ class Documents:
     def matches(self, words: str, filename: str | None) -> list[tuple[str, Match]]:
         """Return where words stand: in one file, or in the first file that has them."""
         for document in [self.get(filename)] if filename else self._likely(words):
-            found = worthy(locate(words, document)) if document else []
-            if document and found:
-                return [(document.filename, match) for match in found]
+            places = worthy(locate(words, document)) if document else []
+            if document and places:
+                return [(document.filename, match) for match in places]
         return []
 
     def _likely(self, words: str) -> Iterable[Document]:

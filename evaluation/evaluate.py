@@ -296,7 +296,7 @@ def _reference_corpus(dataset: Dataset, plan: _Plan) -> ReferenceCorpus | None:
         return None
     text = text_of(dataset, plan.target)
     names = track(sorted(dataset.files), total=len(dataset.files), label=f"{dataset.name}: references")
-    return ReferenceCorpus.of(found for name in names if (found := text(name)) is not None)
+    return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
 
 def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:

@@ -20,16 +20,16 @@ GRADE_RANGE = range(5)
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
     """Return the grades of files by row, as far as lines have any; of several grades of a file the best counts."""
-    found: dict[int | str, dict[str, int]] = {}
+    by_question: dict[int | str, dict[str, int]] = {}
     for line in lines:
         grades = _all_grades(line, where)
         own = line.labels.get(GRADE)
         if type(own) is int and own in GRADE_RANGE and line.filename:
             grades[line.filename] = max(own, grades.get(line.filename, own))
         for file, grade in grades.items():
-            row = found.setdefault(line.id, {})
+            row = by_question.setdefault(line.id, {})
             row[file] = max(grade, row.get(file, grade))
-    return found
+    return by_question
 
 
 def _all_grades(line: Gold, where: str) -> dict[str, int]:

@@ -92,9 +92,9 @@ class Journal:
             while end > 0:
                 start = max(0, end - _BLOCK)
                 file.seek(start)
-                found = file.read(end - start).rfind(b"\n")
-                if found >= 0:
-                    end = start + found + 1
+                newline = file.read(end - start).rfind(b"\n")
+                if newline >= 0:
+                    end = start + newline + 1
                     break
                 end = start
         if end < size:

@@ -137,7 +137,7 @@ def measure_rounds(
     measured = Measured(place, dataset, len(rounds))
     total = len(dataset.cases)
     size = BATCH if scoring.options.judge is None else JUDGED
-    batches = batches_of(rounds, dataset.found, size=size)
+    batches = batches_of(rounds, dataset.matches, size=size)
     scored = score(batches, scoring, cases=total * len(rounds), engine=engine, jobs=jobs, corpus=corpus)
     for one in track(scored, total=-(-total // size), label=f"{dataset.name}: score", unit="part"):
         measured.add(one)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evaluation.cases import Case, Passage
 from evaluation.columns import Column
-from evaluation.datasets import Found
+from evaluation.datasets import GoldMatch
 from evaluation.journal import told_place
 from evaluation.statistics import Estimate, Table, macro, summarise_by
 from evaluation.trec import Lines, trec_files, trec_lines
@@ -49,7 +49,7 @@ class RowText(NamedTuple):
     """Its lines for other tools."""
 
 
-def row_text(times: Sequence[Case], found: Mapping[tuple[int | str, int], Found], *, tag: str) -> RowText:
+def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], GoldMatch], *, tag: str) -> RowText:
     """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
     case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
@@ -60,7 +60,7 @@ def row_text(times: Sequence[Case], found: Mapping[tuple[int | str, int], Found]
         "is_impossible": case.is_impossible,
         "filename": case.filename,
         "labels": case.labels,
-        "gold": [_gold(case, index, found) for index in range(len(case.gold))],
+        "gold": [_gold(case, index, located) for index in range(len(case.gold))],
         "reply": _reply(case),
     }
     tail = {"verdict": judgment.verdict, "stage": judgment.stage, "evidence": judgment.evidence}
@@ -103,9 +103,9 @@ def _repeats(row: RowText, table: Table, number: int) -> str:
     return f', "repeats": [{", ".join(told)}]'
 
 
-def _gold(case: Case, index: int, found: Mapping[tuple[int | str, int], Found]) -> dict[str, Any]:
+def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
     gold = case.gold[index]
-    told = found.get((case.id, index), Found(None))
+    told = located.get((case.id, index), GoldMatch(None))
     places = [[list(span) for span in place] for place in gold.places]
     return {
         "filename": gold.filename, "text": gold.text, "places": places, "pages": list(told.pages), "how": told.how

@@ -19,11 +19,11 @@ from typing import Any
 
 from evaluation.datasets import Dataset, Selection, load_datasets
 from evaluation.records import read_tables
-from evaluation.report.command import add_commands
+from evaluation.report.verbs import add_commands
 from evaluation.soundness import explained, folders_in
 from evaluation.statistics import compare, overlap, summarise, summarise_run
 from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from evaluation.trend.command import add_arguments, index
+from evaluation.trend.index import add_arguments, index
 from schemas.command import guarded, print_note, spelled
 from schemas.errors import ToolkitError
 from schemas.models import HOWS
@@ -34,7 +34,7 @@ from schemas.models import HOWS
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     """Return what share of a dataset's gold is located, by method, and the passages that are not."""
     worded = [
-        (case, gold, dataset.found[case.id, index].how)
+        (case, gold, dataset.matches[case.id, index].how)
         for case in dataset.cases
         for index, gold in enumerate(case.gold)
         if gold.text and gold.text.strip()

@@ -115,19 +115,19 @@ def _read_predictions(path: Path) -> list[tuple[str, list[str]]]:
     rows = _load(path)
     if not isinstance(rows, list) or not rows:
         raise ToolkitError(f'{path}: must be a list of {{"query", "retrieved_passages"}} that is not empty')
-    found = []
+    predictions = []
     for number, row in enumerate(rows):
         where = f"{path}: prediction {number}"
         passages = _field(row, "retrieved_passages", list, where)
         if not all(isinstance(passage, str) for passage in passages):
             raise ToolkitError(f"{where}: retrieved_passages must be strings, best first")
-        found.append((_field(row, "query", str, where), passages))
-    return found
+        predictions.append((_field(row, "query", str, where), passages))
+    return predictions
 
 
 def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
     content = _load(path)
-    found = []
+    golds_by_query = []
     for number, test in enumerate(_field(content, "tests", list, str(path))):
         where = f"{path}: test {number}"
         golds = []
@@ -136,8 +136,8 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
             golds.append(GoldPassage(file, _field(snippet, "answer", str, f"{where}, snippet {place}")))
         if not any(gold.text and gold.text.strip() for gold in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with")
-        found.append((_field(test, "query", str, where), golds))
-    return found
+        golds_by_query.append((_field(test, "query", str, where), golds))
+    return golds_by_query
 
 
 def _load(path: Path) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from engine import open_engine
 from evaluation.cases import Case, Values
 from evaluation.confidence import Told, confidences
-from evaluation.datasets import Found
+from evaluation.datasets import GoldMatch
 from evaluation.metrics import Options, measure, metric_modules
 from evaluation.metrics.drm import Mismatch, totals
 from evaluation.records import RowText, row_text
@@ -28,7 +28,7 @@ _FEW = 1024
 
 Times = tuple[tuple[Case, ...], ...]
 """The same cases once for each time that they were asked, each with its reply."""
-Places = Mapping[tuple[int | str, int], Found]
+Places = Mapping[tuple[int | str, int], GoldMatch]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Batch:
     """A few cases, and how their gold was found."""
 
     times: Times
-    found: Places
+    matches: Places
 
     def __str__(self) -> str:
         """Return what an error calls it."""
@@ -78,7 +78,7 @@ class Scoring:
         everything = [case for cases in batch.times for case in cases]
         return Scored(
             values=tuple(measure(cases, self.options, names=self.names) for cases in batch.times),
-            rows=[row_text(times, batch.found, tag=self.tag) for times in zip(*batch.times, strict=True)],
+            rows=[row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
             failed=tuple([int(bool(error)) for error in each] for each in errors),
             first_errors=tuple(next(filter(None, each), "") for each in errors),
             passages=any(case.reply.passages and not case.reply.error for case in everything),
@@ -143,19 +143,19 @@ def _unsent(options: Options, sent: Options) -> list[str]:
     return [name for module, missing in asked if missing(sent) and not missing(options) for name in module.NAMES]
 
 
-def batches_of(rounds: Sequence[Iterable[Case]], found: Places, *, size: int) -> Iterator[Batch]:
+def batches_of(rounds: Sequence[Iterable[Case]], located: Places, *, size: int) -> Iterator[Batch]:
     """Yield the cases of all rounds, so many of each at a time."""
     together = zip(*rounds, strict=True)
     waiting: list[tuple[Case, ...]] = []
     for times in together:
         waiting.append(times)
         if len(waiting) == size:
-            yield _batch(waiting, found)
+            yield _batch(waiting, located)
             waiting = []
     if waiting:
-        yield _batch(waiting, found)
+        yield _batch(waiting, located)
 
 
-def _batch(waiting: Sequence[tuple[Case, ...]], found: Places) -> Batch:
+def _batch(waiting: Sequence[tuple[Case, ...]], located: Places) -> Batch:
     keys = [(times[0].id, index) for times in waiting for index in range(len(times[0].gold))]
-    return Batch(tuple(zip(*waiting, strict=True)), {key: found[key] for key in keys if key in found})
+    return Batch(tuple(zip(*waiting, strict=True)), {key: located[key] for key in keys if key in located})

@@ -251,11 +251,11 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     if truth is not None and "dataset_paths" not in content:
         # other tools look beside the config file
         places = [path.parent / str(truth), Path(str(truth))]
-        found = next((place for place in places if place.exists()), None)
-        if found is not None and found.is_dir():
-            content["dataset_paths"] = [str(found)]
-        elif found is not None and found.suffix.lower() == ".jsonl":
-            content["dataset_paths"] = [str(bundle_of(found))]
+        place_there = next((place for place in places if place.exists()), None)
+        if place_there is not None and place_there.is_dir():
+            content["dataset_paths"] = [str(place_there)]
+        elif place_there is not None and place_there.suffix.lower() == ".jsonl":
+            content["dataset_paths"] = [str(bundle_of(place_there))]
         else:
             notes.append(
                 f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
@@ -268,13 +268,13 @@ def _pairs(value: Any, example: str) -> Any:
         value = [value]
     if not isinstance(value, list | tuple):
         return value
-    found: dict[str, list[str]] = {}
+    pairs: dict[str, list[str]] = {}
     for pair in value:
         name, sign, wanted = str(pair).partition("=")
         if not sign or not name.strip():
             raise ValueError(f"{pair!r} is not NAME=VALUE, such as {example}")
-        found.setdefault(name.strip(), []).append(wanted.strip())
-    return found
+        pairs.setdefault(name.strip(), []).append(wanted.strip())
+    return pairs
 
 
 def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

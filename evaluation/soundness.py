@@ -40,7 +40,7 @@ class _Gold(_Part):
     pages: list[int] = []
 
 
-class _Passage(_Part):
+class _PassageRecord(_Part):
     filename: str | None = None
     span: _Span | None = None
     page: int | None = None
@@ -51,7 +51,7 @@ class _Passage(_Part):
 class _Reply(_Part):
     answer: str | None = None
     citations: list[int] = []
-    passages: list[_Passage] = []
+    passages: list[_PassageRecord] = []
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from evaluation.cases import Case
 from evaluation.columns import Column
 
-RESAMPLES = 1000
+RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
 BLOCK = 100
 """Resamples drawn at once: enough to be quick, few enough to be small."""
 SEED = 20240819

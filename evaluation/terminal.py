@@ -97,15 +97,15 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
     """
     rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
     for name in metrics:
-        found = differences[name]
+        difference = differences[name]
         told = about(name)
-        if found.first is None or found.second is None or found.mean is None:
+        if difference.first is None or difference.second is None or difference.mean is None:
             rows.append([_title(name), "–", "–", "–", "0", ""])
             continue
-        ends = f" [{', '.join(told.figure(end, signed=True) for end in found.ci95)}]" if found.ci95 else ""
-        change = f"{told.figure(found.mean, signed=True)}{ends}"
-        before, after = told.figure(found.first), told.figure(found.second)
-        rows.append([_title(name), before, after, change, str(found.n), _told(name, found)])
+        ends = f" [{', '.join(told.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
+        change = f"{told.figure(difference.mean, signed=True)}{ends}"
+        before, after = told.figure(difference.first), told.figure(difference.second)
+        rows.append([_title(name), before, after, change, str(difference.n), _told(name, difference)])
     return rows
 
 
@@ -127,12 +127,12 @@ def not_compared(overlap: Overlap) -> list[str]:
     return lines
 
 
-def _told(name: str, found: Difference) -> str:
-    change = found.mean or 0.0
+def _told(name: str, difference: Difference) -> str:
+    change = difference.mean or 0.0
     if not change:
         return "="
     arrow = "▲" if change > 0 else "▼"
-    if not found.beyond_chance:
+    if not difference.beyond_chance:
         return f"{arrow} within chance"
     good = about(name).improves(change)
     return arrow if good is None else f"{arrow} {'better' if good else 'worse'}"

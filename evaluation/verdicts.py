@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from evaluation.cases import Case, GoldPassage, Passage
 from evaluation.metrics import K
-from evaluation.metrics._passages import matches
+from evaluation.metrics._gold_ranks import matches
 from evidence import Span
 from law.citations import claims_of, find_citations
 from law.figures import Figures, figures, missing_figures
@@ -98,14 +98,14 @@ def _impossible(case: Case, refused: bool) -> Judgment:
 
 def _answerable(case: Case, refused: bool, k: int) -> Judgment:
     """Return what became of a question whose passages and gold are known."""
-    found = _retrieval(case, refused, k)
-    if found.stage == "reading" or refused or case.reply.answer is None:
-        return found
+    judgment = _retrieval(case, refused, k)
+    if judgment.stage == "reading" or refused or case.reply.answer is None:
+        return judgment
     invented = _invented(case)
     if invented:
         listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
-        return Judgment("figures that no passage has", f"{listed}: in none of the passages. {found.evidence}")
-    return found
+        return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
+    return judgment
 
 
 def _invented(case: Case) -> list[str]:

@@ -12,7 +12,7 @@ from schemas.errors import DocumentError, ToolkitError
 
 MAX_BYTES = 512 << 20
 """Unpacked, all parts together: the largest office files that people send are a tenth of it."""
-MAX_PARTS = 20_000
+MAX_PARTS = 20_000  # of one file: an office file has some hundred
 MAX_RATIO = 200
 """The text of a contract packs 10 to 30 times; what packs 200 times is made to fill a memory."""
 _RATIO_FROM = 4 << 20

@@ -91,9 +91,9 @@ def similarity(pieces: Sequence[str], words: str) -> float:
     total = max(len(words), sum(map(len, pieces)), 1)
     edits = 0
     for piece in sorted(pieces, key=len, reverse=True):
-        found = align(piece, words, most=len(piece)) if piece else None
-        edits += found.distance if found else len(piece)
-        words = words[: found.start] + words[found.end :] if found else words
+        part = align(piece, words, most=len(piece)) if piece else None
+        edits += part.distance if part else len(piece)
+        words = words[: part.start] + words[part.end :] if part else words
     return 1 - min(edits + len(words), total) / total
 
 

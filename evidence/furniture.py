@@ -34,8 +34,8 @@ def furniture_lines(text: str, pages: Sequence[Range]) -> list[Range]:
         lines = list(_lines(text, start, end))
         tops.append(lines[:_EDGE])
         bottoms.append(lines[::-1][:_EDGE])
-    found = {line for edges in (tops, bottoms) for line in _running(text, edges)}
-    return sorted(found)
+    repeated = {line for edges in (tops, bottoms) for line in _running(text, edges)}
+    return sorted(repeated)
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Range]:

@@ -41,8 +41,8 @@ def words_within(document: Document, number: int, limits: Limits | None = None) 
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetched(document.path) as here:
         # the text stays here: boxes are found by the pages alone
-        found = guarded(_PageBoxes(number, tuple(spans)), replace(document, text="", path=here), limits=limits)
-    return list(zip(spans, found, strict=True))
+        boxes = guarded(_PageBoxes(number, tuple(spans)), replace(document, text="", path=here), limits=limits)
+    return list(zip(spans, boxes, strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float, limits: Limits | None = None) -> Any:

@@ -33,7 +33,7 @@ from storage.whole import whole
 _FONT = "ExhibitUnseen"
 _ADVANCE = 500
 """Thousandths of the font size that every character takes before it is stretched to its width on the page."""
-_ASCENT, _DESCENT = 750, -250
+_ASCENT, _DESCENT = 750, -250  # thousandths of the font size above and below the line, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 

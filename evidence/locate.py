@@ -19,7 +19,7 @@ from evidence.fold import Fold, fold
 from schemas.models import HOWS, How
 from schemas.quotes import quote_parts
 
-MIN_SIMILARITY = 0.95
+MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
 MIN_FUZZY = 40
 """Shorter quotes differ in too little to be told from other words: they are never matched fuzzily."""
 
@@ -62,10 +62,10 @@ def locate(quote: str, document: Document) -> list[Match]:
         return []
     effort = _Effort(_MOST_CELLS)
     for attempt in (_as_it_stands, _in_parts, _alike, _by_paragraphs):
-        found = attempt(quote, document, effort)
-        if found:
+        matches = attempt(quote, document, effort)
+        if matches:
             break
-    return sorted(found, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
+    return sorted(matches, key=lambda match: (not match.whole, HOWS.index(match.how), -match.score, match.span))
 
 
 def worthy(matches: Sequence[Match]) -> list[Match]:
@@ -91,15 +91,15 @@ class _Effort:
 def _as_it_stands(quote: str, document: Document, _: _Effort) -> list[Match]:
     """Return the places that hold the quote's characters, folded with care and then loosely, on and over pages."""
     words = quote.strip()
-    found = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
+    matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
     for start in _find(needle.text, document.folded.text):
         end = start + len(needle.text)
         span = Span(*document.folded.span(start, end))
         at = span.start - int(needle.offsets[0])
-        if at not in found:
-            found.update((at, match) for match in _folded(start, end, span, document))
-    return list(found.values()) or _loosely(quote, document)
+        if at not in matches:
+            matches.update((at, match) for match in _folded(start, end, span, document))
+    return list(matches.values()) or _loosely(quote, document)
 
 
 def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
@@ -134,15 +134,15 @@ def _occurrences(needle: str, text: str) -> Iterator[int]:
 def _loosely(quote: str, document: Document) -> list[Match]:
     needle = fold(quote, loose=True)
     for haystack in (document.loose, document.body):
-        found = []
+        matches = []
         for start in _find(needle, haystack.text):
             if haystack.cuts(start, start + len(needle)):
                 continue
             spans = _without_furniture(Span(*haystack.span(start, start + len(needle))), document)
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
-            found.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
-        if found:
-            return found
+            matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
+        if matches:
+            return matches
     return []
 
 
@@ -199,7 +199,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     lengths = [len(fold(piece, loose=True)) for piece in pieces]
     least = MIN_SIMILARITY * sum(lengths)
     pieces = [piece for piece, length in zip(pieces, lengths, strict=True) if length >= shortest]
-    found: list[list[Match]] = []
+    choices: list[list[Match]] = []
     places: dict[str, list[Match]] = {}
     for piece in pieces:
         if piece not in places:
@@ -207,8 +207,8 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
             places[piece] = sorted(worthy(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
-        found.append(places[piece])
-    joined = [_joined(chain) for chain in _chains(found)] if found else []
+        choices.append(places[piece])
+    joined = [_joined(chain) for chain in _chains(choices)] if choices else []
     # pieces too short to be looked for, or all found in one place, may be most of the quote: then it is not here
     return [match for match in joined if _folded_length(match, document) >= least]
 
@@ -281,10 +281,10 @@ def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     needle = fold(" ".join(quote_parts(quote)), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
-    found = _aligned(needle, document.body, document, effort)
-    if not found and document.body is not document.loose:
-        found = _aligned(needle, document.loose, document, effort)
-    return found
+    matches = _aligned(needle, document.body, document, effort)
+    if not matches and document.body is not document.loose:
+        matches = _aligned(needle, document.loose, document, effort)
+    return matches
 
 
 def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
@@ -294,10 +294,10 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
         if not effort.allows(len(needle) * (window.end - window.start)):
             break
         text = haystack.text[window.start : window.end]
-        found = align(needle, text, most=allowed)
-        if found is not None:
-            score = round(1 - found.distance / len(needle), 4)
-            best[window.start + found.start, window.start + found.end] = score
+        part = align(needle, text, most=allowed)
+        if part is not None:
+            score = round(1 - part.distance / len(needle), 4)
+            best[window.start + part.start, window.start + part.end] = score
     matches = []
     for (start, end), score in _apart(best):
         spans = _without_furniture(Span(*haystack.span(start, end)), document)

@@ -74,8 +74,8 @@ def unescape(text: str) -> str:
 
 def _after(markup: str, mark: str, at: int) -> int:
     """Return the place behind the next mark; the end of the document where there is none."""
-    found = markup.find(mark, at)
-    return len(markup) if found < 0 else found + len(mark)
+    place = markup.find(mark, at)
+    return len(markup) if place < 0 else place + len(mark)
 
 
 def _comment_end(markup: str, start: int) -> int:

@@ -17,13 +17,13 @@ from PIL import Image
 from evidence import ocr
 from evidence.document import Document, Page
 from evidence.layer import Frame, Layer, Text, write_layer
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.read import read_document
 from evidence.readers.pdf import render, to_user_space
 from schemas.errors import DocumentError, ToolkitError
 from storage.locations import fetched
 
-_DPI = 200
+_DPI = 200  # small print is read, and a page takes a second or two
 _LONGEST_SIDE = 4000
 """Pixels: a poster is drawn smaller than a letter, or it would not fit into memory."""
 _STEEPEST = 5.0
@@ -39,10 +39,10 @@ class Ocr:
     engine: str
     language: str
 
-    def read(self, picture: Image.Image) -> list[Line]:
+    def read(self, picture: Image.Image) -> list[TextLine]:
         """Return the lines of a straight page."""
         module = import_module(f"{ocr.__name__}.{self.engine}")
-        lines: list[Line] = module.open(self.language)(picture)
+        lines: list[TextLine] = module.open(self.language)(picture)
         return lines
 
 
@@ -188,9 +188,9 @@ def _frame(path: Path, page: Page) -> Frame:
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
 
-def in_order(lines: Sequence[Line]) -> list[Line]:
+def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
     """Return lines from top to bottom, and what stands side by side from left to right."""
-    rows: list[list[Line]] = []
+    rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
         if rows and middle <= rows[-1][0].bottom:

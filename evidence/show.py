@@ -20,8 +20,8 @@ from storage.bundle import open_bundle
 from storage.locations import Location, fetched, parse_location
 from storage.mirror import mirrored
 
-GOLD = (255, 196, 0)
-_SCALE = 1.5
+GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
+_SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read
 
 
 def draw_boxes(
@@ -71,10 +71,10 @@ def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
-    found = [line for line in lines if line.spans]
-    if not found:
+    placed = [line for line in lines if line.spans]
+    if not placed:
         raise BundleError(f"{root}: row {row} has no located gold: it is impossible, or its quote was not found")
-    return found, bundle.files
+    return placed, bundle.files
 
 
 @guarded()

@@ -10,7 +10,8 @@ from importlib import import_module
 
 from exhibit.commands import PROGRAM, VERBS, help_text, spellings
 from schemas import __version__
-from schemas.command import Manner, called, guarded
+from schemas.command import Manner, called, guarded, print_error
+from schemas.errors import ToolkitError
 
 USAGE = 2
 """The exit code of a command that cannot be understood, as argparse has it."""
@@ -50,7 +51,7 @@ def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
 def _unknown(verb: str) -> int:
     near = difflib.get_close_matches(verb, VERBS, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
-    sys.stderr.write(f"error: no verb {verb!r}{meant}; see {PROGRAM} --help\n")
+    print_error(ToolkitError(f"no verb {verb!r}{meant}; see {PROGRAM} --help"))
     return USAGE
 
 

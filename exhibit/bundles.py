@@ -112,8 +112,8 @@ def load(place: Path | str) -> LoadedBundle:
     address = str(place)
     if is_repository(address):
         repo_id, revision = parse_address(address)
-        found = fetch(repo_id, revision=revision, say=print_note)
-        return LoadedBundle(open_bundle(found.folder), found.address)
+        fetched = fetch(repo_id, revision=revision, say=print_note)
+        return LoadedBundle(open_bundle(fetched.folder), fetched.address)
     return LoadedBundle(open_bundle(mirrored(parse_location(address))), address)
 
 

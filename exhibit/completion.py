@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS
+from schemas.command import guarded
 from schemas.plugins import plugin_names
 
 _LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
@@ -100,6 +101,7 @@ def flags_of(words: Sequence[str]) -> list[str]:
     return sorted({flag for entry in listed for flag in _FLAG.findall(entry)} | set(FLAGS) - {"--version"})
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the script of a shell, or the flags of a verb."""
     given = list(sys.argv[1:] if argv is None else argv)

@@ -20,6 +20,7 @@ from converters._benchmark import Converter
 from exhibit import _html
 from exhibit.bundles import LoadedBundle, load
 from schemas.bundle import CARD
+from schemas.command import guarded, print_error
 from schemas.errors import ToolkitError
 from schemas.models import BundleInfo
 from schemas.plugins import plugin_names
@@ -27,6 +28,7 @@ from schemas.plugins import plugin_names
 _PACKAGE = "converters"
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the converter that the first word names."""
     given = list(sys.argv[1:] if argv is None else argv)
@@ -38,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 0 if given else 2
     if given[0] not in plugin_names(_PACKAGE):
-        sys.stderr.write(f"error: no converter {given[0]!r}; there are {names}\n")
+        print_error(ToolkitError(f"no converter {given[0]!r}; there are {names}"))
         return 2
     module = import_module(f"{_PACKAGE}.{given[0]}")
     own = getattr(module, "run", None)  # one that does more than convert has a command of its own

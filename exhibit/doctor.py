@@ -23,13 +23,13 @@ from typing import Literal, NamedTuple
 from packaging.requirements import Requirement
 
 from schemas import __version__
-from schemas.command import spelled
+from schemas.command import guarded, spelled
 from schemas.errors import ToolkitError
 from schemas.secrets import scrubbed
 from storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
-OLDEST = (3, 11)
+OLDEST = (3, 11)  # Python, as pyproject.toml has it
 GIVES = {
     "bench": "the comparison with other splitters, for this project's own benchmarks",
     "dev": "what this project is tested and checked with",
@@ -89,13 +89,13 @@ def requirements() -> dict[str, list[Requirement]]:
         project = tomllib.loads(source.read_text(encoding="utf-8"))["project"]
         lists = {"": project["dependencies"], **project["optional-dependencies"]}
         return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
-    found: dict[str, list[Requirement]] = {"": []}
+    by_extra: dict[str, list[Requirement]] = {"": []}
     names = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
     for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
         extras = [name for name in names if f'extra == "{name}"' in str(wanted.marker)]
         for extra in extras or [""]:
-            found.setdefault(extra, []).append(wanted)
-    return found
+            by_extra.setdefault(extra, []).append(wanted)
+    return by_extra
 
 
 def _fault(wanted: Requirement) -> str:
@@ -154,15 +154,15 @@ def _browser() -> tuple[State, str]:
     playwright = import_module("converters._playwright")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
-    found: Path | None = import_module("converters._browser").find_browser()
-    if found is None:
+    browser: Path | None = import_module("converters._browser").find_browser()
+    if browser is None:
         return (
             "missing",
             "no Chromium to print documents with; run python -m converters._browser, or set EXHIBIT_BROWSER",
         )
-    if not found.is_file():
-        return "missing", f"{found}: no such file; look at EXHIBIT_BROWSER"
-    return "ok", str(found)
+    if not browser.is_file():
+        return "missing", f"{browser}: no such file; look at EXHIBIT_BROWSER"
+    return "ok", str(browser)
 
 
 def _fonts() -> tuple[State, str]:
@@ -180,8 +180,8 @@ def _ocr() -> tuple[State, str]:
 
 
 def _office() -> tuple[State, str]:
-    found = import_module("evidence.readers.libreoffice").command()
-    return ("ok", found) if found else ("absent", "without it .doc, .rtf and other old files are set aside")
+    program = import_module("evidence.readers.libreoffice").command()
+    return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are set aside")
 
 
 def _model() -> Iterator[Finding]:
@@ -247,6 +247,7 @@ def _hub_token() -> tuple[State, str]:
 # ---------------------------------------------------------------- the command
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
     what, _, examples = (__doc__ or "").partition("\n\n")

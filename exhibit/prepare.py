@@ -12,6 +12,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from schemas.command import guarded
+
 
 def _browser() -> int:
     code: int = import_module("converters._browser").main()
@@ -26,6 +28,7 @@ def _model() -> int:
 PARTS: dict[str, Callable[[], int]] = {"browser": _browser, "model": _model}
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Get the parts that are named, or all; return the exit code of the first that fails."""
     what, _, examples = (__doc__ or "").partition("\n\n")

@@ -13,7 +13,7 @@ from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 from schemas.validate import validate
 
-_FAULTS_SHOWN = 10
+_FAULTS_SHOWN = 10  # a screen has no room for more
 
 
 def check_bundle(root: Path) -> BundleInfo:

@@ -154,7 +154,7 @@ def _find_commit(hub: Hub, letter: Letter) -> Sent | None:
 
 def find_pull_request(hub: Hub, letter: Letter) -> Sent | None:
     """Return an open pull request of ours that holds exactly this."""
-    found = hub.ask(
+    discussions = hub.ask(
         lambda: list(
             hub.api.get_repo_discussions(
                 hub.repo_id, repo_type=KIND, discussion_type="pull_request", discussion_status="open"
@@ -162,7 +162,7 @@ def find_pull_request(hub: Hub, letter: Letter) -> Sent | None:
         ),
         doing="looking for the pull request",
     )
-    for one in found:
+    for one in discussions:
         if one.title != letter.message.partition("\n")[0] or letter.author not in (None, one.author):
             continue
         revision = one.git_reference or f"refs/pr/{one.num}"

@@ -11,7 +11,7 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{n}" for port in ("com", "lpt") for n in "123456789¹²³"}
 )
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # of NTFS, in units of UTF-16
 _LONGEST_PATH = 200
 """Windows stops at 260 with the folder in front, which is seldom shorter than 60."""
 
@@ -19,14 +19,14 @@ _LONGEST_PATH = 200
 def warnings_for(paths: Iterable[str]) -> list[str]:
     """Return what is wrong with the paths on Windows, or where upper and lower case are one."""
     listed = sorted(paths)
-    found = [f"{path}: {reason}" for path in listed for reason in _faults(path)]
+    warnings = [f"{path}: {reason}" for path in listed for reason in _faults(path)]
     alike: dict[str, list[str]] = defaultdict(list)
     for path in listed:
         alike[unicodedata.normalize("NFC", path).casefold()].append(path)
     for same in alike.values():
         if len(same) > 1:
-            found.append(f"{' and '.join(same)}: one file where upper and lower case are not told apart")
-    return found
+            warnings.append(f"{' and '.join(same)}: one file where upper and lower case are not told apart")
+    return warnings
 
 
 def _faults(path: str) -> Iterator[str]:

@@ -19,10 +19,10 @@ from storage.locations import Location, fetched
 from storage.upload import Out
 
 PICTURE = "page.png"
-_MOST_BYTES = 200_000
+_MOST_BYTES = 200_000  # a card's picture is loaded with the page
 _READABLE = 300
 """Characters of a passage that a reader takes in at a glance."""
-_SCALES = (1.3, 1.0, 0.75, 0.5)
+_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels a point, tried in turn until the picture is small enough
 
 
 @dataclass(frozen=True)

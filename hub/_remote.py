@@ -29,7 +29,7 @@ from schemas.secrets import remember_secret, scrubbed
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
 
-TRIES = 5
+TRIES = 5  # with doubling waits, fifteen seconds: what lasts longer is no hiccup
 LONGEST_WAIT = 300.0
 """Seconds; a Hub that asks for more is left alone, and the user told."""
 KIND = "dataset"

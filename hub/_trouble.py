@@ -19,7 +19,7 @@ from huggingface_hub.errors import (
 
 from schemas.errors import ServiceError
 
-FIRST_WAIT = 1.0
+FIRST_WAIT = 1.0  # seconds; each later wait is twice as long
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """Replies that another try may change."""
 CONFLICTS = frozenset({409, 412})

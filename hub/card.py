@@ -82,7 +82,7 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[Config], example: Examp
         bundle=bundle,
         counts=bundle.counts,
         passages=passages,
-        found=passages - bundle.counts.located.get("absent", 0),
+        located=passages - bundle.counts.located.get("absent", 0),
         pages=sum(document.pages or 0 for document in bundle.documents),
         characters=sum(document.characters for document in bundle.documents),
         hows=HOWS,

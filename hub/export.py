@@ -88,8 +88,8 @@ def main(argv: list[str] | None = None) -> int:
     done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
     print(f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}")
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
-        for reason, found in reasons.items():
-            print(f"  {label}: {reason}: {len(found)}")
+        for reason, cases in reasons.items():
+            print(f"  {label}: {reason}: {len(cases)}")
     return 0
 
 

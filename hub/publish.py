@@ -32,7 +32,7 @@ from schemas.errors import BundleError, ToolkitError
 from schemas.models import BundleInfo
 
 MAIN = "main"
-_NAMES_SHOWN = 10
+_NAMES_SHOWN = 10  # a screen has no room for more
 _NEVER_OURS = (".git", f"{CORPUS}/")
 """Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
 
@@ -116,11 +116,11 @@ def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
 
 
 def _warn_of_names(names: Iterable[str]) -> None:
-    found = warnings_for(names)
-    for line in found[:_NAMES_SHOWN]:
+    warnings = warnings_for(names)
+    for line in warnings[:_NAMES_SHOWN]:
         print_note(line)
-    if len(found) > _NAMES_SHOWN:
-        print_note(f"… and {len(found) - _NAMES_SHOWN} more names that not every system can hold")
+    if len(warnings) > _NAMES_SHOWN:
+        print_note(f"… and {len(warnings) - _NAMES_SHOWN} more names that not every system can hold")
 
 
 # ---------------------------------------------------------------- sending

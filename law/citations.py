@@ -27,7 +27,7 @@ BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 _CITATION = re.compile(CITATION)
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
-_LONGEST_RANGE = 30
+_LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
 _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
 """What stands before a paragraph of a judgment: "[2024] EWCA Civ 123 at [45]"."""
 _BULLET = re.compile(r"(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+", re.IGNORECASE)

@@ -1,10 +1,16 @@
-"""Names of rules, practice directions and guides, written in one way so that two of them can be compared."""
+"""Names of rules, guides and files, written in one way so that two of them can be compared."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from functools import lru_cache
+
+from law.words import word_runs
+
+ENDINGS = "pdf|txt|json|html?|md|docx?"
+"""What a document's file name ends in, as a part of a regular expression."""
+_ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _DROPPED = re.compile(r"['’‘`\u0300-\u036f]")
@@ -25,3 +31,16 @@ def plain(name: str) -> str:
 def letters(text: str) -> str:
     """Return only the letters and digits, small: what survives line breaks, dashes and broken words."""
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
+
+
+def without_ending(name: str) -> str:
+    """Return a file's name without `.pdf` and the like."""
+    return _ENDING.sub("", name.strip())
+
+
+def file_key(name: str) -> str:
+    """Return a file's name without ending, case, spaces, punctuation and accents: what survives renaming."""
+    text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
+    key = _APART.sub("", text)
+    # a name in another script has no such letters: it is compared by its own
+    return "".join(word_runs(text)) if key.isdigit() or not key else key

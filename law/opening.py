@@ -13,7 +13,7 @@ from law.casing import tidy, title_case
 from law.companies import FORM
 from law.dates import MONTH
 
-_LINES = 40
+_LINES = 40  # of a first page: the title stands above them
 _NEAR = 3000
 """How far into the text is looked."""
 

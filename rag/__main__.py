@@ -21,7 +21,7 @@ from rag.unfinished import open_for_questions
 from schemas.command import guarded, print_note, spelled
 from storage.locations import parse_location
 
-_WIDTH = 100
+_WIDTH = 100  # of a line on a terminal
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None)
     pipeline.open(options.index, unfinished=True)
     if options.action == "search":
-        _show([_passages(found) for found in pipeline.search(options.questions)], options.json)
+        _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
     else:
         _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
@@ -100,7 +100,7 @@ def _say(words: str) -> None:
     sys.stderr.flush()
 
 
-def _passages(found: Retrieved) -> dict[str, Any]:
+def _passages(retrieved: Retrieved) -> dict[str, Any]:
     hits = [
         {
             "document": hit.chunk.document,
@@ -110,9 +110,9 @@ def _passages(found: Retrieved) -> dict[str, Any]:
             "score": round(hit.score, 4),
             "text": hit.text,
         }
-        for hit in found.selected
+        for hit in retrieved.selected
     ]
-    return {"question": found.question, "passages": hits}
+    return {"question": retrieved.question, "passages": hits}
 
 
 def _answer(answered: Answered) -> dict[str, Any]:

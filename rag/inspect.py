@@ -61,8 +61,8 @@ class Inspector:
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
         """Return the documents, of one category if one is given."""
-        found = [record(entry) for entry in self.index.documents]
-        return [item for item in found if category is None or item["category"] == category]
+        records = [record(entry) for entry in self.index.documents]
+        return [item for item in records if category is None or item["category"] == category]
 
     def categories(self) -> dict[str, int]:
         """Return how many documents there are of each category."""
@@ -71,8 +71,8 @@ class Inspector:
     def search(self, query: str, top: int, category: str | None) -> dict[str, Any]:
         """Return the best passages for a query."""
         kinds = {entry.filename: entry.profile.kind or "unknown" for entry in self.index.documents}
-        [found] = self.pipeline.search([query])
-        results = [result(hit, kinds[hit.chunk.document]) for hit in found.ranked]
+        [retrieved] = self.pipeline.search([query])
+        results = [result(hit, kinds[hit.chunk.document]) for hit in retrieved.ranked]
         return {"query": query, "results": [r for r in results if category in {None, r["category"]}][:top]}
 
     def test(self) -> list[tuple[str, bool, str]]:
@@ -148,14 +148,14 @@ def _show(inspector: Inspector, options: argparse.Namespace) -> str:
         rows = [{"category": name, "documents": count} for name, count in inspector.categories().items()]
         columns = ["category", "documents"]
     else:
-        found = inspector.search(options.query, options.top, options.category)
+        answer = inspector.search(options.query, options.top, options.category)
         if options.action == "export":
-            text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+            text = json.dumps(answer, ensure_ascii=False, indent=1) + "\n"
             if options.out is None:
                 return text
             options.out.write_text(text, encoding="utf-8")
-            return f"{options.out}: {len(found['results'])} passages\n"
-        rows, columns = found["results"], ["score", "sourcefile", "page", "sourcepage", "content"]
+            return f"{options.out}: {len(answer['results'])} passages\n"
+        rows, columns = answer["results"], ["score", "sourcefile", "page", "sourcepage", "content"]
     return (json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, columns)) + "\n"
 
 

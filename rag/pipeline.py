@@ -155,12 +155,12 @@ class Pipeline:
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
-        found = self.search(questions)
-        contexts = [self.context(retrieved) for retrieved in found]
+        searched = self.search(questions)
+        contexts = [self.context(retrieved) for retrieved in searched]
         answers = self._answerer.answer_all(
-            [(retrieved.question, context) for retrieved, context in zip(found, contexts, strict=True)]
+            [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
-        return [Answered(r, c, a) for r, c, a in zip(found, contexts, answers, strict=True)]
+        return [Answered(r, c, a) for r, c, a in zip(searched, contexts, answers, strict=True)]
 
     def context(self, retrieved: Retrieved) -> Context:
         """Return the numbered sources that an answer to a question is made from."""
@@ -251,9 +251,9 @@ def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Locati
 
 
 def _remote_files(source: Remote) -> list[Location]:
-    found = list_files(source)
-    if not found and list_file(source) is not None:
+    files = list_files(source)
+    if not files and list_file(source) is not None:
         return [source]
-    if not found:
+    if not files:
         raise BundleError(f"{source}: no such file or folder")
-    return [Remote((source / name).url, bytes=listed.bytes) for name, listed in found.items()]
+    return [Remote((source / name).url, bytes=listed.bytes) for name, listed in files.items()]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from schemas.command import guarded, print_error
+from schemas.errors import ToolkitError
 
+
+@guarded()
 def main() -> int:
     """Say where the command is now."""
-    sys.stderr.write("error: this command is now python -m evaluation.results, with the same arguments\n")
+    print_error(ToolkitError("this command is now python -m evaluation.results, with the same arguments"))
     return 2
 
 

@@ -66,12 +66,12 @@ class VectorCache:
             return known, vectors
         wanted = _keys_of(texts, role)
         rows = self._known.find(wanted["digest"])
-        found = np.flatnonzero(rows >= 0)
-        if not len(found):
+        places = np.flatnonzero(rows >= 0)
+        if not len(places):
             return known, vectors
         kept = np.memmap(self._keys, _KEY, "r", shape=(self._known.total,))
         stored = np.memmap(self._vectors, "<f4", "r", shape=(self._known.total, self._dimensions))
-        for position in found:
+        for position in places:
             key, vector = kept[rows[position]], stored[rows[position]]
             if key["rest"] == wanted["rest"][position] and zlib.crc32(vector.tobytes()) == key["check"]:
                 vectors[position], known[position] = vector, True

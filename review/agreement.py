@@ -63,7 +63,7 @@ def judgments(review: Review, aspect: str) -> Judged:
 def agreements(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Agreement]:
     """Return the agreement of every two reviewers, and of each with the run's verdicts and the judge's marks."""
     documents = {key: f"{key[0]}/{document_name(row)}" for key, row in rows.items()}
-    found = [
+    pairs = [
         agree(one.reviewer, judgments(one, aspect), other.reviewer, judgments(other, aspect), aspect, documents)
         for aspect in ASPECTS
         for one, other in combinations(reviews, 2)
@@ -72,8 +72,8 @@ def agreements(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Ag
     for review in reviews:
         clear = {key: said for key, said in judgments(review, "answer").items() if said != "unclear"}
         for name, told in machines.items():
-            found.append(agree(review.reviewer, clear, name, told, "answer", documents))
-    return [one for one in found if one.n]
+            pairs.append(agree(review.reviewer, clear, name, told, "answer", documents))
+    return [one for one in pairs if one.n]
 
 
 def verdicts(rows: Mapping[Key, Record]) -> Judged:
@@ -90,8 +90,8 @@ def verdicts(rows: Mapping[Key, Record]) -> Judged:
 
 def marks(rows: Mapping[Key, Record]) -> Judged:
     """Return what the judge's marks of correctness say, where there was a judge."""
-    found = {key: (row.get("scores") or {}).get(_MARK) for key, row in rows.items()}
-    return {key: "right" if mark >= _GOOD_MARK else "wrong" for key, mark in found.items() if mark is not None}
+    marked = {key: (row.get("scores") or {}).get(_MARK) for key, row in rows.items()}
+    return {key: "right" if mark >= _GOOD_MARK else "wrong" for key, mark in marked.items() if mark is not None}
 
 
 def agree(first: str, one: Judged, second: str, other: Judged, aspect: str, documents: Mapping[Key, str]) -> Agreement:
@@ -123,7 +123,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 def shares(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Share]:
     """Return what share each reviewer calls right, in the sample and, by how it was drawn, in the run."""
-    found = []
+    parts = []
     for review in reviews:
         for aspect in ASPECTS:
             told = {key: said for key, said in judgments(review, aspect).items() if key in rows}
@@ -135,7 +135,7 @@ def shares(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Share]
             heavy = np.array([weight[key] for key in keys])
             right = np.array([clear[key] == "right" for key in keys], dtype=float)
             owners = [f"{key[0]}/{document_name(rows[key])}" for key in keys]
-            found.append(
+            parts.append(
                 Share(
                     review.reviewer,
                     aspect,
@@ -146,7 +146,7 @@ def shares(reviews: Sequence[Review], rows: Mapping[Key, Record]) -> list[Share]
                     _bootstrap(owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())),
                 )
             )
-    return found
+    return parts
 
 
 def _bootstrap(owners: Sequence[str], measure: Any) -> Interval | None:

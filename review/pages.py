@@ -68,18 +68,18 @@ class Album:
 
 def sheets_of(key: Key, row: Record, run: ReviewedRun) -> list[tuple[str, int, int]]:
     """Return what is worth seeing of a question, best first: a file, a page, or 0 and a place in the text."""
-    found: dict[tuple[str, int, int], None] = {}
+    sheets: dict[tuple[str, int, int], None] = {}
     beside: dict[tuple[str, int, int], None] = {}
     for filename, span, is_gold in _sights(row):
         document = run.document(key[0], filename)
         if document is None:
             continue
         if not document.pages:
-            found.setdefault((filename, 0, span.start // _AROUND * _AROUND))
+            sheets.setdefault((filename, 0, span.start // _AROUND * _AROUND))
             continue
         pages = document.pages_of(span)
         for number in pages:
-            found.setdefault((filename, number, 0))
+            sheets.setdefault((filename, number, 0))
         for number in (pages[0] - 1, pages[-1] + 1) if is_gold and pages else ():
             if 1 <= number <= len(document.pages):
                 beside.setdefault((filename, number, 0))
@@ -87,9 +87,9 @@ def sheets_of(key: Key, row: Record, run: ReviewedRun) -> list[tuple[str, int, i
     name = row.get("filename") or ""
     document = run.document(key[0], name) if name else None
     rest = [(name, page.number, 0) for page in (document.pages if document else ())]
-    if document is not None and not document.pages and not found:
+    if document is not None and not document.pages and not sheets:
         rest = [(name, 0, 0)]
-    return list(dict.fromkeys([*found, *beside, *rest]))[:PAGES]
+    return list(dict.fromkeys([*sheets, *beside, *rest]))[:PAGES]
 
 
 def _sights(row: Record) -> Iterator[tuple[str, Span, bool]]:

@@ -63,11 +63,11 @@ def draw_sample(rows: Mapping[Key, Record], *, by: Sequence[str], size: int, see
 def weights(rows: Mapping[Key, Record], sample: Sequence[Key], by: Sequence[str]) -> dict[Key, float]:
     """Return how many questions of the run each of the sample stands for."""
     chosen = set(sample)
-    found: dict[Key, float] = {}
+    by_key: dict[Key, float] = {}
     for keys in stratify(rows, by).values():
         mine = [key for key in keys if key in chosen]
-        found |= {key: len(keys) / len(mine) for key in mine}
-    return found
+        by_key |= {key: len(keys) / len(mine) for key in mine}
+    return by_key
 
 
 def _kind(name: str, dataset: str, row: Record) -> str:

@@ -58,7 +58,7 @@ def write_info(info: BundleInfo, path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Passage:
+class LooseContext:
     """A gold passage as the evaluator sees it; a plain-string context has no file name."""
 
     filename: str | None
@@ -73,7 +73,7 @@ class Question:
     question: str
     answer: str
     is_impossible: bool = False
-    contexts: tuple[Passage, ...] = ()
+    contexts: tuple[LooseContext, ...] = ()
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
@@ -206,7 +206,7 @@ def _question(index: int, row: dict[str, Any]) -> Question:
     if identity is None:
         identity = row.get("query_id")
     passages = tuple(
-        Passage(None, c) if isinstance(c, str) else Passage(c["filename"], c.get("text"))
+        LooseContext(None, c) if isinstance(c, str) else LooseContext(c["filename"], c.get("text"))
         for c in row.get("contexts") or ()
     )
     return Question(

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from schemas.command import guarded
 from schemas.models import BundleInfo, Gold, Row
 from schemas.review import Patch, Review
 
@@ -33,6 +34,7 @@ def generate() -> dict[str, str]:
     return texts
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write the files, or with --check say which differ from the models."""
     parser = argparse.ArgumentParser(prog="python -m schemas.generate", description=__doc__)

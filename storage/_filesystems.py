@@ -20,7 +20,7 @@ _UNLISTED = frozenset({"http", "https", "data", "ftp"})
 """Schemes whose servers cannot say what is in a folder, or that carry passwords."""
 _SHORTEST = 8
 """Characters of a variable's value that is worth hiding: a shorter one may be any word."""
-_LONGEST = 300
+_LONGEST = 300  # characters of a library's message: more is a page of XML
 
 
 class StorageError(ServiceError):

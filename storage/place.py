@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from schemas.bundle import CORPUS, TRAIN
 from schemas.errors import BundleError, ToolkitError
 
-_AT_FDCWD = -100
+_AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 

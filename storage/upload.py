@@ -25,7 +25,7 @@ from storage.cache import cache_folder
 from storage.locations import Listed, Location, Remote, list_file, list_files, opened
 from storage.place import check_free, locked, placed
 
-_AT_ONCE = 8
+_AT_ONCE = 8  # objects sent at a time: more wait for the line, not for us
 
 
 class Sent(NamedTuple):

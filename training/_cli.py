@@ -129,13 +129,13 @@ def report_reranker(
         ]
         if not wanted:
             continue
-        found = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
-        ranked = [order for order, _ in found]
+        orders = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
+        ranked = [order for order, _ in orders]
         scores = rerank(judge, texts, measured, wanted, ranked)
         show(f"{name}: embedder", table(measured, wanted, ranked))
         for dense in (0.0, 0.5, 1.0):
             moved = []
-            for (order, near), judged in zip(found, scores, strict=True):
+            for (order, near), judged in zip(orders, scores, strict=True):
                 head = joined(near[: len(judged)], judged, dense=dense)
                 moved.append(np.concatenate([order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]))
             show(f"{name}: reranked, dense x {dense:g}", table(measured, wanted, moved))
@@ -176,9 +176,9 @@ def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
-        found = table(pack, [wanted[n] for n in here], [ranked[n] for n in here])
-        if found:
-            rows[pack.kinds[kind]] = found["all"]
+        figures = table(pack, [wanted[n] for n in here], [ranked[n] for n in here])
+        if figures:
+            rows[pack.kinds[kind]] = figures["all"]
     return rows
 
 

@@ -117,8 +117,8 @@ class _Batches:
         lacking = mine(examples, examples.impossible, passages, queries, first=5)
         self.foreign: dict[int, Ints] = {}
         for kind in {row.kind for row in examples.impossible}:
-            found = [hard for row, hard in zip(examples.impossible, lacking, strict=True) if row.kind == kind]
-            self.foreign[kind] = np.concatenate(found)
+            negatives = [hard for row, hard in zip(examples.impossible, lacking, strict=True) if row.kind == kind]
+            self.foreign[kind] = np.concatenate(negatives)
 
     def draw(self, step: int) -> Batch:
         examples, recipe, random = self.examples, self.recipe, self.random

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
+from law.names import file_key
 from law.words import word_runs
 from schemas.errors import SourceError
 
@@ -28,19 +28,17 @@ Shingles = npt.NDArray[np.uint64]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the listed documents' names, as `name_key` writes them."""
+    """Return the listed documents' names, as `document_key` writes them."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:
         raise SourceError(f"{path}: no column 'document'; expected tab-separated benchmark, where, document")
-    return frozenset(name_key(row["document"]) for row in rows)
+    return frozenset(document_key(row["document"]) for row in rows)
 
 
-def name_key(name: str) -> str:
-    """Return a document's name without its ending and all that differs between a PDF and its text."""
-    stem = PurePosixPath(unquote(name)).name
-    stem = re.sub(r"\.(?:pdf|txt|html?|docx?)$", "", stem, flags=re.IGNORECASE)
-    return "".join(word_runs(stem.casefold()))
+def document_key(name: str) -> str:
+    """Return what a document's name keeps in every list: no folder, no ending, nothing that renaming changes."""
+    return file_key(PurePosixPath(unquote(name)).name)
 
 
 def shingles(text: str) -> Shingles:
@@ -64,7 +62,7 @@ class Excluded:
 
     def lists(self, name: str) -> bool:
         """Return whether a document is listed."""
-        return name_key(name) in self.names
+        return document_key(name) in self.names
 
     def learn(self, text: str) -> None:
         """Keep the words of a document that is listed."""

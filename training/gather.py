@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,13 @@ class _Tables:
             self.passage_texts.append(text)
         return number
 
+    def add_rows(self, document: int, asked: Sequence[Asked]) -> None:
+        """Add the questions on a document, which keeps the group they name."""
+        if asked and asked[0].group:
+            self.documents[document]["group"] = asked[0].group
+        for one in asked:
+            self.add_row(document, one)
+
     def add_row(self, document: int, asked: Asked) -> None:
         """Add a question on a document, and the passages that have its gold."""
         kind = self.kind(asked.kind)
@@ -147,46 +154,57 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tables, reader = _Tables(tokenizer), Reader()
-    only = measure and bool(excluded.names)
     skipped: Counter[str] = Counter()
     if not measure:
         _learn_excluded(materials, excluded)
     for material in materials:
         skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
+        tuning = frozenset() if measure or material.graded else _draw_dev(material, excluded, dev)
+        numbers: dict[str, int] = {}
         asked: dict[str, list[Asked]] = defaultdict(list)
         for one in material.asked:
             asked[one.filename].append(one)
-        numbers: dict[str, int] = {}
-        tuning = frozenset() if measure or material.graded else _draw_dev(material, excluded, dev)
         for name in sorted(material.bundle.files):
-            if measure and only and not excluded.lists(name):
+            if measure and excluded.names and not excluded.lists(name):
                 continue
-            if not measure and excluded.lists(name):
-                skipped[f"{material.source}: document on the list"] += 1
-                continue
-            prepared = reader.read(material.bundle, name)
+            prepared, flaw = _prepared(material, name, reader, excluded, measure=measure)
             if prepared is None:
-                skipped[f"{material.source}: document without text"] += 1
-                continue
-            if not measure and excluded.repeats(prepared.text):
-                skipped[f"{material.source}: document that repeats one on the list"] += 1
+                skipped[f"{material.source}: {flaw}"] += 1
                 continue
             split = "dev" if name in tuning else "train"
             headings = not measure and not material.graded
             numbers[name] = tables.add_document(material.source, prepared, split, headings=headings)
-            if asked[name] and asked[name][0].group:
-                tables.documents[-1]["group"] = asked[name][0].group
-            for one in asked[name]:
-                tables.add_row(numbers[name], one)
-        for graded in material.graded:
-            query = tables.query(graded.text, -1, "library")
-            for name, grade in graded.grades.items():
-                if name in numbers:
-                    tables.grades.append((query, numbers[name], grade))
-                else:
-                    skipped[f"{material.source}: grade of a clause that is left out"] += 1
+            tables.add_rows(numbers[name], asked[name])
+        skipped.update(_add_grades(material, numbers, tables))
     notes = {"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev}
     return tables.pack("measuring" if measure else "training", notes)
+
+
+def _prepared(
+    material: Material, name: str, reader: Reader, excluded: Excluded, *, measure: bool
+) -> tuple[Prepared | None, str]:
+    """Return a document cut into passages; else None, and why it is left out."""
+    if not measure and excluded.lists(name):
+        return None, "document on the list"
+    prepared = reader.read(material.bundle, name)
+    if prepared is None:
+        return None, "document without text"
+    if not measure and excluded.repeats(prepared.text):
+        return None, "document that repeats one on the list"
+    return prepared, ""
+
+
+def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
+    """Add the grades of a library's clauses; return how many are of clauses that are left out."""
+    skipped: Counter[str] = Counter()
+    for graded in material.graded:
+        query = tables.query(graded.text, -1, "library")
+        for name, grade in graded.grades.items():
+            if name in numbers:
+                tables.grades.append((query, numbers[name], grade))
+            else:
+                skipped[f"{material.source}: grade of a clause that is left out"] += 1
+    return skipped
 
 
 def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:

@@ -62,8 +62,8 @@ class Library:
         for query in chosen.tolist():
             documents: list[int] = []
             gains: list[float] = []
-            for grade, found in self.graded[query].items():
-                some = random.choice(found, size=min(_DRAWN[grade], len(found)), replace=False)
+            for grade, graded in self.graded[query].items():
+                some = random.choice(graded, size=min(_DRAWN[grade], len(graded)), replace=False)
                 documents += some.tolist()
                 gains += [_GAIN.get(grade, 0.0)] * len(some)
             total = np.array(gains, np.float32)

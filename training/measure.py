@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from training.pack import ROLES, Ints, Pack, Role
 
-DEPTHS = (1, 8, 64)
+DEPTHS = (1, 8, 64)  # as the figures of the papers
 
 Scores = npt.NDArray[np.float64]
 
@@ -38,8 +38,8 @@ def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> 
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
     by_kind: dict[int, list[int]] = defaultdict(list)
-    for number, (_, kind, found) in enumerate(pack.queries.tolist()):
-        if ROLES[found] == role and kind >= 0:
+    for number, (_, kind, number_of_role) in enumerate(pack.queries.tolist()):
+        if ROLES[number_of_role] == role and kind >= 0:
             by_kind[kind].append(number)
     wanted = []
     for row, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
@@ -57,11 +57,11 @@ def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
     figures = []
     total = sum(end - start for start, end in ask.gold)
     for depth in DEPTHS:
-        found = seen = 0
+        shared = seen = 0
         for _, start, end, *_ in pack.passages[ranked[:depth]].tolist():
             seen += end - start
-            found += sum(max(0, min(end, high) - max(start, low)) for low, high in ask.gold)
-        figures.append(found / seen if depth == 1 else found / total)
+            shared += sum(max(0, min(end, high) - max(start, low)) for low, high in ask.gold)
+        figures.append(shared / seen if depth == 1 else shared / total)
     return figures
 
 

@@ -14,8 +14,8 @@ from training.tensors import Array
 
 _HEAD = 32
 """Numbers of an attention head."""
-CLS, SEP = 101, 102
-_EPSILON = 1e-12
+CLS, SEP = 101, 102  # of BERT's vocabulary
+_EPSILON = 1e-12  # as the model's own config.json has it
 _PRODUCTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
     "intermediate.dense", "output.dense",

@@ -140,12 +140,12 @@ def _print_falls(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> None
     for condition, label, changes in falls(groups):
         cells = []
         for metric, k in HEADLINE:
-            found = changes.get(f"{metric if metric == 'drm' else f'char_{metric}'}@{k}")
-            if found is None or found.mean is None:
+            difference = changes.get(f"{metric if metric == 'drm' else f'char_{metric}'}@{k}")
+            if difference is None or difference.mean is None:
                 cells.append("–")
             else:
-                ends = f" [{signed(found.ci95[0])}, {signed(found.ci95[1])}]" if found.ci95 else ""
-                cells.append(f"{signed(found.mean)}{ends}")
+                ends = f" [{signed(difference.ci95[0])}, {signed(difference.ci95[1])}]" if difference.ci95 else ""
+                cells.append(f"{signed(difference.mean)}{ends}")
         rows.append([label, condition.wording, *cells])
     if rows:
         head = ["", "questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)]

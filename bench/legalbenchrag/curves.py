@@ -14,7 +14,7 @@ from bench.legalbenchrag.names import DATASETS, METRICS
 from bench.legalbenchrag.papers import Paper
 from bench.legalbenchrag.runs import Measured
 from evaluation.metrics import KS
-from evaluation.report.frame import Line, Point
+from evaluation.report.frame import PlotLine, Point
 
 WIDTH, PANEL, TALL = 960, 176, 168
 _LEFT, _TOP, _GAP = 34, 26, 18
@@ -110,7 +110,7 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
         curve = method.curve(metric, dataset)
         if curve:
             points = [panel.point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
-            parts += _drawn(Line(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
+            parts += _drawn(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
     for number, run in enumerate(runs):
         line = _our_line(panel, run, metric, dataset)
         if line.band:
@@ -119,16 +119,16 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
     return parts
 
 
-def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> Line:
+def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLine:
     known = [(k, figure) for k in KS if (figure := run.figure(metric, dataset, k))]
     points = [panel.point(k, figure.mean, f"{figure.mean:.1f}% at k = {k}") for k, figure in known]
     sides = [(k, figure.ci95) for k, figure in known if figure.ci95]
     outline = [panel.point(k, high, "") for k, (_, high) in sides]
     outline += [panel.point(k, low, "") for k, (low, _) in reversed(sides)]
-    return Line(run.label, points, " ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline))
+    return PlotLine(run.label, points, " ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline))
 
 
-def _drawn(line: Line, look: str) -> list[str]:
+def _drawn(line: PlotLine, look: str) -> list[str]:
     values = escape(f"{line.name}: " + ", ".join(point.label for point in line.points))
     return [f'<polyline {look} points="{line.path}"><title>{values}</title></polyline>']
 

@@ -169,8 +169,8 @@ def _tables(condition: Condition, runs: Sequence[Measured], dataset: str) -> Ite
 
 
 def _falls(groups: Groups) -> Iterator[str]:
-    found = list(falls(groups))
-    if not found:
+    rows = list(falls(groups))
+    if not rows:
         return
     yield "## What other wordings cost"
     yield ""
@@ -181,7 +181,7 @@ def _falls(groups: Groups) -> Iterator[str]:
     yield ""
     yield _row("", ["questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
     yield _rule(len(HEADLINE) + 1)
-    for condition, label, changes in found:
+    for condition, label, changes in rows:
         cells = [_change(changes.get(_metric(metric, k))) for metric, k in HEADLINE]
         files = "" if condition.filenames else ", no file names"
         kind = "" if condition[:2] == PLAIN[:2] else f" ({condition.size}, {condition.file_type})"
@@ -193,11 +193,11 @@ def _metric(metric: str, k: int) -> str:
     return f"{metric if metric == 'drm' else f'char_{metric}'}@{k}"
 
 
-def _change(found: Difference | None) -> str:
-    if found is None or found.first is None or found.second is None or found.mean is None:
+def _change(difference: Difference | None) -> str:
+    if difference is None or difference.first is None or difference.second is None or difference.mean is None:
         return "–"
-    ends = f"<br><sub>{signed(found.ci95[0])} to {signed(found.ci95[1])}</sub>" if found.ci95 else ""
-    return f"{100 * found.first:.1f} → {100 * found.second:.1f} (**{signed(found.mean)}**){ends}"
+    ends = f"<br><sub>{signed(difference.ci95[0])} to {signed(difference.ci95[1])}</sub>" if difference.ci95 else ""
+    return f"{100 * difference.first:.1f} → {100 * difference.second:.1f} (**{signed(difference.mean)}**){ends}"
 
 
 # ---------------------------------------------------------------- words and cells

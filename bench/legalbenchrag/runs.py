@@ -120,9 +120,9 @@ def _is_current(bundle: Path, source: Path) -> bool:
     if not (bundle / INFO).is_file():
         return False
     info = read_info(bundle / INFO)
-    found = {path.name: path for path in source.glob("**/benchmarks/*.json")}
+    files = {path.name: path for path in source.glob("**/benchmarks/*.json")}
     known = info.source.sha256
-    same = set(found) == set(known) and all(sha256_of(path) == known[name] for name, path in found.items())
+    same = set(files) == set(known) and all(sha256_of(path) == known[name] for name, path in files.items())
     return same and info.tool.version == __version__
 
 

@@ -25,8 +25,8 @@ _PAPER = 10_000_000
 
 def documents(results: Results) -> str:
     """Return ingest by stage, queries and conversion."""
-    found = results["documents"]
-    points = found["ingest"]
+    part = results["documents"]
+    points = part["ingest"]
     each = [p["seconds"] / p["documents"] for p in points]
     sizes = [f"{p['documents']:,}" for p in points]
     rows: list[list[object]] = [
@@ -36,19 +36,19 @@ def documents(results: Results) -> str:
     rows += [["chunks", *(f"{p['chunks']:,}" for p in points)]]
     rows += [["peak memory, MB", *(f"{p['peak'] / _MB:.0f}" for p in points)]]
     rows += [["index on disk, MB", *(f"{sum(p['disk'].values()) / _MB:.0f}" for p in points)]]
-    embedder = found["default_embedder"]
+    embedder = part["default_embedder"]
     chunks = points[-1]["chunks"] / points[-1]["documents"]
     text = told(results, "documents") + table(
         ["processor ms a document", *(f"{size} documents" for size in sizes)], rows
     )
     text += (
-        f"\nTime grows with exponent **{found['exponent']:.3f}** (1 is linear); the time for a document stays within "
-        f"**±{100 * found['spread']:.0f}%** from {sizes[0]} to {sizes[-1]} documents. The default embedder adds "
+        f"\nTime grows with exponent **{part['exponent']:.3f}** (1 is linear); the time for a document stays within "
+        f"**±{100 * part['spread']:.0f}%** from {sizes[0]} to {sizes[-1]} documents. The default embedder adds "
         f"{1000 * embedder['seconds']:.1f} processor ms a chunk ({1000 * embedder['clock']:.1f} ms by the clock, "
         f"{1 / embedder['clock']:.0f} chunks/s), so {chunks * embedder['seconds']:.2f} s for each of these documents. "
-        f"A page of a PDF takes {1000 * found['pdf']['seconds']:.1f} ms to read.\n\n"
+        f"A page of a PDF takes {1000 * part['pdf']['seconds']:.1f} ms to read.\n\n"
     )
-    return text + _queries(points) + "\n" + _conversions(found["convert"])
+    return text + _queries(points) + "\n" + _conversions(part["convert"])
 
 
 def _queries(points: Sequence[Mapping[str, Any]]) -> str:
@@ -93,12 +93,12 @@ def document_pictures(results: Results) -> dict[str, Chart]:
 
 def memory(results: Results) -> str:
     """Return peaks by store, and how they grow."""
-    found = results["memory"]
-    times = sorted({p["times"] for p in found["points"]})
-    by = {(p["store"], p["times"]): p for p in found["points"]}
+    part = results["memory"]
+    times = sorted({p["times"] for p in part["points"]})
+    by = {(p["store"], p["times"]): p for p in part["points"]}
     rows = []
     for store in (s for s in MEMORY_STORES if (s, times[0]) in by):
-        grown = growth(found["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
+        grown = growth(part["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
         peaks = [f"{by[store, t]['peak'] / _MB:.0f}" for t in times if (store, t) in by]
         more = [f"{100 * (grown['ratio'] - 1):+.0f}%", f"{grown['document'] / 1e3:.1f}", f"{grown['chunk']:.0f}"]
         rows.append([MEMORY_STORES[store], *peaks, *more])
@@ -108,8 +108,8 @@ def memory(results: Results) -> str:
         told(results, "memory")
         + table(head, rows)
         + (
-            f"\n1 × is {found['once']} documents; {counts} chunks. The whole tree of processes is counted, "
-            f"{found['jobs']} workers and the one that embeds, shared pages once.\n"
+            f"\n1 × is {part['once']} documents; {counts} chunks. The whole tree of processes is counted, "
+            f"{part['jobs']} workers and the one that embeds, shared pages once.\n"
         )
     )
 
@@ -152,9 +152,9 @@ def _ten_million(points: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for store in dict.fromkeys(p["store"] for p in points):
         sizes = sorted(p["rows"] for p in points if p["store"] == store)
-        found = [reckon(points, store, what, _PAPER) for what in ("one ms", "search MB", "disk MB", "build s")]
-        if len(sizes) >= 2 and sizes[-1] >= _PAPER // 100 and found[0]:
-            cells = [f"{value:,.0f}" if value is not None else "" for value in found]
+        values = [reckon(points, store, what, _PAPER) for what in ("one ms", "search MB", "disk MB", "build s")]
+        if len(sizes) >= 2 and sizes[-1] >= _PAPER // 100 and values[0]:
+            cells = [f"{value:,.0f}" if value is not None else "" for value in values]
             rows.append([f"`{store}`", *cells, f"{sizes[-1]:,}"])
     head = ["10,000,000 chunks, on paper", "ms a query", "memory MB", "disk MB", "build, s", "measured up to"]
     return "\n" + table(head, rows) if rows else ""
@@ -191,9 +191,9 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
 
 def routed(results: Results) -> str:
     """Return what a question takes of the whole of `routed`, named and unnamed, and what the process holds."""
-    found = results["routed"]
+    part = results["routed"]
     rows = []
-    for p in found["points"]:
+    for p in part["points"]:
         for kind in ("named", "unnamed"):
             asked = p[kind]
             times = [f"{asked[name]:.1f}" for name in ("clock", "clock 90%", "processor")]
@@ -201,12 +201,12 @@ def routed(results: Results) -> str:
             recall = f"{p['recall']:.4f}" if kind == "unnamed" else ""
             rows.append([f"{p['chunks']:,}", f"`{p['store']}`", kind, *times, recall, *held])
     head = ["chunks", "store", "questions", "ms, median", "ms, nine of ten", "processor ms", "recall@256", "MB", "own"]
-    sizes = ", ".join(f"{p['documents']:,}" for p in found["points"])
+    sizes = ", ".join(f"{p['documents']:,}" for p in part["points"])
     return (
         told(results, "routed")
         + table(head, rows)
         + (
-            f"\n{sizes} documents, grown from {found['from']}; {found['points'][0]['named']['questions']} questions of "
+            f"\n{sizes} documents, grown from {part['from']}; {part['points'][0]['named']['questions']} questions of "
             "each kind, one at a time. MB is the most that the process held, pages of mapped files in it; *own* what "
             "is not mapped, the model in it.\n"
         )

@@ -24,23 +24,23 @@ MILVUS = ("", "?index=HNSW")
 _MILVUS_ROWS = 100_000
 """A server takes rows in by a few hundred a time: a million take a quarter of an hour."""
 
-Found = dict[str, Any]
+Point = dict[str, Any]
 
 
 def measure(
-    vectors: Path | None, *, quick: bool, full: bool, milvus: str = "", known: Sequence[Found] = ()
+    vectors: Path | None, *, quick: bool, full: bool, milvus: str = "", known: Sequence[Point] = ()
 ) -> dict[str, Any]:
     """Return points by rows and store; those that are not measured now are kept from before."""
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
     queries = grow(base, _QUERIES, 2, spread=0.6, keep=False)
     sizes = (2_000, 10_000) if quick else ROWS
-    points: list[Found] = []
+    points: list[Point] = []
     for rows in track(sizes, total=len(sizes), label="chunks", unit="size"):
         stores = [store for store in STORES if full or store != "faiss:hnsw" or rows <= _HNSW_ROWS]
         if milvus and (full or rows <= _MILVUS_ROWS):
             stores += [f"milvus:{milvus}{kind}" for kind in MILVUS]
-        found = {_plain(store, milvus): values for store, values in compare(rows, stores, base, queries).items()}
-        points += [{"rows": rows, "store": store, **values} for store, values in found.items()]
+        by_store = {_plain(store, milvus): values for store, values in compare(rows, stores, base, queries).items()}
+        points += [{"rows": rows, "store": store, **values} for store, values in by_store.items()]
     return {"points": merged(known, points), "vectors": vectors.name if vectors else "a mixture of 300 clusters"}
 
 
@@ -64,28 +64,28 @@ def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[fl
     return float(slope), float(start), mine[-1][0]
 
 
-def read_points(path: Path) -> list[Found]:
+def read_points(path: Path) -> list[Point]:
     """Return the points of a file that `bench.stores --csv` wrote; of those measured twice, the later ones."""
-    found: dict[tuple[int, str], Found] = {}
+    by_key: dict[tuple[int, str], Point] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for rows, store, what, value in csv.reader(file):
             if not rows.isdigit():  # the head, where there is one
                 continue
             key = int(rows), store
             if what == "build s":  # the first that is told of a point
-                found[key] = {"rows": key[0], "store": store}
-            found[key][what] = float(value)
-    return [point for point in found.values() if "one ms" in point]
+                by_key[key] = {"rows": key[0], "store": store}
+            by_key[key][what] = float(value)
+    return [point for point in by_key.values() if "one ms" in point]
 
 
-def merged(old: Iterable[Found], new: Iterable[Found]) -> list[Found]:
+def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
     """Return all points in order; a new one takes the place of an old one."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate(STORES)}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 
-def crossing(points: Iterable[Found], store: str, what: str, limit: float) -> float | None:
+def crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
     """Return how many rows a store can have before it takes more than so much, by a power law through its last points.
 
     None where that is beyond ten times what was measured: nobody knows what happens there.

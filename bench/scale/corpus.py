@@ -26,10 +26,10 @@ _QUESTIONS = 2
 
 def documents_of(folder: Path | None) -> list[Path]:
     """Return the documents that are repeated: those of a folder, or the samples' contracts as text."""
-    found = files_of(folder or TEXTS)
-    if not found:
+    files = files_of(folder or TEXTS)
+    if not files:
         raise SourceError(f"{folder}: no document in it that can be read")
-    return found
+    return files
 
 
 def files_of(folder: Path) -> list[Path]:

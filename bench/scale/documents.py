@@ -68,8 +68,8 @@ def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[s
             raise ToolkitError(f"bench.scale: converting {size} documents: {run}")
         shutil.rmtree(source)
         counts = run.info["counts"]
-        found = {"documents": counts["documents"], "questions": counts["questions"], "peak": run.peak}
-        return {**found, "seconds": _children() - before, "clock": run.seconds}
+        figures = {"documents": counts["documents"], "questions": counts["questions"], "peak": run.peak}
+        return {**figures, "seconds": _children() - before, "clock": run.seconds}
 
 
 def _children() -> float:

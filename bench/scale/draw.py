@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from evaluation.report.frame import Line, Point
+from evaluation.report.frame import PlotLine, Point
 
 WIDTH, HEIGHT = 700, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 566, 46, 346
@@ -127,7 +127,7 @@ def _grid(place: _Place, chart: Chart) -> list[str]:
 
 
 def _drawn(series: Series, place: _Place, colour: str) -> list[str]:
-    line = Line(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
+    line = PlotLine(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
     dash = ' stroke-dasharray="6 4"' if series.dashed else ""
     parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']
     for point in line.points:

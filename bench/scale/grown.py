@@ -22,9 +22,9 @@ from engine import track
 from rag.config import Config
 from rag.index import Entry, Index, open_index
 from rag.lexicon import DocumentWords, read_words
-from rag.lexicon.naming import terms
+from rag.lexicon.bm25 import digest
+from rag.lexicon.naming import name_terms
 from rag.lexicon.postings import Held
-from rag.lexicon.words import digest
 from rag.seams import Vectors, section_keys
 
 _SPREAD = 0.35
@@ -135,7 +135,7 @@ def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
         return original.words
     swaps: dict[int, int] = {}
     for name in original.names:
-        for old, new in zip(terms(name), terms(renamed(name, turn)), strict=False):
+        for old, new in zip(name_terms(name), name_terms(renamed(name, turn)), strict=False):
             swaps[digest(old)] = digest(new)
     fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
     named = original.words.names

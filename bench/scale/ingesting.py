@@ -206,15 +206,15 @@ def ingest_once(
 
 
 def _stages(clock: Clock) -> dict[str, float]:
-    found = dict(clock.seconds)
-    if "prepare" in found:
-        found["split"] = found.pop("prepare") - sum(found[stage] for stage in (*_WORKER.values(), "summarise"))
-    return {stage: found[stage] for stage in STAGES if stage in found}
+    seconds = dict(clock.seconds)
+    if "prepare" in seconds:
+        seconds["split"] = seconds.pop("prepare") - sum(seconds[stage] for stage in (*_WORKER.values(), "summarise"))
+    return {stage: seconds[stage] for stage in STAGES if stage in seconds}
 
 
 def sizes(folder: Path) -> dict[str, int]:
     """Return the bytes of an index by what they are: texts, vectors, and the rest."""
-    found = {"texts": 0, "vectors": 0, "rest": 0}
+    bytes_of = {"texts": 0, "vectors": 0, "rest": 0}
     for path in folder.rglob("*"):
         if path.is_file():
             kind = (
@@ -224,13 +224,13 @@ def sizes(folder: Path) -> dict[str, int]:
                 if path.suffix in (".jsonl", ".npz", ".json")
                 else "vectors"
             )
-            found[kind] += path.stat().st_size
-    return found
+            bytes_of[kind] += path.stat().st_size
+    return bytes_of
 
 
 def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     """Return, for each preset there is, the milliseconds of a question without its embedding, and of the first one."""
-    found: dict[str, Any] = {}
+    times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config
     for preset in (name for name in PRESETS if name in preset_names()):
         clock = Clock()
@@ -241,8 +241,8 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
         embedder = _Embedder(module.open(argument), clock)
         pipeline = Pipeline(config, cache=folder / "cache", embedder=embedder).open(folder / "index")
         times = [_one_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
-        found[preset] = {"first": 1000 * times[0], "median": 1000 * float(np.median(times[1:]))}
-    return found
+        times_of[preset] = {"first": 1000 * times[0], "median": 1000 * float(np.median(times[1:]))}
+    return times_of
 
 
 def _one_query(pipeline: Pipeline, question: str, clock: Clock) -> float:

@@ -43,8 +43,8 @@ def point(source: Path | None, once: int, times: int, store: str) -> dict[str, A
         paths = repeat(documents_of(source), once * times, folder / "corpus")
         kept = "none" if store == "words" else store
         run = run_apart(ingest_once, paths, folder, store=kept, words=store == "words", engine="local", jobs=JOBS)
-        found = {"documents": run.value["documents"], "chunks": run.value["chunks"], "seconds": run.value["clock"]}
-        return {"store": store, "times": times, **found, "peak": run.peak}
+        figures = {"documents": run.value["documents"], "chunks": run.value["chunks"], "seconds": run.value["clock"]}
+        return {"store": store, "times": times, **figures, "peak": run.peak}
 
 
 def growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:

@@ -150,7 +150,7 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
     prepared = (of["pages a document"] * of["page"] + per * of["chunk, workers"]) / laptop.cores
     alone = per * (of["chunk, one process"] + of["chunk, cache"])
     embedded = per * of["chunk, default embedder"] / laptop.cores
-    found = [
+    points = [
         Break(f"a query takes over {LIMIT_MS} ms beside its embedding", slow / per, "`--store faiss:ivf`"),
         Break("embedding takes over a day", long / embedded, "an accelerator; `--embedder sentence-transformers:…`"),
         Break("reading and splitting take over a day", long / prepared, "`--engine ray:…`, more machines"),
@@ -169,7 +169,7 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
         ),
         Break("a bundle's train and gold files fill memory", _room(ram, of["document converted"]), "several bundles"),
     ]
-    return sorted(found, key=lambda item: item.documents)
+    return sorted(points, key=lambda item: item.documents)
 
 
 def _room(memory: float, each: float) -> float:

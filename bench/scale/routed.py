@@ -80,13 +80,15 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
     # vectors are cached before the clock starts, and the threads that made them have come to rest
     vectors = pipeline.embedder.embed([*named, *unnamed], role="query")[len(named) :]
     pipeline.search([named[0]])
-    found: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
+    figures: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
     for kind, asked in (("named", named), ("unnamed", unnamed)):
-        found[kind] = told([_timed(pipeline, question) for question in asked])
+        figures[kind] = told([_timed(pipeline, question) for question in asked])
     store, keys = index.store("chunk"), index.keys("chunk")
     nearest, exact = (store.search(vectors, _POOL, within=within)[1] for within in (None, keys))
-    found["recall"] = float(np.mean([len(np.intersect1d(*both)) / _POOL for both in zip(nearest, exact, strict=True)]))
-    return {**found, "own": resident("RssAnon"), "mapped": resident("RssFile")}
+    figures["recall"] = float(
+        np.mean([len(np.intersect1d(*both)) / _POOL for both in zip(nearest, exact, strict=True)])
+    )
+    return {**figures, "own": resident("RssAnon"), "mapped": resident("RssFile")}
 
 
 def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
@@ -112,6 +114,6 @@ def told(asked: Sequence[Asked]) -> dict[str, float]:
 
 def _timed(pipeline: Pipeline, question: str) -> Asked:
     clock, processor = time.perf_counter(), time.process_time()
-    [found] = pipeline.search([question])
+    [retrieved] = pipeline.search([question])
     took = 1000 * (time.perf_counter() - clock), 1000 * (time.process_time() - processor)
-    return Asked(*took, int(found.trace["passages"].get("compared", 0)))
+    return Asked(*took, int(retrieved.trace["passages"].get("compared", 0)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from bench.sensitivity.trials import METRICS, Curve, Value, Way
-from evaluation.report.frame import Line, Point
+from evaluation.report.frame import PlotLine, Point
 
 WAYS = {"names": Way(False, True), "no-names": Way(False, False), "unnamed": Way(True, True)}
 """A picture each."""
@@ -123,7 +123,7 @@ def _lines(panel: Panel, curve: Curve) -> list[str]:
             Point(panel.across(place, len(curve.points)), panel.height(f.change), f"{f.mean:.1f} at {number(value)}")
             for place, value, f in known
         ]
-        line = Line(METRICS[metric], points)
+        line = PlotLine(METRICS[metric], points)
         words = escape(f"{line.name}: " + ", ".join(point.label for point in points))
         parts.append(f'<polyline class="line" stroke="{colour}" points="{line.path}"><title>{words}</title></polyline>')
         for point, (_, value, f) in zip(points, known, strict=True):
@@ -141,8 +141,8 @@ def _lines(panel: Panel, curve: Curve) -> list[str]:
 
 def page_block(curves: Sequence[Curve], *, questions: int) -> str:
     """Return what goes between the page's markers: pictures, what each constant does, and every figure."""
-    found = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
-    pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in found.items() if some]
+    by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
+    pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))
     rows = [[f"`{s.shown}`", number(s.default), s.why, *_told([c for c in curves if c.setting == s])] for s in settings]
     lines = [f"{questions} questions. Written by `python -m bench.sensitivity`: run it again, do not edit.", ""]

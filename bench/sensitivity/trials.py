@@ -19,7 +19,7 @@ from evaluation.cases import Case, Passage, Reply, Values
 from evaluation.metrics import Options, measure
 from evaluation.statistics import Difference, Table, compare, summarise, summarise_by
 from rag import Config, Pipeline
-from rag.lexicon import documents, words
+from rag.lexicon import bm25, documents
 from rag.retrieval import extents
 from schemas.errors import ToolkitError
 
@@ -81,8 +81,8 @@ SETTINGS = (
     Setting("_OTHER_KIND", (0, 1.2, 4.6), "one time in ten a kind is misread or loosely said", documents),
     Setting("KEEP", (0.3, 0.5, 1), "sentences nearly as good as the best one stay with it", extents),
     Setting("LEAST", (20, 80, 120), "less is a number, a label, the end of a line", extents),
-    Setting("SATURATION", (0.6, 2.4), "the textbook's k1", words),
-    Setting("LENGTH", (0, 0.75), "chunks are cut to one size: their lengths say less than usual", words),
+    Setting("SATURATION", (0.6, 2.4), "the textbook's k1", bm25),
+    Setting("LENGTH", (0, 0.75), "chunks are cut to one size: their lengths say less than usual", bm25),
 )  # fmt: skip
 
 
@@ -161,9 +161,9 @@ class Trying:
         return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)
 
     def _measure(self, pipeline: Pipeline, way: Way) -> dict[str, Values]:
-        found = pipeline.search([asked(case, way) for case in self.cases])
+        results = pipeline.search([asked(case, way) for case in self.cases])
         replied = []
-        for case, retrieved in zip(self.cases, found, strict=True):
+        for case, retrieved in zip(self.cases, results, strict=True):
             passages = (Passage(hit.text, hit.chunk.document, hit.chunk.span) for hit in retrieved.ranked)
             replied.append(replace(case, reply=Reply(passages=tuple(passages))))
         values = measure(replied, _OPTIONS, names=_FAMILIES)
@@ -248,7 +248,7 @@ def _figures(table: Table, default: Table) -> dict[str, Figure]:
     changes: Mapping[str, Difference] = {} if table is default else compare([default], [table])
     figures = {}
     for name in METRICS:
-        by_dataset = [100 * found for part in parts if (found := part[name].mean) is not None]
+        by_dataset = [100 * value for part in parts if (value := part[name].mean) is not None]
         mean, change = means[name].mean, changes.get(name)
         if mean is None:
             continue

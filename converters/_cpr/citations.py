@@ -51,7 +51,7 @@ class Citation:
 
 def citations(truth: str) -> list[Citation]:
     """Return what an answer cites, each citation once; an editor's brackets are none."""
-    found: dict[str, Citation] = {}
+    by_name: dict[str, Citation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
         if (
@@ -59,8 +59,8 @@ def citations(truth: str) -> list[Citation]:
             and not _NUMBERS.fullmatch(text)
             and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
         ):
-            found.setdefault(plain(text), read_citation(text))
-    return list(found.values())
+            by_name.setdefault(plain(text), read_citation(text))
+    return list(by_name.values())
 
 
 def read_citation(text: str) -> Citation:

@@ -9,11 +9,11 @@ from typing import Literal
 
 from converters._cpr.citations import Citation, read_citation
 from converters._cpr.courts import Court, unknown_courts
-from converters._cpr.documents import CPR, GUIDE, PD, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
 from converters._cpr.layout import Layout
 from converters._cpr.library import Library, splits
 from converters._cpr.names import read_name
+from converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
@@ -33,7 +33,7 @@ _EXACT = 0.05
 """`Practice Direction 54B, Section II`, against that direction with a few words of its title."""
 _FOREIGN = -0.5
 """The row is about a court whose guide is not in the corpus."""
-_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15
+_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15  # the cited page has the heading; it is beside; it is elsewhere
 _CLOSE, _OFF = 2, 5
 """Pages: of 30 real citations of a guide's section, 27 give the page on which it begins, and three are four off."""
 _NO_PAGES = -0.3
@@ -104,7 +104,7 @@ class Corpus:
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
             return [(citation, whole)]
         parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
-        return parts if any(found.source for _, found in parts) else [(citation, whole)]
+        return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
     def resolve(self, citation: Citation, row: Row) -> Resolution:
         """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
@@ -112,11 +112,11 @@ class Corpus:
         if strange and not any(self.library.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange} is not in it")
         candidates = list(self._candidates(citation, row))
-        found = self._best(candidates)
-        if not found:
+        likely = self._best(candidates)
+        if not likely:
             return Resolution(None, "unresolved", "names no document of the corpus")
-        best = found[0]
-        rivals = [c for c in found[1:] if best.score - c.score < _MARGIN]
+        best = likely[0]
+        rivals = [c for c in likely[1:] if best.score - c.score < _MARGIN]
         if rivals:
             names = ", ".join(sorted(c.source.raw.filename for c in (best, *rivals)))
             return Resolution(None, "unresolved", f"names {1 + len(rivals)} documents: {names}")
@@ -184,25 +184,25 @@ class Corpus:
         """Yield a section of a document that the citation names before it."""
         for how, source in self.library.documents(document):
             score = _INSIDE + self._evidence(source, row)
-            found = False
+            any_heading = False
             for heading, like, parent in self.library.headings(source, section):
-                found = True
+                any_heading = True
                 bonus = (_PARENT if parent else 0.0) + self._paged(source, heading, citation) + _order(heading)
                 bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
-            if not found and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
+            if not any_heading and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
                 paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _rules(self, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""
-        found = _RULE.fullmatch(citation.document)
-        if found:
-            number = found.group(1).upper()
+        match = _RULE.fullmatch(citation.document)
+        if match:
+            number = match.group(1).upper()
             yield from self._inside(f"Part {number.partition('.')[0]}", number, citation, row)
-        found = _PARAGRAPH_OF.fullmatch(citation.document)
-        if found:
-            yield from self._inside(found.group(1), found.group(2), citation, row)
+        match = _PARAGRAPH_OF.fullmatch(citation.document)
+        if match:
+            yield from self._inside(match.group(1), match.group(2), citation, row)
 
     def _headings(self, source: Source, citation: Citation, row: Row) -> Iterator[_Candidate]:
         """Yield the headings of a document that a citation without a document's name can mean."""
@@ -280,7 +280,7 @@ def _pages_of(layout: Layout, first: int, last: int) -> Place | None:
     return Place(start, end, lines[0].text, layout.text[start:end], lines[0].page)
 
 
-_MOST_PAGES = 4
+_MOST_PAGES = 4  # of a cited section: a longer one is cited for its beginning
 
 
 def _kind_said(source_type: str) -> str:

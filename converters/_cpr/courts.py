@@ -47,14 +47,14 @@ class Court:
 
 def guide_courts(names: Iterable[str]) -> list[Court]:
     """Return the courts whose guide a document is, by its names and its title page; a guide may incorporate another."""
-    found: dict[tuple[str, ...], set[str]] = {}
+    names_of: dict[tuple[str, ...], set[str]] = {}
     for name in names:
         flat = " ".join(re.sub(r"[-_]+", " ", name).split())
         for match in _GUIDE.finditer(flat):
             words = _telling(match.group(1))
             if words:
-                found.setdefault(words, set()).update(_initials(match.group(1)))
-    return [Court(words, frozenset(short)) for words, short in found.items()]
+                names_of.setdefault(words, set()).update(_initials(match.group(1)))
+    return [Court(words, frozenset(short)) for words, short in names_of.items()]
 
 
 def unknown_courts(text: str, known: Iterable[Court], *, guides_only: bool) -> Iterator[str]:

@@ -13,7 +13,7 @@ from evidence import Document
 from law.names import letters
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of the text, or a paragraph of a document that is still to be printed."""
 
     start: int
@@ -40,10 +40,10 @@ class Heading:
     last_page: int = 0
 
 
-CHAPTER, SCHEDULE, BARE, PARAGRAPH = 1.0, 1.5, 2.5, 10.0
+CHAPTER, SCHEDULE, BARE, PARAGRAPH = 1.0, 1.5, 2.5, 10.0  # levels: only their order counts
 _MOST_LINES = 4
 """A heading's lines: the longest of the five court guides takes four."""
-_LONGEST = 150
+_LONGEST = 150  # characters: what is longer is a sentence
 _PARAGRAPH = re.compile(
     r"(?:[A-Z]\.?)?\d{1,3}[A-Z]{0,2}\.\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)*(?=[\s(]|[A-Z]|['‘“\"]|\.|$)"
 )
@@ -56,13 +56,13 @@ _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
 
 
-def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, int]]:
+def lines_of(document: Document) -> tuple[list[SourceLine], dict[str, str], dict[int, int]]:
     """Return a file's lines, less furniture and contents; what the contents list; the number printed on each page."""
     pages = [[line for line in _split(document.text, *page.span, page.number) if line.text] for page in document.pages]
     if not pages:
         pages = [[line for line in _split(document.text, 0, len(document.text), 0) if line.text]]
     furniture, running = {span.start for span in document.furniture}, _running(pages)
-    kept: list[Line] = []
+    kept: list[SourceLine] = []
     entries: dict[str, str] = {}
     printed: dict[int, int] = {}
     for lines in pages:
@@ -76,27 +76,27 @@ def lines_of(document: Document) -> tuple[list[Line], dict[str, str], dict[int, 
     return kept, entries, printed
 
 
-def _is_page_number(line: Line) -> bool:
+def _is_page_number(line: SourceLine) -> bool:
     # decimal: `²` is a digit, and no number; and no page has a number of ten digits
     return line.text.isdecimal() and len(line.text) < _DIGITS
 
 
-_DIGITS = 10
+_DIGITS = 10  # of a page's number: Python refuses to read thousands of them
 _FEWEST_LISTED = 5
 """Entries that make a page one of the contents, if they are half of its lines, too."""
 
 
-def _is_furniture(line: Line, furniture: Collection[int]) -> bool:
+def _is_furniture(line: SourceLine, furniture: Collection[int]) -> bool:
     # a short guide has its headings twice at a page's edge: in the contents, and where they stand
     return line.start in furniture and not read_name(line.text, loose=False).number
 
 
-def _is_contents(lines: Sequence[Line]) -> bool:
+def _is_contents(lines: Sequence[SourceLine]) -> bool:
     listed = sum(1 for line in lines if _LISTED.search(line.text))
     return listed >= _FEWEST_LISTED and 2 * listed >= len(lines)
 
 
-def _edges(lines: Sequence[Line]) -> Sequence[Line]:
+def _edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
     return [*lines[:2], *lines[2:][-2:]]
 
 
@@ -104,12 +104,12 @@ _LABEL = 14
 """Letters that may stand before a title that the running head repeats: a page's number and `Section 12`."""
 
 
-def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
+def _running(pages: Sequence[Sequence[SourceLine]]) -> set[int]:
     """Return where page numbers and chapters' running heads start: a chapter has too few pages for the usual count."""
     # the first page of a chapter has its title below the running line
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
     counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
-    found: set[int] = set()
+    repeated: set[int] = set()
     for before, lines in zip([[], *pages], pages, strict=False):
         above = "" if _is_contents(before) else letters("".join(line.text for line in before[:6]))
         edges = _edges(lines)
@@ -119,42 +119,42 @@ def _running(pages: Sequence[Sequence[Line]]) -> set[int]:
             twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
             again = counted[letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
             if line.text.isdigit() or (numbered and (again or twice)):
-                found.add(line.start)
-    return found
+                repeated.add(line.start)
+    return repeated
 
 
-def _split(text: str, start: int, end: int, page: int) -> Iterator[Line]:
+def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
     for match in re.finditer(r"[^\r\n]+", text[start:end]):
         words = match.group().strip()
         at = start + match.start() + match.group().index(words) if words else start + match.start()
-        yield Line(at, at + len(words), words, page)
+        yield SourceLine(at, at + len(words), words, page)
 
 
-def _entries(lines: Sequence[Line]) -> dict[str, str]:
+def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
     """Return what a page of contents lists; an entry may go over two lines, and its page number may be missing."""
-    found: list[str] = []
+    entries: list[str] = []
     pending = ""
     for line in lines:
         words = _LEADERS.sub("", line.text)
         if pending and read_name(words, loose=False).number:
-            found.append(pending)
+            entries.append(pending)
             pending = ""
         if _LISTED.search(line.text):
-            found.append(f"{pending} {words}".strip())
+            entries.append(f"{pending} {words}".strip())
             pending = ""
         else:
             pending = f"{pending} {line.text}".strip() if len(pending) < _LONGEST else ""
-    return {letters(entry): entry for entry in found if len(letters(entry)) > 2}
+    return {letters(entry): entry for entry in entries if len(letters(entry)) > 2}
 
 
-def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Heading]:
+def find_headings(lines: Sequence[SourceLine], known: Mapping[str, float]) -> list[Heading]:
     """Return the headings in order, each with its section; `known` are titles by their letters, each with its level."""
-    found: list[Heading] = []
+    headings: list[Heading] = []
     keys: set[tuple[str, str, str]] = set()
     chapter: Heading | None = None
     index = 0
     while index < len(lines):
-        heading, taken = _heading(lines, index, known, found[-1] if found else None)
+        heading, taken = _heading(lines, index, known, headings[-1] if headings else None)
         if heading is not None:
             if heading.level <= CHAPTER and not heading.name.number:
                 # the contents mean the first of this title; below an appendix it may come again
@@ -162,10 +162,10 @@ def find_headings(lines: Sequence[Line], known: Mapping[str, float]) -> list[Hea
             if heading.level <= CHAPTER:
                 heading = _counted(heading, chapter, sure=letters(heading.name.text) in known or lines[index].marked)
                 chapter = heading if heading.level <= CHAPTER else chapter
-            found.append(heading)
+            headings.append(heading)
             keys.add(_key(heading))
         index += taken
-    return _with_ends(found, lines)
+    return _with_ends(headings, lines)
 
 
 def _counted(heading: Heading, chapter: Heading | None, *, sure: bool) -> Heading:
@@ -178,7 +178,7 @@ def _counted(heading: Heading, chapter: Heading | None, *, sure: bool) -> Headin
 
 
 def _heading(
-    lines: Sequence[Line], index: int, known: Mapping[str, float], before: Heading | None
+    lines: Sequence[SourceLine], index: int, known: Mapping[str, float], before: Heading | None
 ) -> tuple[Heading | None, int]:
     line = lines[index]
     follows = before is not None and index > 0 and before.level < PARAGRAPH and before.end >= lines[index - 1].end
@@ -203,19 +203,13 @@ def _heading(
     return _by_shape(lines, index, listed=bool(known))
 
 
-def _by_shape(lines: Sequence[Line], index: int, *, listed: bool) -> tuple[Heading | None, int]:
+def _by_shape(lines: Sequence[SourceLine], index: int, *, listed: bool) -> tuple[Heading | None, int]:
     """Return a heading that no contents tell of: a number with a title, a paragraph's number, a title over a number."""
     line = lines[index]
     number = _PARAGRAPH.match(line.text)
     titled = len(line.text) <= _LONGEST and not _OPEN.search(line.text)
     if number:
-        rest = line.text[number.end() :].strip(" .")
-        is_title = titled and rest[:1].isupper() and len(rest) <= 90 and _starts(lines, index + 1, number.group())
-        name = read_name(line.text if is_title else number.group(), loose=False)
-        if is_title:
-            return _made([line], name, level_of(name)), 1
-        end = line.start + number.end()
-        return Heading(line.start, end, name, PARAGRAPH + name.number.count("."), line.page), 1
+        return _numbered(lines, index, number, titled=titled), 1
     chapter = read_name(line.text, loose=False)
     if titled and chapter.number and chapter.title[:1].isupper() and _starts(lines, index + 1, chapter.number):
         return _made([line], chapter, level_of(chapter, worded=_is_worded(line.text))), 1
@@ -232,12 +226,23 @@ def _by_shape(lines: Sequence[Line], index: int, *, listed: bool) -> tuple[Headi
     return None, 1
 
 
-def _starts(lines: Sequence[Line], index: int, number: str) -> bool:
+def _numbered(lines: Sequence[SourceLine], index: int, number: re.Match[str], *, titled: bool) -> Heading:
+    """Return the heading of a line with a number in front: a title, or a paragraph."""
+    line = lines[index]
+    rest = line.text[number.end() :].strip(" .")
+    is_title = titled and rest[:1].isupper() and len(rest) <= 90 and _starts(lines, index + 1, number.group())
+    name = read_name(line.text if is_title else number.group(), loose=False)
+    if is_title:
+        return _made([line], name, level_of(name))
+    return Heading(line.start, line.start + number.end(), name, PARAGRAPH + name.number.count("."), line.page)
+
+
+def _starts(lines: Sequence[SourceLine], index: int, number: str) -> bool:
     """Whether the line after a numbered title is the first paragraph below that number, `5.9.1` below `5.9`."""
     return index < len(lines) and lines[index].text.startswith(f"{number}.")
 
 
-def _apart(lines: Sequence[Line], index: int, after: int) -> bool:
+def _apart(lines: Sequence[SourceLine], index: int, after: int) -> bool:
     """Whether lines stand by themselves: a sentence ends before them, or a numbered paragraph begins after them."""
     before = lines[index - 1] if index else None
     if after == index and len(lines[index].text.split()) > _WORDS_IN_TITLE:
@@ -246,7 +251,7 @@ def _apart(lines: Sequence[Line], index: int, after: int) -> bool:
     return ended or (index < after < len(lines) and _PARAGRAPH.match(lines[after].text) is not None)
 
 
-_WORDS_IN_TITLE = 12
+_WORDS_IN_TITLE = 12  # what is longer and stands alone is a sentence
 
 
 def _is_worded(text: str) -> bool:
@@ -261,27 +266,27 @@ def level_of(name: Name, *, worded: bool = False) -> float:
     return float(parts)
 
 
-def _made(lines: Sequence[Line], name: Name, level: float) -> Heading:
+def _made(lines: Sequence[SourceLine], name: Name, level: float) -> Heading:
     return Heading(lines[0].start, lines[-1].end, name, level, lines[0].page)
 
 
-def _with_ends(found: Sequence[Heading], lines: Sequence[Line]) -> list[Heading]:
+def _with_ends(headings: Sequence[Heading], lines: Sequence[SourceLine]) -> list[Heading]:
     """Give each heading its section: up to the next one that stands as high."""
     order = {line.start: at for at, line in enumerate(lines)}
     last: dict[int, int] = {}
     open_: list[int] = []
-    for at, heading in enumerate(found):
-        while open_ and found[open_[-1]].level >= heading.level:
+    for at, heading in enumerate(headings):
+        while open_ and headings[open_[-1]].level >= heading.level:
             last[open_.pop()] = order[heading.start] - 1
         open_.append(at)
-    return _without_lists([_until(heading, lines[last.get(at, -1)]) for at, heading in enumerate(found)])
+    return _without_lists([_until(heading, lines[last.get(at, -1)]) for at, heading in enumerate(headings)])
 
 
-def _until(heading: Heading, line: Line) -> Heading:
+def _until(heading: Heading, line: SourceLine) -> Heading:
     return replace(heading, until=max(heading.end, line.end), last_page=max(heading.page, line.page))
 
 
-def section_at(heading: Heading, headings: Sequence[Heading], lines: Sequence[Line]) -> Heading:
+def section_at(heading: Heading, headings: Sequence[Heading], lines: Sequence[SourceLine]) -> Heading:
     """Return a heading that is none of these with its section: up to the next of them that stands as high."""
     following = [other.start for other in headings if other.start >= heading.end and other.level <= heading.level]
     before = [line for line in lines if heading.start <= line.start < min(following, default=lines[-1].end)]
@@ -292,14 +297,14 @@ _FEWEST_WORDS = 3
 """Characters below a heading that make it a place."""
 
 
-def _without_lists(found: Sequence[Heading]) -> list[Heading]:
+def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     """Leave out a heading without words, or one that comes again with more below it, as in a list of appendices."""
     longest: dict[tuple[str, str, str], int] = {}
-    for heading in found:
+    for heading in headings:
         key = _key(heading)
         longest[key] = max(longest.get(key, 0), heading.until - heading.start)
     kept = []
-    for heading in found:
+    for heading in headings:
         if heading.until - heading.end < _FEWEST_WORDS:
             continue
         alone = heading.until - heading.start < heading.end - heading.start + 40
@@ -312,7 +317,9 @@ def _key(heading: Heading) -> tuple[str, str, str]:
     return heading.name.kind, heading.name.number, letters(heading.name.title)
 
 
-def whole_lines(lines: Sequence[Line], wanted: str, index: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, int]]:
+def whole_lines(
+    lines: Sequence[SourceLine], wanted: str, index: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
     """Yield where one to four whole lines are these letters: the first line's place, and how many; by an index."""
     for length in range(1, len(wanted) + 1):
         for at in index.get(wanted[:length], ()):

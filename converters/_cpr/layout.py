@@ -12,9 +12,18 @@ import pypdf
 from pypdf.errors import PyPdfError
 from pypdf.generic import Destination
 
-from converters._cpr.documents import Source
-from converters._cpr.headings import BARE, CHAPTER, Heading, Line, find_headings, lines_of, section_at, whole_lines
+from converters._cpr.headings import (
+    BARE,
+    CHAPTER,
+    Heading,
+    SourceLine,
+    find_headings,
+    lines_of,
+    section_at,
+    whole_lines,
+)
 from converters._cpr.names import Name, likeness, read_name
+from converters._cpr.sources import Source
 from engine import guarded
 from engine.limits import reading
 from law.names import letters
@@ -26,7 +35,7 @@ class Layout:
     """A document's text, its headings, and the number printed on each page."""
 
     text: str
-    lines: Sequence[Line]
+    lines: Sequence[SourceLine]
     headings: Sequence[Heading]
     listed: tuple[Name, ...] = ()
     """What its contents list, also where the page itself cannot be read."""
@@ -82,7 +91,7 @@ class Layout:
 
 _STEM = 3
 """Letters: a slip of the pen is seldom in the first three of every word of a title."""
-_LONGEST_TITLE = 200
+_LONGEST_TITLE = 200  # characters: titles of two lines included
 _SHORT = 50_000
 """Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
 
@@ -116,11 +125,11 @@ def read_layout(source: Source) -> Layout:
     return Layout(document.text, lines, find_headings(lines, known), listed, offset)
 
 
-def _lines_in(source: Source) -> Iterator[Line]:
+def _lines_in(source: Source) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.tag != "h1":
-            yield Line(at, at + len(block.text), block.text, marked=block.tag == "h2")
+            yield SourceLine(at, at + len(block.text), block.text, marked=block.tag == "h2")
         at += len(block.text) + len("\n\n")
 
 

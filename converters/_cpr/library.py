@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Literal
 
 from converters._cpr.courts import Court, guide_courts
-from converters._cpr.documents import GUIDE, Source, reference_of
 from converters._cpr.headings import PARAGRAPH, Heading
 from converters._cpr.layout import Layout, layout_of
 from converters._cpr.names import likeness, read_name
+from converters._cpr.sources import GUIDE, Source, reference_of
 from law.names import plain
 
 _SPACES = re.compile(r"\s+")
@@ -91,25 +91,25 @@ class Library:
     def headings(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
         """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
         layout = self.layout(source)
-        found = False
+        any_heading = False
         whole = read_name(text)
         for heading, like in layout.alike(whole):
-            found = True
+            any_heading = True
             yield heading, like, False
             if like == 1 and whole.number and whole.title:
                 return  # its commas are its own
         for left, right in splits(text):
             for heading, like, _ in self._below(layout, left, right):
-                found = True
+                any_heading = True
                 yield heading, like, True
-        if found:
+        if any_heading:
             return
         if len(whole.words) > 1:
             for heading in layout.titled(whole.text):
-                found = True
+                any_heading = True
                 yield heading, 1.0, False
         if (
-            not found
+            not any_heading
             and whole.number
             and whole.title
             and any(likeness(whole, name) > _LISTED for name in layout.listed)

@@ -114,12 +114,7 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
         return 0.93
     if missing and extra:
-        # words run together or broken apart
-        most = (1 - _ALIKE) * max(len(one), len(other))
-        if abs(len(one) - len(other)) > most or _digits(one) != _digits(other):
-            return 0.0
-        edits = edit_distance(one, other)
-        return 1 - edits / max(len(one), len(other)) if edits <= most else 0.0
+        return _run_together(one, other)
     if cited.cut and missing:
         return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
@@ -127,6 +122,15 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     begins = all(_same(a, b) for a, b in zip(short, long, strict=False))
     least, fewest = (0.3, 1) if agreed else (0.6, 3)
     return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
+
+
+def _run_together(one: str, other: str) -> float:
+    """Return how alike two titles are whose words may be run together or broken apart."""
+    most = (1 - _ALIKE) * max(len(one), len(other))
+    if abs(len(one) - len(other)) > most or _digits(one) != _digits(other):
+        return 0.0
+    edits = edit_distance(one, other)
+    return 1 - edits / max(len(one), len(other)) if edits <= most else 0.0
 
 
 _ALIKE = 0.94

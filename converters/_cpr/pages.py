@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from converters._fonts import SERIF, embedded
-from converters._names import name_key
 from converters._typeset import BODY, printable
+from law.names import file_key
 
 _CSS = """
 h1 { font-size: 15pt; line-height: 1.25; margin: 0 0 7mm }
@@ -18,7 +18,7 @@ p { margin: 0 0 2.4mm; white-space: pre-wrap; overflow-wrap: anywhere; orphans: 
 """
 _SEPARATOR = "---"
 """The export's own mark before each heading."""
-_LONGEST_HEADING = 150
+_LONGEST_HEADING = 150  # characters: what is longer is a sentence
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
 
 
@@ -34,7 +34,7 @@ def blocks_of(title: str, text: str) -> list[Block]:
     """Return a document's name and its text, paragraph by paragraph, as they are printed."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", printable(text)) if part.strip()]
     blocks = [Block("h1", title)]
-    if paragraphs and name_key(heading_of(text)).startswith(name_key(title)):
+    if paragraphs and file_key(heading_of(text)).startswith(file_key(title)):
         # the text brings its own title; printing both would repeat it
         blocks = [Block("h1", paragraphs.pop(0))]
     after_separator = False

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters._cpr.documents import full_name, kind_of, reference_of
 from converters._cpr.parsing import Record, body, document_key, load_json, records, string
+from converters._cpr.sources import full_name, kind_of, reference_of
 from engine import guarded
 from schemas.errors import DocumentError, SourceError
 
 _CITED = 3
 """Documents cited per candidate, best first: more is a list to prune, not an answer."""
-_LONGEST = 600
+_LONGEST = 600  # characters of an excerpt: a paragraph
 
 
 def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
@@ -22,10 +22,10 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
     for path in exports:
         before = len(seen)
         try:
-            found = guarded(read_candidates, path)
+            rows = guarded(read_candidates, path)
         except DocumentError as error:
             raise SourceError(f"{error}; expected an export of search results") from error
-        for candidate in found:
+        for candidate in rows:
             if candidate["question"] not in seen:
                 seen.add(candidate["question"])
                 yield candidate
@@ -39,8 +39,8 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
 def read_candidates(path: Path) -> list[dict[str, str]]:
     """Return a line of ground truth per query of a file. Called in a worker."""
     data = load_json(path)
-    searches = [(query, found) for query, found in _searches(data) if found]
-    return [_candidate(query or f"What does {_document(found[0])} provide?", found) for query, found in searches]
+    searches = [(query, records) for query, records in _searches(data) if records]
+    return [_candidate(query or f"What does {_document(records[0])} provide?", records) for query, records in searches]
 
 
 def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:
@@ -57,17 +57,17 @@ def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:
     for record in records(data):
         query = string(record, "query", "question")
         grouped.setdefault((query, "" if query else document_key(record)), []).append(record)
-    for (query, _), found in grouped.items():
-        yield query, found
+    for (query, _), group in grouped.items():
+        yield query, group
 
 
-def _candidate(question: str, found: list[Record]) -> dict[str, str]:
-    cited = list(dict.fromkeys(_citation(record) for record in found))[:_CITED]
+def _candidate(question: str, records: list[Record]) -> dict[str, str]:
+    cited = list(dict.fromkeys(_citation(record) for record in records))[:_CITED]
     return {
         "question": question,
-        "truth": " ".join([_excerpt(body(_content(found[0]))), *cited]),
-        "source_type": kind_of(_document(found[0])),
-        "category": string(found[0], "category"),
+        "truth": " ".join([_excerpt(body(_content(records[0]))), *cited]),
+        "source_type": kind_of(_document(records[0])),
+        "category": string(records[0], "category"),
     }
 
 

@@ -76,12 +76,12 @@ def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tall
 @contextmanager
 def _data_folder(source: Path, wanted: str) -> Iterator[Path]:
     """Yield the folder that holds raw/main.csv; the repository has it packed, as data.zip."""
-    found = sorted(path.parent.parent for path in source.glob(f"**/raw/{_MAIN}"))
-    packed = [] if found else sorted(source.glob("**/data.zip"))
-    if len(found) > 1:
-        raise SourceError(f"{source}: several raw/{_MAIN}, in {found[0]} and {found[1]}; pass one maud-main folder")
-    if found:
-        yield found[0]
+    folders = sorted(path.parent.parent for path in source.glob(f"**/raw/{_MAIN}"))
+    packed = [] if folders else sorted(source.glob("**/data.zip"))
+    if len(folders) > 1:
+        raise SourceError(f"{source}: several raw/{_MAIN}, in {folders[0]} and {folders[1]}; pass one maud-main folder")
+    if folders:
+        yield folders[0]
     elif packed:
         with scratch_folder() as folder:
             unpack(packed[0], folder)

@@ -12,14 +12,13 @@ from evidence.locate import in_order, stretch, worthy
 from law.casing import tidy, title_case
 from law.companies import DESCRIBED
 from law.dates import MONTH
+from schemas.quotes import quote_parts
 
-_OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
-"""What MAUD's annotators write between two excerpts of a cell."""
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 
-_FIRST_PAGE = 3000
+_FIRST_PAGE = 3000  # characters of a printed page, on which title, parties and date stand
 _PREAMBLE = 60_000
 """Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
 _DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
@@ -34,10 +33,10 @@ _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
 _AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
-_LONGEST_NAME = 80
+_LONGEST_NAME = 80  # characters: what is longer is a list of parties that was not cut
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
 """A company made for the merger: where there are many parties, the others tell more."""
-_MOST = 3
+_MOST = 3  # parties: of more, those made for the merger are left out
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Excerpt:
 def read_cell(cell: str) -> Cell:
     """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
     parts, pages = [], []
-    for part in _OMITTED.split(cell):
+    for part in quote_parts(cell):
         mark = _PAGES.search(part)
         words = part[: mark.start()].strip() if mark else part.strip()
         if mark:

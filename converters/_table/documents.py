@@ -10,10 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from converters._benchmark import LINK, Item, RawDocument, Tally
 from converters._choice import BEYOND
-from converters._names import name_key, pair_files
+from converters._pairing import pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from evidence.folder import Listed, list_folder
 from evidence.read import readable
+from law.names import file_key
 from schemas.errors import SourceError, printable
 from storage.folders import links_out
 
@@ -74,10 +75,10 @@ class Shelf:
         return {name: documents[name] for name in names if name in documents}
 
     def find_others(
-        self, found: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
+        self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
         """Return the documents of the folder that nobody asked about, or leave them out."""
-        asked = {item for document in found.values() for item in document.items}
+        asked = {item for document in documents.values() for item in document.items}
         others = {}
         for file in self.files:
             if _item(file) in asked:
@@ -88,7 +89,7 @@ class Shelf:
                 others[file.name] = self._document(file)
             else:
                 tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
-        _check_distinct({**found, **others})
+        _check_distinct({**documents, **others})
         return others
 
     def _refuse(self, file: Listed, tally: Tally) -> None:
@@ -113,38 +114,38 @@ class Shelf:
         for file in self.files:
             for key in dict.fromkeys((file.path.name, file.path.stem, *file.aliases)):
                 by_name.setdefault(key, []).append(file)
-        found: dict[str, Listed] = {}
+        files: dict[str, Listed] = {}
         for name in names:
             same = [exact[name]] if name in exact else by_name.get(_last(name), [])
             if len(same) == 1:
-                found[name] = same[0]
+                files[name] = same[0]
             elif same:
                 self.lost[name] = "several files have the document's name", ", ".join(file.name for file in same)
-        rest = [name for name in names if name not in found and name not in self.lost]
-        return found | self._alike(rest, found.values(), tally)
+        rest = [name for name in names if name not in files and name not in self.lost]
+        return files | self._alike(rest, files.values(), tally)
 
     def _alike(self, names: Sequence[str], taken: Iterable[Listed], tally: Tally) -> dict[str, Listed]:
         """Pair the names that no file has exactly; two spellings of one name are one file."""
         files = {file.path: file for file in self.files}
-        used = {name_key(file.path.name): file for file in taken}
-        found = {name: used[name_key(_last(name))] for name in names if name_key(_last(name)) in used}
-        rest = [name for name in names if name not in found]
+        used = {file_key(file.path.name): file for file in taken}
+        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
+        rest = [name for name in names if name not in pairs_by_name]
         free = [path for path, file in files.items() if file not in used.values()]
         pairs = pair_files([_last(name) for name in rest], free)
-        found |= {rest[row]: files[path] for row, path in pairs.files.items()}
-        paired = {name_key(path.name): files[path] for path in pairs.files.values()}
+        pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
+        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
         for name, similar in pairs.similar:
             tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         for row in pairs.doubled:
-            found[rest[row]] = paired[name_key(_last(rest[row]))]
+            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
         for row in pairs.missing:
             self.lost[rest[row]] = "document is not in the folder", ""
-        return found
+        return pairs_by_name
 
     def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, Listed]:
         """Take names as paths from the table's folder; a table may not name files outside it."""
         root = self.table.parent.resolve()
-        found: dict[str, Listed] = {}
+        files: dict[str, Listed] = {}
         for name in names:
             path = _resolved(root, name)
             if path is None:
@@ -152,11 +153,11 @@ class Shelf:
             elif not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
             elif path.is_file():
-                found[name] = Listed(path, path.relative_to(root).as_posix())
+                files[name] = Listed(path, path.relative_to(root).as_posix())
             else:
                 self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
-        tally.take(_item(file) for file in found.values())
-        return found
+        tally.take(_item(file) for file in files.values())
+        return files
 
 
 def files_of(folder: Path) -> list[Listed]:

@@ -72,10 +72,10 @@ class Addresses:
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise FetchError("failed", "host not found", host) from error
-        addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+        addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
         if not self._allow_private:
             for address in addresses:
                 if not is_public(address):

@@ -23,13 +23,13 @@ class Change(NamedTuple):
 def changes_between(old: str, new: str) -> list[Change]:
     """Return what is different in the words of two texts; how they are broken into lines does not count."""
     before, after = _sentences(old), _sentences(new)
-    found = []
+    changes = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
             removed, added = " ".join(before[a:b]), " ".join(after[c:d])
             if removed.split() != added.split():  # the same words in other sentences
-                found.append(Change(removed, added, *_words(removed.split(), added.split())))
-    return found
+                changes.append(Change(removed, added, *_words(removed.split(), added.split())))
+    return changes
 
 
 def _sentences(text: str) -> list[str]:

@@ -30,13 +30,13 @@ USER_AGENT = f"{ROBOT}/{__version__}"
 Kind = Literal["pdf", "html", "text", "file"]
 """A file is one that a reader makes a page of: a Word document, a workbook."""
 
-_MOST_HOPS = 10
+_MOST_HOPS = 10  # redirects: browsers follow twenty, and pages need one or two
 _LONGEST_WAIT = 120.0
 """Seconds that a server may ask us to wait; whoever wants more is asked again in the next run."""
-_LONGEST_CRAWL_DELAY = 30.0
+_LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must end
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-_ROBOTS_BYTES = 500 << 10
-_SNIFF = 1024
+_ROBOTS_BYTES = 500 << 10  # as RFC 9309 asks
+_SNIFF = 1024  # bytes that tell a kind of file: PDF and HTML say it in the first
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 

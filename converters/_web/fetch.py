@@ -128,16 +128,16 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
-    found = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
+    pages = {url: Fetched(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder)
         if not policy.refetch:
-            found |= {url: kept for url, name in names.items() if (kept := store.load(url, name)) is not None}
-        missing = {url: name for url, name in names.items() if url not in found}
+            pages |= {url: kept for url, name in names.items() if (kept := store.load(url, name)) is not None}
+        missing = {url: name for url, name in names.items() if url not in pages}
         if missing:
-            found |= asyncio.run(_fetch_missing(missing, store, policy))
-        fetched = {url: found[url] for url in flaws}
+            pages |= asyncio.run(_fetch_missing(missing, store, policy))
+        fetched = {url: pages[url] for url in flaws}
         manifest = store.write_manifest(fetched.values())
     except OSError as error:
         raise SourceError(f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
@@ -152,7 +152,7 @@ async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy)
     for url in names:
         groups[urldefrag(url).url].append(url)
     addresses = Addresses(allow_private=policy.allow_private)
-    found: dict[str, Fetched] = {}
+    pages: dict[str, Fetched] = {}
     async with Gate(addresses) as gate, AsyncExitStack() as stack:
         downloader = Downloader(policy, addresses, gate)
         stack.push_async_callback(downloader.aclose)
@@ -164,12 +164,12 @@ async def _fetch_missing(names: Mapping[str, str], store: Store, policy: Policy)
         ]
         try:
             for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
-                found |= {one.url: one for one in await done}
+                pages |= {one.url: one for one in await done}
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-    return found
+    return pages
 
 
 @dataclass(frozen=True)

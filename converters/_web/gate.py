@@ -15,8 +15,8 @@ from converters._web.addresses import Addresses, FetchError
 
 MARK = "X-Exhibit-Gate"
 """The header of a reply that comes from the gate and not from a server."""
-_HEAD = 64 << 10
-_CONNECT_SECONDS = 20.0
+_HEAD = 64 << 10  # bytes of headers: servers send a tenth of it
+_CONNECT_SECONDS = 20.0  # what takes longer is not there
 _HOP_HEADERS = (b"connection:", b"proxy-connection:", b"keep-alive:", b"proxy-authorization:")
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 UNFINISHED = "printed before everything on the page had loaded"
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
 """Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
-_IDLE_SECONDS = 10.0
-_CLOSE_SECONDS = 10.0
+_IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
+_CLOSE_SECONDS = 10.0  # a browser that hangs is ended
 _SEALED = (
     # Names are for the gate to resolve, and nothing leaves beside it
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",

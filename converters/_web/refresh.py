@@ -36,7 +36,7 @@ CHANGED = 4
 """The exit code where a source is not what it was."""
 _SHOWN = 5
 """Changes and questions of a page that are printed; `--changes` has all."""
-_WIDTH = 100
+_WIDTH = 100  # of a line on a terminal
 
 State = Literal["same", "changed", "gone", "unknown"]
 """gone: its server says that it is not there; unknown: it could not be had today."""
@@ -66,19 +66,16 @@ class PageState:
     questions: list[Touched] = field(default_factory=list)
 
 
+@guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare a bundle with its sources; return 4 where one has changed."""
     options = _parser().parse_args(argv)
-    return guarded("stopped; nothing was written")(_refresh)(options)
-
-
-def _refresh(options: Namespace) -> int:
     states = refresh(options.refresh, options)
     sys.stdout.write("\n".join(told(states)) + "\n")
     if options.changes:
         write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
-    found = {one.state for one in states}
-    return CHANGED if found & {"changed", "gone"} else FAILED if "unknown" in found else 0
+    kinds = {one.state for one in states}
+    return CHANGED if kinds & {"changed", "gone"} else FAILED if "unknown" in kinds else 0
 
 
 def _parser() -> ArgumentParser:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from schemas.errors import ServiceError
 
-_MILLION = 1_000_000
-_ROUNDING = 1e-9
+_MILLION = 1_000_000  # tokens that a price is for
+_ROUNDING = 1e-9  # of money: sums of many small prices err by less
 
 
 class CapError(ServiceError):

@@ -23,7 +23,7 @@ from storage.waiting import seconds_asked
 from storage.wire import ACCEPT, BodyError, body_parts
 
 _OPENAI = "https://api.openai.com/v1"
-_LARGEST = 16 << 20
+_LARGEST = 16 << 20  # bytes of a reply: an answer takes some thousand
 _PASSING = frozenset({408, 409, 425, 429})
 _SAID = 200
 """Characters of a server's own words that go into an error."""

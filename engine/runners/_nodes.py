@@ -55,9 +55,9 @@ def unseen(paths: list[str]) -> list[str]:
 def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
     """Yield the paths inside a value that lead somewhere on this machine; of a file to be, its folder."""
     if isinstance(value, Path):
-        found = next((one for one in (value, value.parent) if one.exists()), None)
-        if found is not None:
-            yield found
+        existing = next((one for one in (value, value.parent) if one.exists()), None)
+        if existing is not None:
+            yield existing
         return
     inside: Any = ()
     if deep and is_dataclass(value) and not isinstance(value, type):

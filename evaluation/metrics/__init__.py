@@ -113,18 +113,18 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     """Return the values of the metrics named, of all when none is."""
     options = options or Options()
     check_names(names)
-    found: dict[str, Values] = {}
+    measured: dict[str, Values] = {}
     for file, module in metric_modules().items():
         if names and not any(_answers_to(name, file, module) for name in names):
             continue
         for name, values in module.measure(cases, options).items():
             if not names or {file, name, _family(name)} & set(names):
-                found[name] = values
-    missing = [name for name in names if "@" in name and name not in found]
+                measured[name] = values
+    missing = [name for name in names if "@" in name and name not in measured]
     if missing:
         ks = ", ".join(map(str, options.ks))
         raise ToolkitError(f"no {', '.join(missing)}: this run reads rankings at k = {ks} and recall at {options.k}")
-    return found
+    return measured
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:

@@ -11,7 +11,7 @@ from evaluation.cases import Case, Values
 from evaluation.metrics._about import About, Need
 from evaluation.metrics._options import Options
 
-_MAX_TOKENS = 300
+_MAX_TOKENS = 300  # a mark and a reason of two sentences
 _LONGEST = 20
 """Characters of a mark that is written as text."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -70,9 +70,9 @@ def judged(
 
 def read_mark(text: str) -> float | None:
     """Return the mark that a judge's reply gives, None when it gives none or several."""
-    for found in _OBJECT.findall(text):
+    for record in _OBJECT.findall(text):
         try:
-            score = json.loads(found).get("score")
+            score = json.loads(record).get("score")
         except (ValueError, RecursionError):
             continue
         if isinstance(score, str) and score.strip().isdecimal() and len(score) < _LONGEST:

@@ -17,7 +17,7 @@ from math import log2
 
 from evaluation.cases import Case
 from evaluation.metrics._each import gold_files
-from evaluation.metrics._passages import found_ranks
+from evaluation.metrics._gold_ranks import gold_ranks
 
 GOLD_GRADE = 3
 """From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""
@@ -56,7 +56,7 @@ def ranking_of(case: Case) -> Ranking | None:
         return None
     if case.grades:
         return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
-    ranks = found_ranks(case)
+    ranks = gold_ranks(case)
     if ranks:
         return Ranking(
             _in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1

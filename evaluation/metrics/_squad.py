@@ -32,21 +32,21 @@ def squad_golds(case: Case) -> list[str]:
 
 def squad_exact(answer: str, golds: list[str]) -> float:
     """Return 1 where the answer is one of the golds; without golds, where there is none."""
-    found = squad_words(squad_prediction(answer))
-    return float(any(found == words for words in _words(golds)))
+    predicted = squad_words(squad_prediction(answer))
+    return float(any(predicted == words for words in _words(golds)))
 
 
 def squad_f1(answer: str, golds: list[str]) -> float:
     """Return the best F1; where either side has no words, 1 when both have none."""
-    found = squad_words(squad_prediction(answer))
-    return max(_f1(found, words) for words in _words(golds))
+    predicted = squad_words(squad_prediction(answer))
+    return max(_f1(predicted, words) for words in _words(golds))
 
 
 def _words(golds: list[str]) -> list[list[str]]:
     return [words for gold in golds if (words := squad_words(gold))] or [[]]
 
 
-def _f1(found: list[str], expected: list[str]) -> float:
-    if not found or not expected:
-        return float(found == expected)
-    return f1((Counter(found) & Counter(expected)).total(), len(found), len(expected))
+def _f1(predicted: list[str], expected: list[str]) -> float:
+    if not predicted or not expected:
+        return float(predicted == expected)
+    return f1((Counter(predicted) & Counter(expected)).total(), len(predicted), len(expected))

@@ -18,26 +18,26 @@ def words(text: str) -> list[str]:
     return word_runs(text.lower())
 
 
-def f1(shared: int, found: int, expected: int) -> float:
+def f1(shared: int, predicted: int, expected: int) -> float:
     """Return the harmonic mean of precision and recall, 0 where nothing is shared."""
-    return 2 * shared / (found + expected) if shared else 0.0
+    return 2 * shared / (predicted + expected) if shared else 0.0
 
 
-def set_f1(found: str, expected: str) -> float:
+def set_f1(answer: str, expected: str) -> float:
     """Return F1 over the different words of two texts."""
-    one, other = set(words(found)), set(words(expected))
+    one, other = set(words(answer)), set(words(expected))
     return f1(len(one & other), len(one), len(other))
 
 
-def multiset_f1(found: str, expected: str) -> float:
+def multiset_f1(answer: str, expected: str) -> float:
     """Return F1 over the words of two texts, repeats counted."""
-    one, other = Counter(words(found)), Counter(words(expected))
+    one, other = Counter(words(answer)), Counter(words(expected))
     return f1((one & other).total(), one.total(), other.total())
 
 
-def same_words(found: str, expected: str) -> bool:
+def same_words(answer: str, expected: str) -> bool:
     """Return whether two texts have the same words in the same order, and any at all."""
-    return bool(words(found)) and words(found) == words(expected)
+    return bool(words(answer)) and words(answer) == words(expected)
 
 
 def answer_pair(case: Case) -> tuple[str, list[str]] | None:

@@ -17,7 +17,7 @@ from evaluation.metrics._about import About
 from evaluation.metrics._judge import REPLY, describe_judge, fenced, missing_judge, read_mark
 from evaluation.metrics._options import Options
 
-_MAX_TOKENS = 300
+_MAX_TOKENS = 300  # a mark and a reason of two sentences
 _TEMPERATURE = 0.7
 """Of several votes: at 0 they would be one vote counted several times."""
 PROMPT_VERSION = "answer_correctness-1"

@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
+from evaluation.metrics._layout import Floats, Ints, Layout, Pieces, add_up, distinct, lay_out, overlaps, spread, unite
 from evaluation.metrics._options import KS, Options
-from evaluation.metrics._spans import Floats, Ints, Layout, Pieces, add_up, distinct, lay_out, overlaps, spread, unite
 
 Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)

@@ -54,7 +54,7 @@ def count_citations(text: str) -> tuple[int, int]:
     text = _PINPOINT.sub(r"\1", text)
     documents = len(_DOCUMENT.findall(text))
     text, ranges = _RANGE.subn(" ", _DOCUMENT.sub(" ", text))
-    found = find_citations(text)
-    good = sum(citation.well_formed for citation in found)
+    cited = find_citations(text)
+    good = sum(citation.well_formed for citation in cited)
     bare = len(_BARE.findall(_LISTS.sub("", text)))
-    return documents + good, len(found) - good + ranges + bare
+    return documents + good, len(cited) - good + ranges + bare

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
+from evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
 from evaluation.metrics._each import each, gold_files
 from evaluation.metrics._options import Options
-from evaluation.metrics._sources import cited_files, cited_names, file_names, plain_source
 
 NAMES = ("citations_matched",)
 ABOUT = {

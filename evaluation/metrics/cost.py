@@ -25,7 +25,7 @@ ABOUT = {
         gate=False,  # prices change, and a dearer answer may be a better one
     )
 }
-_MILLION = 1_000_000
+_MILLION = 1_000_000  # tokens that a price is for
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -13,7 +13,7 @@ from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from evaluation.metrics._ranking import ranking_of
 
-DEPTH = 10
+DEPTH = 10  # MRR@10, as MS MARCO has it
 NAMES = (f"mrr@{DEPTH}",)
 ABOUT = {
     "mrr": About(

@@ -14,8 +14,8 @@ from math import log2
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
+from evaluation.metrics._gold_ranks import golds_of, seed_matches
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import golds_of, seed_matches
 from evaluation.metrics._ranking import ranking_of
 
 ABOUT = {
@@ -50,7 +50,9 @@ def _seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
     if not golds:
         return None
-    return _discounts(rank for rank, found in enumerate(matched) if found) / _discounts(range(min(golds, k)))
+    return _discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _discounts(
+        range(min(golds, k))
+    )
 
 
 def _discounts(ranks: Iterable[int]) -> float:

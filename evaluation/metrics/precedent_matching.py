@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
+from evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
 from evaluation.metrics._options import Options
-from evaluation.metrics._sources import cited_files, cited_names, file_names, likeness
 
 NAMES = ("precedent_matching", "precedent_matching_strict")
 ABOUT = {

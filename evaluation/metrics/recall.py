@@ -12,8 +12,8 @@ from functools import partial
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
 from evaluation.metrics._each import each
+from evaluation.metrics._gold_ranks import gold_ranks, seed_matches
 from evaluation.metrics._options import K, Options
-from evaluation.metrics._passages import found_ranks, seed_matches
 from evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)
@@ -38,10 +38,10 @@ def _share(case: Case, k: int) -> float | None:
         ranking = ranking_of(case)
         golds = ranking.golds() if ranking else 0
         return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
-    ranks = found_ranks(case)
+    ranks = gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
 def _seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
-    return len({gold for found in matched for gold in found}) / golds if golds else None
+    return len({gold for golds_there in matched for gold in golds_there}) / golds if golds else None

@@ -15,8 +15,8 @@ from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
 from evaluation.metrics._ranking import ranking_of
 
-DEPTH = 5
-STARS = (3, 4, 5)
+DEPTH = 5  # as ACORD's paper has it
+STARS = (3, 4, 5)  # as ACORD's paper has them
 NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 ABOUT = {
     f"precision_{stars}star": About(

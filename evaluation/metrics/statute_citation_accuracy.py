@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from evaluation.cases import Case, Values
 from evaluation.metrics._about import About
+from evaluation.metrics._cited_names import without_named
 from evaluation.metrics._each import each
 from evaluation.metrics._options import Options
-from evaluation.metrics._sources import without_named
 from law.references import Reference, credit, references
 
 NAMES = ("statute_citation_accuracy",)
@@ -44,5 +44,5 @@ def _score(case: Case) -> float | None:
 
 def expected_references(case: Case) -> list[Reference]:
     """Return the places in the law that the truth refers to, each once; cases are counted elsewhere."""
-    found = references(without_named(case.truth), context=case.question)
-    return list(dict.fromkeys(reference for reference in found if reference.kind != "case"))
+    cited = references(without_named(case.truth), context=case.question)
+    return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))

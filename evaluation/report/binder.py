@@ -11,7 +11,7 @@ from typing import Any
 from evaluation.metrics import about
 from evaluation.report.drawing import Wanted
 from evaluation.report.pieces import key_bucket, write_piece
-from evaluation.report.records import Block, Table
+from evaluation.report.questions import Block, Table
 from evaluation.report.run import Record
 
 LINES = 500
@@ -22,7 +22,7 @@ _KEYS = 400
 """Addresses in a piece."""
 _MOST_VALUES = 300
 """A label with more values than this names questions rather than sorting them; search finds it all the same."""
-_MOST_LABELS = 40
+_MOST_LABELS = 40  # that the list can be filtered by: more fill no menu
 
 
 @dataclass
@@ -128,8 +128,8 @@ class Binder:
         places: list[dict[str, int]] = [{} for _ in range(buckets)]
         for number, key in enumerate(self._keys):
             places[key_bucket(key, buckets)].setdefault(key, number)
-        for bucket, found in enumerate(places):
-            write_piece(self._folder, f"k{bucket}", found)
+        for bucket, numbers in enumerate(places):
+            write_piece(self._folder, f"k{bucket}", numbers)
         sizes = {"total": self.total, "lines": LINES, "cases": CASES, "buckets": buckets}
         return {**sizes, **self._catalogue.as_json(), "metrics": [_described(name) for name in self.metrics]}
 

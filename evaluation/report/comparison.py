@@ -13,7 +13,7 @@ from evaluation.records import read_tables
 from evaluation.report import shell
 from evaluation.report.binder import Binder, Catalogue, Facet
 from evaluation.report.drawing import PAGES, Wanted
-from evaluation.report.records import brief, error_kind, labels_of, nearest
+from evaluation.report.questions import brief, error_kind, labels_of, nearest
 from evaluation.report.run import Record, Rows, read_run, settings
 from evaluation.report.sources import dataset_names, dataset_roots
 from evaluation.report.wording import ANSWERED, VERDICTS
@@ -37,7 +37,7 @@ CHANGES = {
 }
 """How a question changed, the worst first, and what that means."""
 FIELDS = ("id", "question", "answer_before", "answer_after", "file", "found_before", "found_after", "error")
-_EQUAL = 1e-9
+_EQUAL = 1e-9  # what sums of the same numbers in another order differ by is less
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
 
 
@@ -134,12 +134,12 @@ def line_of(dataset: str, one: Record | None, other: Record | None, change: str)
     known = next(line for line in told if line is not None)
     id, question, _, file, _, _ = known
     answers = ["" if line is None else line[2] for line in told]
-    found = [None if line is None else line[4] for line in told]
+    scores = [None if line is None else line[4] for line in told]
     errors = dict.fromkeys(line[5] for line in told if line is not None and line[5])
     kinds = [error_kind(row) for row in (other, one) if row is not None]
     verdicts = ["" if row is None else row["verdict"] for row in (one, other)]
     values = [change, dataset, *verdicts, next((kind for kind in kinds if kind), "")]
-    return values, [id, question, *answers, file, *found, " / ".join(errors)]
+    return values, [id, question, *answers, file, *scores, " / ".join(errors)]
 
 
 def facets() -> list[Facet]:
@@ -203,7 +203,7 @@ def _figures(
     others = {table.name: table for table in after}
     if len(before) > 1:
         tables += [(table.name, compare([table], [others[table.name]])) for table in before if table.name in others]
-    return [(title, _lines(found)) for title, found in tables if found], overlap(before, after)
+    return [(title, _lines(rows)) for title, rows in tables if rows], overlap(before, after)
 
 
 def _lines(differences: Mapping[str, Difference]) -> list[Figure]:
@@ -214,20 +214,20 @@ def _lines(differences: Mapping[str, Difference]) -> list[Figure]:
     ]
 
 
-def _figure(name: str, found: Difference) -> Figure:
-    told, change = about(name), found.mean or 0.0
+def _figure(name: str, difference: Difference) -> Figure:
+    told, change = about(name), difference.mean or 0.0
     depth = name.partition("@")[2]
     title = f"{told.title}{f', first {depth}' if depth else ''}{f', {told.sign}' if told.sign else ''}"
-    ends = f"{_signed(name, found.ci95[0])} to {_signed(name, found.ci95[1])}" if found.ci95 else ""
+    ends = f"{_signed(name, difference.ci95[0])} to {_signed(name, difference.ci95[1])}" if difference.ci95 else ""
     good = told.improves(change) if change else None
     if not change:
         verdict, kind = "no change", ""
-    elif not found.beyond_chance:
+    elif not difference.beyond_chance:
         verdict, kind = "within chance", ""
     else:
         verdict, kind = ("changed", "") if good is None else ("better", "better") if good else ("worse", "worse")
-    values = (told.in_words(found.first), told.in_words(found.second), _signed(name, change))
-    return Figure(name, title, told.meaning, *values, ends, found.n, verdict, kind)
+    values = (told.in_words(difference.first), told.in_words(difference.second), _signed(name, change))
+    return Figure(name, title, told.meaning, *values, ends, difference.n, verdict, kind)
 
 
 def _signed(name: str, value: float) -> str:

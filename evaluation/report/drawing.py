@@ -22,7 +22,7 @@ PAGES = 2000
 """Pages drawn unless told otherwise, a minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
 _TOP = 3
 """Passages whose pages are shown even when no answer cites them."""
-_GOLD_PAGES = 2
+_GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may run over a page's end
 _PAGES = 4
 """Pages that a case shows at most."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-WIDTH, HEIGHT = 340, 210
+WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
 """The frame inside the picture."""
 
@@ -19,7 +19,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """A metric over k: its points, and its interval as the outline of a band."""
 
     name: str
@@ -51,7 +51,7 @@ class Plot:
 
     title: str
     note: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PlotLine] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
     ticks: list[Point] = field(default_factory=list)
     rows: list[Point] = field(default_factory=list)

@@ -69,8 +69,8 @@ def _picture(sheets: Sheets, page: Page) -> str | None:
 def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
     """Return the rectangles of each span that touches a page as `[x, y, width, height]`, from the top left."""
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
-    found = zip(spans, page_boxes(document, page.number, spans), strict=True)
-    return {f"{span.start}-{span.end}": [_size(box) for box in lines] for span, lines in found if lines}
+    boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
+    return {f"{span.start}-{span.end}": [_size(box) for box in lines] for span, lines in boxes if lines}
 
 
 def _size(box: Box) -> list[float]:

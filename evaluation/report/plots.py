@@ -9,16 +9,16 @@ from statistics import median
 from typing import Any
 
 from evaluation.metrics import about, shortened
-from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Bar, Line, Plot, Point
-from evaluation.report.run import Record, Run
+from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Bar, Plot, PlotLine, Point
+from evaluation.report.run import Record, RecordedRun
 from evaluation.report.sureness import confidence_plots
 from evaluation.report.wording import VERDICTS
 
-_BINS = 14
-_BARS = 8
+_BINS = 14  # bars that the plot has room for
+_BARS = 8  # datasets that the plot has room for
 
 
-def make_plots(run: Run) -> list[Plot]:
+def make_plots(run: RecordedRun) -> list[Plot]:
     """Return the plots that the run has values for."""
     plots = [
         over_k(run.summary, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
@@ -32,15 +32,15 @@ def make_plots(run: Run) -> list[Plot]:
 def over_k(summary: Record, families: Sequence[str], title: str, note: str) -> Plot | None:
     """Return a plot of metrics over k, which doubles from step to step and so stands evenly."""
     values = {family: _depths(summary, family) for family in families}
-    depths = sorted({k for found in values.values() for k in found})
+    depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
         return None
     x = {k: LEFT + index * (RIGHT - LEFT) / (len(depths) - 1) for index, k in enumerate(depths)}
-    lines = [_line(family, found, x) for family, found in values.items() if found]
+    lines = [_line(family, estimates, x) for family, estimates in values.items() if estimates]
     return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths])
 
 
-def by_dataset(run: Run) -> Plot | None:
+def by_dataset(run: RecordedRun) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
     names = sorted(filter(_plotted, shortened(run.summary)), key=lambda name: not name.startswith("char_recall"))
     for metric in names:
@@ -72,7 +72,7 @@ def _plotted(name: str) -> bool:
     return told.unit == "share" and told.better == "more" and told.group in ("Retrieval", "Answers")
 
 
-def latency(run: Run) -> Plot | None:
+def latency(run: RecordedRun) -> Plot | None:
     """Return how many replies took how long."""
     seconds = sorted(run.seconds)
     if len(seconds) < 2:
@@ -92,7 +92,7 @@ def latency(run: Run) -> Plot | None:
     return Plot("Time to reply", f"median {_time(median(seconds))}, 95% under {_time(late)}", bars=bars, ticks=ticks)
 
 
-def verdict_shares(run: Run) -> list[dict[str, Any]]:
+def verdict_shares(run: RecordedRun) -> list[dict[str, Any]]:
     """Return how many questions have each verdict, for the run and for each dataset."""
     counted = [(dataset.name, dataset.verdicts) for dataset in run.datasets]
     everything = [("All", sum((verdicts for _, verdicts in counted), Counter[str]()))] if len(counted) > 1 else []
@@ -113,14 +113,16 @@ def _parts(verdicts: Counter[str]) -> list[dict[str, Any]]:
     return parts
 
 
-def _line(family: str, found: Mapping[int, Record], x: Mapping[int, float]) -> Line:
+def _line(family: str, estimates: Mapping[int, Record], x: Mapping[int, float]) -> PlotLine:
     points = [
         Point(x[k], _up(e["mean"]), f"{about(family).in_words(e['mean'])}% at k = {k}")
-        for k, e in sorted(found.items())
+        for k, e in sorted(estimates.items())
     ]
-    sides = [(k, entry["ci95"]) for k, entry in sorted(found.items()) if (entry.get("ci95") or [None])[0] is not None]
+    sides = [
+        (k, entry["ci95"]) for k, entry in sorted(estimates.items()) if (entry.get("ci95") or [None])[0] is not None
+    ]
     outline = [(x[k], _up(high)) for k, (_, high) in sides] + [(x[k], _up(low)) for k, (low, _) in reversed(sides)]
-    return Line(about(family).title, points, " ".join(f"{a:.1f},{b:.1f}" for a, b in outline))
+    return PlotLine(about(family).title, points, " ".join(f"{a:.1f},{b:.1f}" for a, b in outline))
 
 
 def _depths(summary: Record, family: str) -> dict[int, Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,9 @@ from typing import Any, BinaryIO
 from evaluation.records import read_json
 from schemas.errors import ToolkitError
 from schemas.parsing import parse_json
+from schemas.secrets import is_secret_setting
 
 ROWS = "eval_results.jsonl"
-_SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 Record = dict[str, Any]
 
@@ -47,7 +46,7 @@ class DatasetRun:
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """What a run left."""
 
     name: str
@@ -105,9 +104,9 @@ class Rows:
                 yield self.names[dataset], _parsed(line, f"{self._paths[dataset]}: byte {self._offsets[number]}")
 
 
-def read_run(folder: Path, names: Iterable[str]) -> Run:
+def read_run(folder: Path, names: Iterable[str]) -> RecordedRun:
     """Return what the datasets named left, without their rows: `tally` counts those."""
-    return Run(
+    return RecordedRun(
         folder.resolve().name,
         _object(folder / "config.json"),
         _object(folder / "summary.json"),
@@ -115,7 +114,7 @@ def read_run(folder: Path, names: Iterable[str]) -> Run:
     )
 
 
-def tally(run: Run, dataset: DatasetRun, row: Record) -> None:
+def tally(run: RecordedRun, dataset: DatasetRun, row: Record) -> None:
     """Count a row."""
     dataset.verdicts[row["verdict"]] += 1
     dataset.errors[bool(row["reply"].get("error"))] += 1
@@ -129,7 +128,7 @@ def settings(config: Record, *, under: str = "") -> Iterator[tuple[str, str]]:
     """Yield what was asked for as names and values, nested names joined by dots, secrets and blanks left out."""
     for key, value in config.items():
         name = f"{under}{key}"
-        if _SECRET.search(name) or value is None or value in ("", [], {}):
+        if is_secret_setting(name) or value is None or value in ("", [], {}):
             continue
         if isinstance(value, dict):
             yield from settings(value, under=f"{name}.")

@@ -28,11 +28,11 @@ def dataset_roots(folder: Path, say: Callable[[str], None]) -> dict[str, Path]:
         path = str((about or {}).get("path") or "")
         if is_url(path):
             try:
-                found, _, problems = find_datasets([path])
+                bundles, _, problems = find_datasets([path])
             except ToolkitError as error:
-                found, problems = {}, [str(error)]
-            if found:
-                roots[name] = next(iter(found.values()))
+                bundles, problems = {}, [str(error)]
+            if bundles:
+                roots[name] = next(iter(bundles.values()))
             gone = "; ".join(problems)
         else:
             if path and Path(path).is_dir():

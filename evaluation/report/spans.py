@@ -19,15 +19,15 @@ class Placed(NamedTuple):
 
 def placed(row: Record) -> dict[str, Placed]:
     """Return what is marked in each document: of gold that stands in several places, the one best retrieved."""
-    found: dict[str, Placed] = {}
+    by_file: dict[str, Placed] = {}
     for number, passage in enumerate(row["reply"].get("passages") or (), 1):
         if passage.get("span") and passage.get("filename"):
-            found.setdefault(passage["filename"], Placed([], {})).passages[number] = Span(*passage["span"])
+            by_file.setdefault(passage["filename"], Placed([], {})).passages[number] = Span(*passage["span"])
     for gold in row.get("gold") or ():
         if gold.get("places") and gold.get("filename"):
-            document = found.setdefault(gold["filename"], Placed([], {}))
+            document = by_file.setdefault(gold["filename"], Placed([], {}))
             document.gold.extend(best_place(gold["places"], document.passages.values()))
-    return found
+    return by_file
 
 
 def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
@@ -56,16 +56,16 @@ def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
 
 def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
     """Return the text around some spans as `[start, text]`, no word cut in two, what overlaps joined."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for start, end in sorted(wanted):
         first = text.rfind(" ", 0, max(0, start - around)) + 1
         stop = text.find(" ", min(len(text), end + around))
         last = len(text) if stop < 0 else stop
-        if found and first <= found[-1].end:
-            found[-1] = Span(found[-1].start, max(last, found[-1].end))
+        if spans and first <= spans[-1].end:
+            spans[-1] = Span(spans[-1].start, max(last, spans[-1].end))
         else:
-            found.append(Span(first, last))
-    return [[start, text[start:end]] for start, end in found]
+            spans.append(Span(first, last))
+    return [[start, text[start:end]] for start, end in spans]
 
 
 def _shared(one: Span, other: Span) -> int:

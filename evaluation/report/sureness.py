@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Line, Plot, Point
-from evaluation.report.run import DatasetRun, Record, Run
+from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Plot, PlotLine, Point
+from evaluation.report.run import DatasetRun, Record, RecordedRun
 
 _SHOWN = 2
 """Datasets of a plot: as many as there are colours of lines."""
-_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # marks of an axis
 
 Place = Callable[[Record], tuple[float, float, str]]
 
 
-def confidence_plots(run: Run) -> list[Plot]:
+def confidence_plots(run: RecordedRun) -> list[Plot]:
     """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
     # where every question has an answer, or none has, there is nothing to tell apart
     told = [dataset for dataset in run.datasets if dataset.confidence.get("auroc") is not None][:_SHOWN]
@@ -42,7 +42,7 @@ def _plot(title: str, note: str, told: Sequence[DatasetRun], part: str, place: P
     for dataset in told:
         places = [place(row) for row in dataset.confidence[part]]
         points = [Point(_across(x), _up(y), words) for x, y, words in places]
-        lines.append(Line(dataset.name, points))
+        lines.append(PlotLine(dataset.name, points))
     ticks = [Point(_across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     return Plot(title, note, lines=lines, ticks=ticks)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evaluation.metrics import GROUPS, About, about, shortened
-from evaluation.report.run import DatasetRun, Record, Run
+from evaluation.report.run import DatasetRun, Record, RecordedRun
 
 _LABELLED = ("Retrieval", "Answers")
 """Groups of metrics that a breakdown by label shows."""
-_MOST_VALUES = 45
+_MOST_VALUES = 45  # rows: CUAD has 41 kinds of clauses
 
 
 class Cell(NamedTuple):
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     """How much the mean moved between repeats of the run, where there were any."""
 
 
-class Line(NamedTuple):
+class MetricRow(NamedTuple):
     """A metric in all columns."""
 
     metric: str
@@ -46,19 +46,19 @@ class Breakdown(NamedTuple):
     left_out: int
 
 
-def main_table(run: Run) -> list[tuple[str, list[Line]]]:
+def main_table(run: RecordedRun) -> list[tuple[str, list[MetricRow]]]:
     """Return the metrics that tell most, by group, those that nothing has been measured for left out."""
     lines = _lines(run, shortened(run.summary, all_families=True))
     groups = ((group, [line for line in lines if line.about.group == group]) for group in GROUPS)
-    return [(group, found) for group, found in groups if found]
+    return [(group, rows) for group, rows in groups if rows]
 
 
-def whole_table(run: Run) -> list[Line]:
+def whole_table(run: RecordedRun) -> list[MetricRow]:
     """Return every metric of the run."""
     return _lines(run, run.summary)
 
 
-def breakdowns(run: Run) -> list[Breakdown]:
+def breakdowns(run: RecordedRun) -> list[Breakdown]:
     """Return a table for each label whose values tell questions apart."""
     tables = [
         _breakdown(dataset, label, values) for dataset in run.datasets for label, values in dataset.breakdown.items()
@@ -85,12 +85,12 @@ def _rows(means: Mapping[str, Any]) -> int:
     return max((entry["n"] for entry in means.values()), default=0)
 
 
-def _lines(run: Run, metrics: Iterable[str]) -> list[Line]:
+def _lines(run: RecordedRun, metrics: Iterable[str]) -> list[MetricRow]:
     summaries: Sequence[Record] = [run.summary, *(dataset.summary for dataset in run.datasets)]
     if len(run.datasets) == 1:
         summaries = [run.datasets[0].summary or run.summary]
     return [
-        Line(metric, about(metric), [_cell(metric, summary.get(metric)) for summary in summaries])
+        MetricRow(metric, about(metric), [_cell(metric, summary.get(metric)) for summary in summaries])
         for metric in metrics
         if any((summary.get(metric) or {}).get("mean") is not None for summary in summaries)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evaluation.report.run import Record, Run
+from evaluation.report.run import Record, RecordedRun
 from evaluation.report.spans import meets, placed
 
 ANSWERED = "answered"
@@ -31,7 +31,7 @@ _JUDGED_BY = {
 }
 
 
-def stage_counts(run: Run) -> list[tuple[str, int]]:
+def stage_counts(run: RecordedRun) -> list[tuple[str, int]]:
     """Return how many failures lie in retrieval, in reading, and in invention."""
     counts = sum((dataset.stages for dataset in run.datasets), Counter[str]())
     return [(stage, counts[stage]) for stage in _JUDGED_BY if counts[stage]]

@@ -20,8 +20,8 @@ from evaluation.report.binder import Binder, Catalogue, Facet
 from evaluation.report.drawing import PAGES, Drawn, Wanted, draw
 from evaluation.report.pieces import IMAGES, Inlined, write_piece
 from evaluation.report.plots import make_plots, verdict_shares
-from evaluation.report.records import FIELDS, brief, error_kind, labels_of
-from evaluation.report.run import Record, Rows, Run, read_run, settings, tally
+from evaluation.report.questions import FIELDS, brief, error_kind, labels_of
+from evaluation.report.run import Record, RecordedRun, Rows, read_run, settings, tally
 from evaluation.report.sources import dataset_names, dataset_roots
 from evaluation.report.tables import breakdowns, main_table, whole_table
 from evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
@@ -139,7 +139,7 @@ def not_drawn(drawn: Drawn) -> list[str]:
 # ---------------------------------------------------------------- the cases
 
 
-def _bind(run: Run, rows: Rows, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
+def _bind(run: RecordedRun, rows: Rows, pieces: Path, wanted: Wanted, *, cases: int | None) -> Record:
     """Write the list and the cases, the worst verdicts first; rows are read twice, and one at a time."""
     catalogue = Catalogue(
         [Facet("dataset", "Dataset"), Facet("verdict", "Verdict", tuple(VERDICTS)), Facet("error", "Error")]
@@ -170,7 +170,7 @@ def _bind(run: Run, rows: Rows, pieces: Path, wanted: Wanted, *, cases: int | No
 # ---------------------------------------------------------------- the page
 
 
-def _render(run: Run, meta: Record, notes: list[str], blocks: dict[str, str], *, single_file: bool) -> str:
+def _render(run: RecordedRun, meta: Record, notes: list[str], blocks: dict[str, str], *, single_file: bool) -> str:
     verdicts = sum((dataset.verdicts for dataset in run.datasets), Counter[str]())
     asked = dict(settings(run.config))
     body = render(

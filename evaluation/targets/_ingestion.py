@@ -22,7 +22,7 @@ _UPLOAD = 600.0
 """Seconds for sending one file: systems that read it before they answer take minutes over a long one."""
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what is in."""
-_REFUSED = (401, 403, 407)
+_REFUSED = (401, 403, 407)  # HTTP: who asks may not
 
 Result = TypeVar("Result")
 

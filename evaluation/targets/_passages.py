@@ -20,7 +20,7 @@ _INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metada
 _PAGES = ("page_number", "page_label", "page")
 _BOXES = ("box", "bbox", "bounding_box", "location")
 _SIZES = ("page_size", "location_max_dimensions")
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # of a file, as file systems have it
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
 Names = Callable[[str], str | None]
@@ -56,7 +56,7 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
     fields = _flat(given)
     text = next((fields[key] for key in _TEXT if isinstance(fields.get(key), str)), "")
     named = [fields[key] for key in _FILE if isinstance(fields.get(key), str) and fields[key].strip()]
-    known = next((found for name in named if (found := names(name))), None)
+    known = next((filename for name in named if (filename := names(name))), None)
     page = _page(fields, named, pages_from)
     return Passage(
         text=text,
@@ -83,10 +83,10 @@ def _from_string(given: str, names: Names) -> Passage:
     """Read `Part 36#page=Offers: words`, which search front ends write; other strings are words alone."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
-        if found := names(name):
+        if filename := names(name):
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
-            return Passage(given[match.end() :], found, page=number, told_page=number)
+            return Passage(given[match.end() :], filename, page=number, told_page=number)
     return Passage(given)
 
 

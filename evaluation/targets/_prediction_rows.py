@@ -157,6 +157,6 @@ def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
     passages = []
     for text, name in zip(texts, names, strict=True):
         match = re.fullmatch(r"(.+)_(\d+)", str(name))
-        found = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
-        passages.append({**found, "text": text})
+        place = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
+        passages.append({**place, "text": text})
     return {**row, "nvidia_passages": passages}

@@ -17,8 +17,8 @@ from schemas.errors import ToolkitError
 
 _ASKED = 3
 """Questions that may fail before a server is given up: one may be too hard for it, three in a row are no accident."""
-_REFUSED = (401, 403, 407)
-_NOT_THERE = (404, 405, 410)
+_REFUSED = (401, 403, 407)  # HTTP: who asks may not
+_NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
 
 
 class Settings(Protocol):

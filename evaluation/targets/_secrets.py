@@ -59,9 +59,9 @@ def _without_tags(text: str) -> str:
 def secrets_in(url: str, told: Any = None) -> list[str]:
     """Return the secrets of an address (its password, its query) and of settings with names that say so."""
     parts = urlsplit(url)
-    found = [part for part in (parts.username, parts.password) if part]
-    found += [value for _, value in parse_qsl(parts.query)]
-    return [*found, *_hidden_values(told)]
+    secrets = [part for part in (parts.username, parts.password) if part]
+    secrets += [value for _, value in parse_qsl(parts.query)]
+    return [*secrets, *_hidden_values(told)]
 
 
 def hide(value: Any) -> Any:

@@ -22,13 +22,13 @@ from evaluation.cases import Case, Reply
 from evaluation.datasets import Dataset
 from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from evaluation.targets._asking import ask_all
-from evaluation.targets._confidence import read_confidence
+from evaluation.targets._certainty import read_confidence
 from evaluation.targets._events import STREAMED, Event, read_events
 from evaluation.targets._ingestion import Library, bring_in, compare, remove
 from evaluation.targets._passages import Names, read_passages
 from evaluation.targets._probing import probe_server
 from evaluation.targets._secrets import Secrets, plain_address, secrets_in
-from evaluation.targets._settings import WAIT, ServerSettings, headers_of, parse_url
+from evaluation.targets._server_settings import WAIT, ServerSettings, headers_of, parse_url
 from evaluation.targets._shapes import describe
 from evaluation.targets._wire import Deadline, ReplyError, Response, UnreachableError, Wire
 from schemas.errors import ToolkitError

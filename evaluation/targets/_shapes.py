@@ -153,8 +153,8 @@ def _compiled(path: str) -> Any:
 
 def first_words(paths: Iterable[str], fields: Any) -> str | None:
     """Return the first text with words in it at some paths."""
-    found = (search(path, fields) for path in paths)
-    return next((text for text in found if isinstance(text, str) and text.strip()), None)
+    values = (search(path, fields) for path in paths)
+    return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
 
 def first_list(paths: Iterable[str], fields: Any) -> Any:
@@ -199,8 +199,8 @@ def suggest(reply: Any) -> tuple[list[str], list[str]]:
         elif isinstance(value, list) and value and _like_passages(value):
             lists.append((path, len(value)))
     inside = tuple(f"{path}[" for path, _ in lists)
-    answers = [path for path, _ in sorted(texts, key=lambda found: -found[1]) if not path.startswith(inside or ("\0",))]
-    return answers[:3], [path for path, _ in sorted(lists, key=lambda found: -found[1])][:3]
+    answers = [path for path, _ in sorted(texts, key=lambda pair: -pair[1]) if not path.startswith(inside or ("\0",))]
+    return answers[:3], [path for path, _ in sorted(lists, key=lambda pair: -pair[1])][:3]
 
 
 def _like_passages(value: Sequence[Any]) -> bool:

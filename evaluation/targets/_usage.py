@@ -31,10 +31,10 @@ def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
 
 
 def _read(places: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    usage: dict[str, float] = {}
     for place in places:
         for name, keys in _NAMES.items():
             number = next((read_number(place[key]) for key in keys if place.get(key)), None)
             if number is not None and number > 0:
-                found.setdefault(name, number)
-    return found
+                usage.setdefault(name, number)
+    return usage

@@ -19,7 +19,7 @@ from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import ServerSettings
+from evaluation.targets._server_settings import ServerSettings
 from evaluation.targets._shapes import first_list, search
 from evaluation.targets._templates import messages
 from evaluation.targets._wire import Deadline

@@ -143,32 +143,32 @@ class Builtin:
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        found = self._search([_asked(case) for case in cases], depth)
+        searched = self._search([_asked(case) for case in cases], depth)
         if not self._options.answers:
-            replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in found)
+            replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
         elif self._pipeline.llm is None:
-            replies = self._extract(found, questions=len(cases))
+            replies = self._extract(searched, questions=len(cases))
         else:
-            replies = self._generate(found)
+            replies = self._generate(searched)
         yield from starmap(Asked, enumerate(replies))
 
-    def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Found]:
+    def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
         for start in range(0, len(questions), _SEARCHED):
             began = time.monotonic()
-            found = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
-            each = (time.monotonic() - began) / len(found)
-            yield from (_Found(retrieved, each) for retrieved in found)
+            results = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
+            each = (time.monotonic() - began) / len(results)
+            yield from (_Searched(retrieved, each) for retrieved in results)
 
-    def _extract(self, found: Iterable[_Found], *, questions: int) -> Iterator[Reply]:
+    def _extract(self, results: Iterable[_Searched], *, questions: int) -> Iterator[Reply]:
         """Yield replies in the documents' own words: a map over questions, which workers share."""
         options = self._options
         open_answerer(options.config)  # one that needs a model says so here, once
         few = options.engine == "local" and questions <= _FEW  # done before the workers had started
         engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
-        sent: deque[list[_Found]] = deque()
+        sent: deque[list[_Searched]] = deque()
 
         def batches() -> Iterator[Selected]:
-            for batch in _batches(found, _ANSWERED):
+            for batch in _batches(results, _ANSWERED):
                 sent.append(batch)
                 yield Selected(tuple((r.question, r.selected, self._pipeline.summaries(r)) for r, _ in batch))
 
@@ -180,10 +180,10 @@ class Builtin:
             for (retrieved, searched), (context, answer, seconds) in zip(batch, outcome.unwrap(), strict=True):
                 yield _answered(retrieved, context, answer, searched + seconds)
 
-    def _generate(self, found: Iterable[_Found]) -> Iterator[Reply]:
+    def _generate(self, results: Iterable[_Searched]) -> Iterator[Reply]:
         """Yield replies by a language model, asked from here alone: it has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
-        for batch in _batches(found, _ANSWERED):
+        for batch in _batches(results, _ANSWERED):
             answers = self._answer(answerer, [one.retrieved for one in batch])
             for (retrieved, searched), (context, answer, seconds) in zip(batch, answers, strict=True):
                 yield _answered(retrieved, context, answer, searched + seconds)
@@ -204,7 +204,7 @@ def _asked(case: Case) -> str:
     return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
 
 
-class _Found(NamedTuple):
+class _Searched(NamedTuple):
     """What was found for a question, and its share of the time."""
 
     retrieved: Retrieved
@@ -241,8 +241,8 @@ class Extraction:
         return done
 
 
-def _batches(found: Iterable[_Found], size: int) -> Iterator[list[_Found]]:
-    waiting = iter(found)
+def _batches(searched: Iterable[_Searched], size: int) -> Iterator[list[_Searched]]:
+    waiting = iter(searched)
     while batch := list(islice(waiting, size)):
         yield batch
 
@@ -257,11 +257,11 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
-    found = _reply(retrieved, seconds=seconds)
+    reply = _reply(retrieved, seconds=seconds)
     if answer.error:
-        return replace(found, error=answer.error, usage=dict(answer.usage))
+        return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
-    return replace(found, answer=renumber(answer.text, ranks), usage=dict(answer.usage))
+    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage))
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:

@@ -18,7 +18,7 @@ from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._events import read_texts
 from evaluation.targets._server import Known, Read, Server
-from evaluation.targets._settings import ServerSettings, read_template
+from evaluation.targets._server_settings import ServerSettings, read_template
 from evaluation.targets._shapes import first_list, first_words, recognise, search, unwrap
 from evaluation.targets._templates import fill, messages
 from evaluation.targets._usage import read_usage

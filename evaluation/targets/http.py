@@ -21,7 +21,7 @@ from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._events import Event, read_events
 from evaluation.targets._server import NoAnswerError, Read, Server
-from evaluation.targets._settings import ServerSettings, read_template
+from evaluation.targets._server_settings import ServerSettings, read_template
 from evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
 from evaluation.targets._templates import CHAT, fill
 from evaluation.targets._usage import read_usage
@@ -179,5 +179,5 @@ class Http(Server):
 def _piece(event: Any, paths: Sequence[str]) -> str | None:
     if isinstance(event, str):
         return event if paths else None
-    found = (search(path, event) for path in paths)
-    return next((text for text in found if isinstance(text, str) and text), None)
+    values = (search(path, event) for path in paths)
+    return next((text for text in values if isinstance(text, str) and text), None)

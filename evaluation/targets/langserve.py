@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._server import Known, Read, Server
-from evaluation.targets._settings import ServerSettings, read_template
+from evaluation.targets._server_settings import ServerSettings, read_template
 from evaluation.targets._shapes import first_list, first_words, search
 from evaluation.targets._templates import fill
 from evaluation.targets._usage import read_usage

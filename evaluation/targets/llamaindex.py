@@ -18,7 +18,7 @@ from pydantic import Field
 from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import ServerSettings
+from evaluation.targets._server_settings import ServerSettings
 from evaluation.targets._shapes import first_list, first_words, search
 from evaluation.targets._templates import messages
 from evaluation.targets._usage import read_usage

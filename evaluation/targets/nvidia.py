@@ -24,7 +24,7 @@ from evaluation.datasets import Dataset
 from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import CorpusSettings, parse_url
+from evaluation.targets._server_settings import CorpusSettings, parse_url
 from evaluation.targets._shapes import search
 from evaluation.targets._templates import messages
 from evaluation.targets._usage import read_usage
@@ -84,8 +84,8 @@ class Nvidia(Server):
         read.seconds = time.monotonic() - read.began
         if self._told.depth:
             cited = [_place(one) for one in read.passages or ()]
-            found = self._search(case, deadline, collection)
-            read.passages = [*(read.passages or ()), *(one for one in found if _place(one) not in cited)]
+            results = self._search(case, deadline, collection)
+            read.passages = [*(read.passages or ()), *(one for one in results if _place(one) not in cited)]
         return read
 
     def _generate(self, case: Case, deadline: Deadline, collection: str) -> Read:
@@ -131,12 +131,12 @@ class Nvidia(Server):
 
 def _readable(results: Any) -> list[Any]:
     """Return results with words: what is cut out of a page is a picture, and its description is the text."""
-    found = []
+    readable = []
     for result in results:
         picture = search("document_type", result) not in (None, "text")
         words = search("metadata.description", result)
-        found.append({**result, "content": words or ""} if picture else result)
-    return found
+        readable.append({**result, "content": words or ""} if picture else result)
+    return readable
 
 
 def _place(result: Any) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from evaluation.cases import Case
 from evaluation.datasets import Dataset
 from evaluation.targets import TargetOptions
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import CorpusSettings
+from evaluation.targets._server_settings import CorpusSettings
 from evaluation.targets._shapes import first_list, search
 from evaluation.targets._stores import VectorStore
 from evaluation.targets._templates import messages
@@ -29,7 +29,7 @@ _CITATIONS = (
     "choices[0].message.citations", "context.data_points.text", "context", "documents", "sources", "search_results",
 )  # fmt: skip
 """Where servers of this kind give passages."""
-_FOUND = "output[?type=='file_search_call'].results[]"
+_RESULTS = "output[?type=='file_search_call'].results[]"
 _CITED = "output[?type=='message'].content[].annotations[] | [?type=='file_citation']"
 _SAID = "output[?type=='message'].content[] | [?type=='output_text'].text"
 
@@ -123,7 +123,7 @@ class OpenAI(Server):
     def _take(self, read: Read, reply: Any) -> None:
         """Read a response: what was said, found and spent; where results are not told, the files that are cited."""
         read.answer = "".join(search(_SAID, reply) or []) or search("output_text", reply)
-        read.passages = search(_FOUND, reply) or search(_CITED, reply) or None
+        read.passages = search(_RESULTS, reply) or search(_CITED, reply) or None
         read.usage = read_usage(reply)
 
     def _chat(self, said: list[dict[str, str]], deadline: Deadline) -> Read:
@@ -137,8 +137,8 @@ class OpenAI(Server):
                 if len(read.raw) < 3:
                     read.raw.append(reply)
                 read.add(search("choices[0].message.content", reply) or search("choices[0].delta.content", reply))
-                found = first_list(_CITATIONS, reply)
-                read.passages = read.passages or found
+                cited = first_list(_CITATIONS, reply)
+                read.passages = read.passages or cited
                 read.usage = {**read.usage, **read_usage(reply)}
                 # the end of a stream is an event without data
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))

@@ -56,18 +56,18 @@ class Predictions:
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Say what the rows were recognised as and how many questions they cover; refuse a file of truths."""
-        found = [case for case in cases if self._place(dataset.name, case) is not None]
+        predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
-        if not found:
+        if not predicted:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
             raise ToolkitError(f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}")
-        if len(found) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in found):
+        if len(predicted) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in predicted):
             raise ToolkitError(
                 f"{where}these are the questions of {dataset.name} with their truths, not replies to them"
             )
-        notes = [f"{where}read as {self._shape.name}{self._fields(self._row(dataset.name, found[0]))}"]
-        if len(found) < len(cases):
-            left = len(cases) - len(found)
+        notes = [f"{where}read as {self._shape.name}{self._fields(self._row(dataset.name, predicted[0]))}"]
+        if len(predicted) < len(cases):
+            left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
         return notes
 

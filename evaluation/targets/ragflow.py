@@ -21,7 +21,7 @@ from evaluation.cases import Case
 from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
-from evaluation.targets._settings import CorpusSettings
+from evaluation.targets._server_settings import CorpusSettings
 from evaluation.targets._shapes import search
 from evaluation.targets._templates import messages
 from evaluation.targets._usage import read_usage

@@ -37,10 +37,10 @@ class Bound:
     @classmethod
     def parse(cls, text: object, *, where: str) -> Bound:
         """Return a bound; raise an error that shows how one is written."""
-        found = _BOUND.fullmatch(text) if isinstance(text, str) else None
-        if not found:
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        if not match:
             raise ToolkitError(f'{where}: {text!r} is no bound; write "> 0.8", ">= 1.0" or "< 0.5"')
-        return cls(found[1], float(found[2]))
+        return cls(match[1], float(match[2]))
 
     def holds(self, value: float) -> bool:
         """Return whether a value lies on this side."""
@@ -74,9 +74,9 @@ class Scale:
     def of(self, dataset: str, metric: str) -> Bands | None:
         """Return a metric's bands; those of `char_recall@8` may stand under `char_recall`."""
         for bands in (self.own.get(dataset, {}), self.general):
-            found = bands.get(metric) or bands.get(metric.partition("@")[0])
-            if found:
-                return found
+            bands_of_metric = bands.get(metric) or bands.get(metric.partition("@")[0])
+            if bands_of_metric:
+                return bands_of_metric
         return None
 
 

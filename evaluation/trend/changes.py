@@ -95,7 +95,7 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
     priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
     moves = {at: _moves(tables[prior], tables[at], metrics) for at, prior in priors.items()}
     leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
-    found = []
+    regressions = []
     for at, prior in priors.items():
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
@@ -104,8 +104,8 @@ def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]
         if falls or more:
             falls.sort(key=lambda fall: _sureness(fall, moves[at][fall.metric]), reverse=True)
             stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
-            found.append(Regression(series, at, prior, tuple(falls), more, stands))
-    return found
+            regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
+    return regressions
 
 
 class _Move(NamedTuple):

@@ -150,8 +150,8 @@ def _fallen(
 
 def _rows(run: TrendRun, dataset: str, wanted: set[int | str]) -> dict[int | str, Record]:
     path = run.folder / dataset / RESULTS
-    found = (parse_json(line, where=path) for line in read_lines(path))
-    return {row["id"]: row for row in found if row["id"] in wanted}
+    rows = (parse_json(line, where=path) for line in read_lines(path))
+    return {row["id"]: row for row in rows if row["id"] in wanted}
 
 
 def _question(id: int | str, values: tuple[float | None, float | None], before: Record, after: Record) -> Fallen:

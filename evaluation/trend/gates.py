@@ -42,21 +42,23 @@ def check_gates(
     checks = []
     for gate in gates:
         if gate == REGRESSION:
-            found = list(_regression_checks(series, regressions))
+            results = list(_regression_checks(series, regressions))
         elif gate == BAND:
-            found = list(_band_checks(series, scale))
+            results = list(_band_checks(series, scale))
         else:
-            found = list(_expression_checks(gate, series))
-        if not found:
+            results = list(_expression_checks(gate, series))
+        if not results:
             raise ToolkitError(f"--fail-on {gate!r}: no newest run has what it asks for, so it would never fail")
-        checks += found
+        checks += results
     return checks
 
 
 def _regression_checks(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
     for one in series:
-        mine = [found for found in regressions if found.series is one and found.stands]
-        told = "; ".join(f"{found.run} is worse than {found.before} and that still stands" for found in mine)
+        mine = [regression for regression in regressions if regression.series is one and regression.stands]
+        told = "; ".join(
+            f"{regression.run} is worse than {regression.before} and that still stands" for regression in mine
+        )
         yield Check(one.title, "no regression", told or "none stands", not mine)
 
 
@@ -94,10 +96,10 @@ def _value(series: Series, metric: str) -> float | None:
 
 
 def _parts(text: str) -> tuple[str | None, str, Bound]:
-    found = _EXPRESSION.fullmatch(text.strip())
-    if not found:
+    match = _EXPRESSION.fullmatch(text.strip())
+    if not match:
         raise ToolkitError(
             f"--fail-on {text!r}: give {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "
             f"'cuad:char_recall@8 < 0.6' or '{_FAILED} > 0.02'"
         )
-    return found[1] and found[1].strip(), found[2], Bound.parse(found[3], where=f"--fail-on {text!r}")
+    return match[1] and match[1].strip(), match[2], Bound.parse(match[3], where=f"--fail-on {text!r}")

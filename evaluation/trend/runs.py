@@ -97,9 +97,9 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
     """Return the runs that ended, oldest first, and a note for each that is passed over."""
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
-    found = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
+    folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
     runs, notes = [], []
-    for place in track(found, total=len(found), label="runs", unit="run"):
+    for place in track(folders, total=len(folders), label="runs", unit="run"):
         if not (place / SUMMARY).is_file():
             notes.append(f"{place}: has not ended; go on with --resume --run-name {place.name}")
             continue

@@ -11,7 +11,7 @@ from evaluation.trend.bands import Scale
 from evaluation.trend.explain import Explanation
 from evaluation.trend.gates import Check
 from evaluation.trend.runs import Series
-from evaluation.trend.wording import headline, metric_title, sentences, value
+from evaluation.trend.sentences import headline, metric_title, sentences, value
 
 _QUESTIONS = 10
 """Fallen questions that the summary lists; the page has more."""
@@ -22,12 +22,12 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def markdown(
     series: Sequence[Series],
     metrics: dict[str, list[str]],
-    found: Sequence[Explanation],
+    explanations: Sequence[Explanation],
     checks: Sequence[Check],
     scale: Scale,
 ) -> str:
     """Return the summary: what stands, the newest figures with their bands, and each check."""
-    standing = [one for one in found if one.regression.stands]
+    standing = [one for one in explanations if one.regression.stands]
     lines = ["## Results over time", ""]
     lines += [
         f"**{len(standing)} regression{'s' if len(standing) != 1 else ''}**" if standing else "No regression stands.",

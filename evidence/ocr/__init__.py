@@ -4,7 +4,7 @@ A plug-in says everything about itself:
 
     LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of what it can read at all
     def missing(language) -> str: ...            # what is not installed and how to get it; empty when it can start
-    def open(language) -> Callable[[Image], list[Line]]: ...
+    def open(language) -> Callable[[Image], list[TextLine]]: ...
 
 Pictures come straightened, so that lines run from left to right; boxes are in pixels from the top left.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """Words that stand side by side: where, and how sure the program is of them, from 0 to 1."""
 
     left: float
@@ -25,4 +25,4 @@ class Line(NamedTuple):
     confidence: float
 
 
-__all__ = ["Line"]
+__all__ = ["TextLine"]

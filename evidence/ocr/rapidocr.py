@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from schemas.errors import ToolkitError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
@@ -32,7 +32,7 @@ def missing(_language: str) -> str:
 
 
 @cache
-def open(_language: str) -> Callable[[Image.Image], list[Line]]:
+def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return the reader; its models are loaded once, whatever the language."""
     try:
         rapidocr = import_module("rapidocr")
@@ -41,7 +41,7 @@ def open(_language: str) -> Callable[[Image.Image], list[Line]]:
         raise ToolkitError(f"{_MISSING} ({error})") from error
     engine = rapidocr.RapidOCR(params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE})
 
-    def read(picture: Image.Image) -> list[Line]:
+    def read(picture: Image.Image) -> list[TextLine]:
         pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # blue first
         # no classifier of direction: on straight pages it turns good lines upside down, one in a few hundred
         result = engine(pixels, use_cls=False)
@@ -52,7 +52,7 @@ def open(_language: str) -> Callable[[Image.Image], list[Line]]:
     return read
 
 
-def _line(box: Any, text: str, confidence: Any) -> Line:
+def _line(box: Any, text: str, confidence: Any) -> TextLine:
     corners = np.asarray(box, dtype=float)
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-    return Line(float(left), float(top), float(right), float(bottom), text, float(confidence))
+    return TextLine(float(left), float(top), float(right), float(bottom), text, float(confidence))

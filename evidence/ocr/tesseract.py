@@ -11,7 +11,7 @@ from functools import cache
 
 from PIL import Image
 
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from schemas.errors import DocumentError, ToolkitError
 
 _CODES = {
@@ -45,13 +45,13 @@ def _installed() -> frozenset[str]:
 
 
 @cache
-def open(language: str) -> Callable[[Image.Image], list[Line]]:
+def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return a reader that runs the command once for each picture."""
     if missing(language):
         raise ToolkitError(missing(language))
     program, code = shutil.which("tesseract") or "tesseract", _CODES[language]
 
-    def read(picture: Image.Image) -> list[Line]:
+    def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()
         picture.convert("L").save(data, "PNG", compress_level=1)
         # one thread: pages are read by several workers already
@@ -68,22 +68,22 @@ def open(language: str) -> Callable[[Image.Image], list[Line]]:
     return read
 
 
-def parse_table(table: str) -> list[Line]:
+def parse_table(table: str) -> list[TextLine]:
     """Return the lines of Tesseract's table of words."""
-    lines: dict[tuple[str, ...], list[Line]] = {}
+    lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():
             left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
-            word = Line(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
+            word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
     return [_joined(words) for words in lines.values()]
 
 
-def _joined(words: list[Line]) -> Line:
+def _joined(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
     # a long word that is unsure weighs more than a short one
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
-    return Line(
+    return TextLine(
         min(word.left for word in words),
         min(word.top for word in words),
         max(word.right for word in words),

@@ -82,9 +82,9 @@ class Numbering:
 
 def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
     """Return the lists that word/numbering.xml and word/styles.xml define."""
-    found = Numbering()
+    rules = Numbering()
     if numbering is None:
-        return found
+        return rules
     abstract = {item.get(f"{W}abstractNumId", ""): _levels(item) for item in numbering.iterfind(f"{W}abstractNum")}
     for item in numbering.iterfind(f"{W}num"):
         name = item.get(f"{W}numId", "")
@@ -93,14 +93,14 @@ def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
         for change in item.iterfind(f"{W}lvlOverride"):
             depth = _depth(change.get(f"{W}ilvl"))
             if change.find(f"{W}startOverride") is not None:
-                found.starts.setdefault(name, {})[depth] = _whole(change.find(f"{W}startOverride"), 1)
+                rules.starts.setdefault(name, {})[depth] = _whole(change.find(f"{W}startOverride"), 1)
             own = change.find(f"{W}lvl")
             if own is not None:
                 levels[depth] = _level(own)
-        found.lists[name] = counter, levels
+        rules.lists[name] = counter, levels
     if styles is not None:
-        found.styles = _styles(styles)
-    return found
+        rules.styles = _styles(styles)
+    return rules
 
 
 def _levels(abstract: Any) -> dict[int, Level]:

@@ -52,14 +52,16 @@ def _words(part: object) -> str:
 
 
 def _attached(message: EmailMessage) -> list[Attachment]:
-    found = []
+    attachments = []
     for number, part in enumerate(message.iter_attachments(), 1):
         name = part.get_filename()
         if part.get_content_type() == "message/rfc822":
             inner = part.get_payload(0)
             data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
-            found.append(Attachment(name or f"mail {number}.eml", data))
+            attachments.append(Attachment(name or f"mail {number}.eml", data))
         elif name or part.get_content_disposition() == "attachment":
             payload = part.get_payload(decode=True)
-            found.append(Attachment(name or f"attachment {number}", payload if isinstance(payload, bytes) else b""))
-    return found
+            attachments.append(
+                Attachment(name or f"attachment {number}", payload if isinstance(payload, bytes) else b"")
+            )
+    return attachments

@@ -40,7 +40,7 @@ _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 def command() -> str | None:
     """Return the program, or None where there is none."""
-    return next((found for name in _COMMANDS if (found := shutil.which(name))), None)
+    return next((program for name in _COMMANDS if (program := shutil.which(name))), None)
 
 
 def page(path: Path) -> Printable:

@@ -19,7 +19,7 @@ TYPES = {"application/vnd.ms-outlook": ".msg"}
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _FILE, _LONG_NAME, _SHORT_NAME, _SHOWN_NAME = "3701", "3707", "3704", "3001"
-_SENT, _DELIVERED = 0x0039, 0x0E06
+_SENT, _DELIVERED = 0x0039, 0x0E06  # property tags of the format
 _FIXED = "__properties_version1.0"
 _WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
@@ -41,12 +41,12 @@ def attachments(path: Path) -> list[Attachment]:
         return _bounded(_attached(_Storage(mail, ())), path)
 
 
-def _bounded(found: list[Attachment], path: Path) -> list[Attachment]:
+def _bounded(attachments: list[Attachment], path: Path) -> list[Attachment]:
     """Return attachments that a mail of this size can hold."""
-    total, size = sum(len(one.data) for one in found), path.stat().st_size
+    total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
         raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size}; do not trust this file")
-    return found
+    return attachments
 
 
 def _opened(path: Path) -> Any:
@@ -143,20 +143,20 @@ def _rich(data: bytes) -> str:
 
 
 def _attached(mail: _Storage) -> list[Attachment]:
-    found = []
+    attachments = []
     for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
         data = inner.data(_FILE, _BINARY)
         if data is not None:
-            found.append(Attachment(name or f"attachment {number}", data))
+            attachments.append(Attachment(name or f"attachment {number}", data))
             continue
         for mail_inside in inner.children(f"__substg1.0_{_FILE}{_STORAGE}"):
             html = _page(mail_inside).html
             page = f"<!doctype html><meta charset='utf-8'><body>{html}</body>"
-            found.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
-    return found
+            attachments.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
+    return attachments
 
 
 def _decoded(data: bytes) -> str:
-    found = decode_bytes(data)
-    return found.text if found else data.decode("cp1252", "replace")
+    decoded = decode_bytes(data)
+    return decoded.text if decoded else data.decode("cp1252", "replace")

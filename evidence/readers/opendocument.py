@@ -157,15 +157,15 @@ def _tree(archive: zipfile.ZipFile, name: str) -> Any:
 
 def _lists(root: Any) -> dict[str, dict[int, _Level]]:
     """Return the list styles by name; the numbers of headings have none."""
-    found: dict[str, dict[int, _Level]] = {}
+    lists: dict[str, dict[int, _Level]] = {}
     if root is None:
-        return found
+        return lists
     for style in root.iter(f"{_TEXT}list-style", f"{_TEXT}outline-style"):
         name = style.get(f"{_STYLE}name", "") if style.tag == f"{_TEXT}list-style" else ""
         levels = {_whole(level.get(f"{_TEXT}level"), 1): _level(level) for level in style}
         if name or any(level.form != "none" for level in levels.values()):
-            found[name] = levels
-    return found
+            lists[name] = levels
+    return lists
 
 
 def _level(element: Any) -> _Level:

@@ -60,15 +60,15 @@ def page_count(path: Path) -> int:
 
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
-    found: list[Box] = []
+    rectangles: list[Box] = []
     if document.path is None:
-        return found
+        return rectangles
     with _opened(document.path) as pdf:
         for number in document.pages_of(span):
             start, end = document.pages[number - 1].span
             page = _page(pdf, document.path, number)
-            found += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
-    return found
+            rectangles += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
+    return rectangles
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
@@ -237,7 +237,7 @@ def _counted(textpage: Any) -> _Counted:
     unit = 0
     while position < len(raw):
         step = 2 if raw.startswith("\r\n", position) else 1
-        unit += step if step == 2 else 1 + (ord(raw[position]) > 0xFFFF)
+        unit += step + (ord(raw[position]) > 0xFFFF)
         position += step
         units.append(unit)
     return _Counted(_clean(raw), units)

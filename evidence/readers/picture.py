@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"
 TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
-_MOST_FRAMES = 2000
+_MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more
 _MOST_PIXELS = 80_000_000
 """A page of A3 at 600 dpi has 70 million."""
 

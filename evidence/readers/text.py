@@ -30,7 +30,7 @@ def decoded(path: Path) -> Decoded:
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    found = decode_bytes(data)
-    if found is None:
+    text = decode_bytes(data)
+    if text is None:
         raise DocumentError(f"{path}: no text, but bytes of some other kind; is the ending right?")
-    return found
+    return text

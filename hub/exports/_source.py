@@ -83,13 +83,13 @@ class Export:
 
     def cuts(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
         """Return the located pieces of a question's gold, in order; count the passages that have no place."""
-        found: list[Cut] = []
+        pieces: list[Cut] = []
         for line in lines:
             filename = line.filename or ""
             if line.context is not None and not line.spans:
                 self.leave_out("passage without a place in the document", f"{question.id}: {filename}")
-            found += [Cut(filename, start, end, words[filename, start, end]) for start, end in line.spans]
-        return found
+            pieces += [Cut(filename, start, end, words[filename, start, end]) for start, end in line.spans]
+        return pieces
 
     def _text_of(self, filename: str) -> str:
         """Return the text that the gold of a document counts in."""

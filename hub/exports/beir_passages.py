@@ -56,8 +56,8 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
     while start < len(text):
         end = min(len(text), start + size)
         if end < len(text):
-            found = ((text.rfind(mark, start + size // 2, end), mark) for mark in _BREAKS)
-            end = next((place + len(mark) for place, mark in found if place >= 0), end)
+            breaks = ((text.rfind(mark, start + size // 2, end), mark) for mark in _BREAKS)
+            end = next((place + len(mark) for place, mark in breaks if place >= 0), end)
         yield start, end
         start = end
 

@@ -27,9 +27,9 @@ _TIMEOUT = 20.0
 """Seconds for one reply, whole."""
 _LARGEST = 2 << 20
 """Bytes of a list or a feed that are read; of a law or a judgment only the status is."""
-_ROBOTS_LARGEST = 500 << 10
-_HOPS = 4
-_TRIES = 3
+_ROBOTS_LARGEST = 500 << 10  # bytes, as RFC 9309 asks
+_HOPS = 4  # redirects: the registers make one or two
+_TRIES = 3  # of one request; a register that is down stays so for longer
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER = 303
 """What the name of a thing that exists answers with; the document that it leads to need not be asked for."""

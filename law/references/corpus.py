@@ -18,7 +18,11 @@ _TITLE = re.compile(
 )
 _OPENING = 1500
 """A guide says what it is on its first pages."""
-_NUMBER = r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*(?:[ \xa0]?[A-Z]{1,2}(?![A-Za-z.]))?"
+# exports part a letter from its number: "91.3 A The court"; but "91.3 A party may" begins a sentence
+_NUMBER = (
+    r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*"
+    r"(?:(?:[A-Z]{1,2}|[ \xa0](?:[A-Z]{2}|[B-HJ-Z]|[AI](?!\s+[a-z])))(?![A-Za-z.]))?"
+)
 _LABEL = re.compile(
     rf"^\s*(?:(?:Rule|Para(?:graph)?\.?|Section|Chapter)\s+)?(?P<number>{_NUMBER})(?=[\s.(]|[A-Z][a-z]|$)"
 )

@@ -36,7 +36,7 @@ _UNIT = re.compile(
     |(?:[Aa]nnex|ANNEX)(?:es)?|[Aa]ppendi(?:x|ces)|APPENDIX)\s*(?=[\dA-Z(])""",
     re.VERBOSE,
 )
-_TO_NAME = re.compile(r",?\s+(?:(?:of|to|in)\s+)?(?:(?:the|this)\s+)?(?=[A-Z])")
+_TO_NAME = re.compile(r",?\s+(?P<of>(?:of|to|in)\s+)?(?:(?:the|this)\s+)?(?=[A-Z])")
 _AFTER_NAME = re.compile(r"(?:\s*\([^()\n]{1,30}\))?[,:]?\s*(?:at\s+)?")
 _NUMBER_ALONE = re.compile(r"(?:[A-Z]\.?\d+(?:\.\d+)*|\d{1,2}(?:\.\d{1,3})+)(?![\w%])")
 _OF_SOMETHING = re.compile(
@@ -92,12 +92,12 @@ def find_guides(text: str) -> Iterator[Stretch]:
 
 
 def _named_by(text: str, unit: _Unit, named: list[Guide]) -> str | None:
-    """Return the guide that stands beside a place, None when there is none."""
+    """Return the guide that stands beside a place, None when there is none; the one that it is `of` comes first."""
     joined = _TO_NAME.match(text, unit.end)
-    for guide in named:
-        if (joined and guide.start == joined.end()) or _follows(text, guide, unit):
-            return guide.name
-    return None
+    after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
+    if after and joined and joined["of"]:
+        return after
+    return next((guide.name for guide in named if _follows(text, guide, unit)), after)
 
 
 def _understood(text: str, unit: _Unit, named: list[Guide], known: list[tuple[str, Path]]) -> str | None:

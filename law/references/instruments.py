@@ -21,7 +21,7 @@ _NOT_NAMES = frozenset(
     """see under in by and the of for pursuant section sections s ss part parts chapter schedule regulation article rule
     whether where when if as per to this that an a any cpr pd""".split()
 )
-_REACH = 160
+_REACH = 160  # characters: the longest title of an Act that is cited has fewer
 _BY_YEAR = re.compile(rf"\b[Tt]he\s+(?P<year>{_YEARS})\s+(?P<sort>Act|Regulations|Order|Rules|Measure)\b")
 _SHORT = re.compile(
     rf"(?:(?P<year>{_YEARS})\s+)?(?P<name>(?:(?:[A-Z][\w'’-]*|\([A-Z][^()\n]{{1,60}}\)|of|and|for),?\s+)*?)(?P<sort>Acts?|"

@@ -19,7 +19,7 @@ _OTHER_PARTS = re.compile(
     r"\s+(?:of|OF)\s+(?:\d|the\b|this\b|that\b|those\b|an?\b|[Ss]chedule|[A-Z\0])|,?\s+to\s+(?:the\s+)?(?:Schedule|Act\b)"
 )
 _SCHEDULE = re.compile(r"(?:Schedule|Sch\.?|Annex|Appendix|Chapter|Volume)\s+\w{1,3},?\s*$")
-_HIGHEST = 99
+_HIGHEST = 99  # of a Part: the Rules have 89, and a larger number is of something else
 
 
 def find_rules(text: str) -> Iterator[Stretch]:

@@ -222,7 +222,7 @@ def _over(
 
 COUNTED = frozenset({"1.", "A.", "decimal"})
 BARE = frozenset({"shout", "title"})
-_OPENING = 3000
+_OPENING = 3000  # characters of a first page, on which a document says what it is
 _DOCUMENT = re.compile(r"\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b", re.IGNORECASE)
 
 

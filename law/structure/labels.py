@@ -75,11 +75,7 @@ def _worded(line: Line) -> Label | None:
     rank = _WORDS[word]
     if not number and (rank != 1 or rest or not shouts):
         return None
-    if _PAGE.match(rest):
-        return None  # "Annex A Page 3": a running foot in a text without pages
-    if rest and (rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts)):
-        return None
-    if rest and not match["mark"].strip() and not shouts and not (is_title(rest) or rank == 5):
+    if rest and not _can_follow(rest, rank, marked=bool(match["mark"].strip()), shouts=shouts):
         return None
     if not (line.fresh or (shouts and not line.before.isupper())) or (
         rank > 1 and _REFERS.search(line.before[-16:]) and not line.gap
@@ -91,6 +87,15 @@ def _worded(line: Line) -> Label | None:
     style = "decimal" if rank > 5 else _KINDS[rank]
     kind = _KINDS[5 if rank > 5 else rank]
     return Label(match.group().strip(" \xa0.:-–—"), rest, style, value, rank, kind)
+
+
+def _can_follow(rest: str, rank: float, *, marked: bool, shouts: bool) -> bool:
+    """Whether a heading can go on with these words behind its label, `Section 4`."""
+    if _PAGE.match(rest):
+        return False  # "Annex A Page 3": a running foot in a text without pages
+    if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
+        return False
+    return marked or shouts or is_title(rest) or rank == 5
 
 
 def _number(line: Line) -> Label | None:

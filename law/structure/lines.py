@@ -28,10 +28,10 @@ _INLINE = re.compile(
     r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
     r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
 )
-_TITLE = 140
+_TITLE = 140  # characters in which a title ends and its list begins
 _FIRST = re.compile(r"(?<=[.:])\s+(?=\([a1A]\)(?:\s|$))")
 """The first item of a list that runs on from the title: `4.1 Conduct of Business. (a) The Company …`."""
-_SHORT = 0.6
+_SHORT = 0.6  # of the usual width: a line that ends before it ends a paragraph
 _ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 
 
@@ -149,11 +149,11 @@ _ENTRY = re.compile(
 )
 """A page number at the end of an entry."""
 _NUMBERED = re.compile(r"\b(?:article|section|chapter|part|exhibit|schedule|annex|appendix|page)\s+$", re.IGNORECASE)
-_NEAR = 60_000
+_NEAR = 60_000  # characters: a table of contents stands in front
 _REACH = 320
 """Entries of one table are not farther apart than this."""
-_JUMP = 40
-_MARKS = 20
+_JUMP = 40  # pages between two entries: a long annex lies between
+_MARKS = 20  # places where the word stands: a text full of it must not take for ever
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 
 

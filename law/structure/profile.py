@@ -11,11 +11,12 @@ from urllib.parse import unquote
 from evidence import Document
 from law.casing import tidy, title_case
 from law.dates import MONTH
+from law.names import without_ending
 from law.opening import date_of, kind_of, parties_of
 from law.structure.lines import Line, read_opening
 
-_NEAR = 6000
-_LONGEST_TITLE = 120
+_NEAR = 6000  # characters: two pages, in which a document says what it is and between whom
+_LONGEST_TITLE = 120  # characters: what is longer is a sentence
 _MARGIN = 60
 """A shorter line did not end for want of room: the next one stands by itself."""
 
@@ -56,13 +57,12 @@ def _paragraphs(lines: list[Line]) -> str:
     return "".join(pieces).strip("\ufeff\u200b \n")
 
 
-_NAME_NOISE = re.compile(r"\.(?:pdf|txt|json|html?|md)$", re.IGNORECASE)
 _EXHIBIT = re.compile(r"^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)", re.IGNORECASE)
 
 
 def _named(filename: str) -> str:
     """Return what a file's name says: of a filing `…_EX-10.1_Reseller Agreement` the last part."""
-    stem = _NAME_NOISE.sub("", unquote(PurePath(filename).name).split("||")[0])
+    stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
     return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
 
 

@@ -9,7 +9,7 @@ from law.companies import ends_in_form
 SMALL = frozenset("a an and as at by for from in into of on or per the to under upon with without".split())
 _RUN_IN = re.compile(r"([^.:;–—]{2,90}?)(?:[.:](?=\s|[A-Z“]|$)|\s[–—-]\s|[.]?[–—])")
 _LONG_WORD = re.compile(r"[^\W\d_]{4}")
-_LONGEST = 150
+_LONGEST = 150  # characters: what is longer is a sentence
 _WORDS = re.compile(r"[^\W\d_][\w'’-]*")
 _STARTS = re.compile(
     r"(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b", re.IGNORECASE

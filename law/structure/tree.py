@@ -12,7 +12,7 @@ from law.structure.headings import BARE, COUNTED, Heading, find_headings
 from law.structure.labels import roman
 from law.structure.section import Section
 
-_DEEPEST = 9
+_DEEPEST = 9  # levels: lists in lists go on, headings do not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
 """Styles of lists: which of them stands above which is for each document to say."""
 _CLOSED = frozenset({"title", "agreement", "signature"})

@@ -27,7 +27,7 @@ and refuses less. There was no second set to confirm it on.
 MOST = 3
 """Sentences in an answer."""
 
-_LONGEST = 600
+_LONGEST = 600  # characters of an answer: a paragraph
 _NEXT_BEST = 0.7
 """A further sentence is given when it is nearly as near as the best."""
 _SCORE_WEIGHT = 0.2
@@ -114,8 +114,8 @@ def _choose(
 
 def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
     """Return the weight of each word of the question: high for what few sentences have."""
-    found = Counter(word for candidate in candidates for word in candidate.words & asked)
-    return {word: math.log(1 + (len(candidates) + 1) / (found[word] + 0.5)) for word in sorted(asked)}
+    counts = Counter(word for candidate in candidates for word in candidate.words & asked)
+    return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
 def _quotable(sentence: str) -> str:

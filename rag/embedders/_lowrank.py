@@ -25,9 +25,9 @@ def read_record(weights: Path) -> dict[str, Any]:
 
 def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
     """Return the low-rank weights of a file; raise where they are not the ones that its record describes."""
-    found = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if found != read_record(weights)["sha256"]:
-        raise SourceError(f"{weights}: sha256 is {found}, not that of its record; install the package again")
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    if digest != read_record(weights)["sha256"]:
+        raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
     return read_safetensors(weights)
 
 

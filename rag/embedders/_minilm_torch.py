@@ -47,8 +47,8 @@ class Encoder:
         batches = tokens.batches(most)
         order = np.concatenate([rows for rows, _ in batches]) if batches else np.zeros(0, np.int64)
         with torch.inference_mode(), sdpa_kernel(_ATTENTION):
-            found = [self._run(self._put(ids)) for _, ids in batches]
-            vectors = torch.cat(found) if found else torch.zeros((0, WIDTH))
+            parts = [self._run(self._put(ids)) for _, ids in batches]
+            vectors = torch.cat(parts) if parts else torch.zeros((0, WIDTH))
             return order, self._copy(vectors)
 
     def _put(self, ids: npt.NDArray[np.uint16]) -> Any:

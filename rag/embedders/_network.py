@@ -15,7 +15,7 @@ from rag.embedders._weights import MODEL, find_file, read_safetensors
 
 VERSION = 3
 """Counts changes that change vectors: graphs and vectors of another version are not used."""
-WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12
+WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # as the model's own config.json has them
 MAX_TOKENS = 256
 """What the model was trained on; the rest of a longer text does not count."""
 ADAPTER = Path(__file__).parent / "weights" / "legal.safetensors"

@@ -47,14 +47,14 @@ class Tokens(NamedTuple):
         starts = np.cumsum(self.lengths) - self.lengths
         order = np.argsort(-self.lengths, kind="stable")
         edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
-        found = []
+        rows_and_ids = []
         for group in np.split(order, edges) if len(order) else []:
             length = int(self.lengths[group[0]])
             count = max(1, most // length)
             for at in range(0, len(group), count):
                 rows = group[at : at + count]
-                found.append((rows, self.ids[starts[rows][:, None] + np.arange(length)]))
-        return found
+                rows_and_ids.append((rows, self.ids[starts[rows][:, None] + np.arange(length)]))
+        return rows_and_ids
 
 
 class WordTokenizer:
@@ -79,8 +79,8 @@ class WordTokenizer:
                 missing = list({word for words in split for word in words if word})
             # half a surrogate pair, which damaged PDFs hold, is not text to the tokenizer
             clean = [word.encode("utf-8", "replace").decode() for word in missing]
-            found = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
-            known.update(zip(missing, (tuple(encoding.ids) for encoding in found), strict=True))
+            encodings = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+            known.update(zip(missing, (tuple(encoding.ids) for encoding in encodings), strict=True))
         first, last, inner, get = self._first, self._last, self._inner, known.__getitem__
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 

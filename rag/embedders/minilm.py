@@ -114,8 +114,8 @@ class MiniLM:
                 ids = self.tokenise(texts[start : start + slab])
                 batches = same_lengths(ids, self.at_once)
                 joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
-                for rows, found in zip(batches, pool.map(self.run, joined), strict=True):
-                    vectors[start + np.array(rows)] = found
+                for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
+                    vectors[start + np.array(rows)] = batch_vectors
         return to_unit(vectors, texts, name=self.name)
 
     def tokenise(self, texts: Sequence[str]) -> list[Ids]:

@@ -22,7 +22,7 @@ from storage.waiting import LONGEST_WAIT
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """What need not be asked."""
-_ITEMS = 96
+_ITEMS = 96  # texts a request: some servers of this protocol take no more
 _CHARACTERS = 300_000
 """What goes into one request: a third of the tokens that OpenAI allows."""
 _LONGEST = 24_000

@@ -26,7 +26,7 @@ _WORDS = 30_522
 """Tokens that the model knows; frequent ones have low numbers."""
 _FIRST, _LAST = 101, 102
 """The marks that a text stands between."""
-_AT_ONCE = 256
+_AT_ONCE = 256  # words embedded at a time: a matter of memory
 _RARE = 1e-5
 """A token that makes up this share of all text counts half of the rarest.
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
 from rag.lexicon.columns import opened_archive, write_archive
-from rag.lexicon.naming import Word, acronyms, file_words, pairs, proper_counts, terms, words
+from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
 
@@ -95,12 +95,12 @@ class Named(NamedTuple):
 def read_names(filename: str, profile: Profile, text: str) -> Named:
     """Return the words by which a document can be named."""
     run, in_file = file_words(filename)
-    opening = list(words(text[:_OPENING]))
+    opening = list(name_words(text[:_OPENING]))
     title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
     names = (title, *profile.parties)
     counts = {
-        "stated": Counter(term for name in names for term in terms(name)),
-        "title": Counter(set(terms(_HEAD.split(title, maxsplit=1)[0]))),
+        "stated": Counter(term for name in names for term in name_terms(name)),
+        "title": Counter(set(name_terms(_HEAD.split(title, maxsplit=1)[0]))),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -167,7 +167,7 @@ class Documents:
     @classmethod
     def open(cls, folder: Path) -> Documents:
         """Read what was saved."""
-        found = cls(folder)
+        documents = cls(folder)
         with opened_archive(folder / FILE) as file:
             about = json.loads(file["about"].tobytes())
             for name in _FIELDS:
@@ -176,10 +176,10 @@ class Documents:
                 known = not len(numbers) or (numbers.min() >= 0 and numbers.max() <= max(about["numbers"]))
                 if not known or len({len(array) for array in arrays.values()}) != 1:
                     raise ValueError("words of no document")
-                found._fields[name] = Postings.of(arrays, folder)
-        found._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
-        found._runs = dict(zip(about["numbers"], about["runs"], strict=True))
-        return found
+                documents._fields[name] = Postings.of(arrays, folder)
+        documents._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
+        documents._runs = dict(zip(about["numbers"], about["runs"], strict=True))
+        return documents
 
     def _laid_out(self) -> _Layout:
         if self._layout is None:
@@ -201,7 +201,7 @@ class Documents:
         layout = self._laid_out()
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))
-        typed = list(words(query.names))
+        typed = list(name_words(query.names))
         lower = query.names.islower()  # a question typed in lower case alone tells nothing by it
         given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
@@ -221,14 +221,14 @@ class Documents:
 
     def _title(self, said: set[str]) -> Weights:
         """Return what it gives a document that its title is said, most of it or all; the less, the more others' are."""
-        found = np.zeros(len(self))
+        shared = np.zeros(len(self))
         layout = self._laid_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
-            found[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
+            shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
         if layout.titles is None:
             layout.titles = self._fields["title"].totals(layout.numbers, self._rarity)
-        share = np.divide(found, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
+        share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
         said_so = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
         return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
 
@@ -254,7 +254,7 @@ class Documents:
 
     def carried(self, text: str, *, filenames: bool = True) -> bool:
         """Return whether a word of a text is in the names of few documents; one in capitals, anywhere in them."""
-        return any(self._carries(word, filenames=filenames) for word in words(text))
+        return any(self._carries(word, filenames=filenames) for word in name_words(text))
 
     def _carries(self, word: Word, *, filenames: bool) -> bool:
         if word.capital:
@@ -307,7 +307,7 @@ class Documents:
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if found in meant or not found else -_OTHER_KIND for found in self._laid_out().kinds])
+        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._laid_out().kinds])
 
 
 class _Layout:
@@ -326,11 +326,11 @@ class _Layout:
         """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
-        found, at = [], self._text.find(term)
+        places, at = [], self._text.find(term)
         while at >= 0:
-            found.append(at)
+            places.append(at)
             at = self._text.find(term, at + len(term))
-        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(found, dtype=np.int64), side="right") - 1)
+        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(places, dtype=np.int64), side="right") - 1)
         return rows
 
 
@@ -350,5 +350,5 @@ def _normalised(scores: Weights) -> Weights:
 
 
 def _stands_in(title: str, opening: str) -> bool:
-    wanted = terms(title)
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(terms(opening))} "
+    wanted = name_terms(title)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from law.structure.profile import Profile
+from rag.lexicon.bm25 import Counted, count_terms, open_words
 from rag.lexicon.documents import FILE, Documents, Named, read_names
-from rag.lexicon.words import Counted, count_terms, open_words
 from rag.seams import Keys
 
 FILES = ("words.npz", "headings.npz", FILE)

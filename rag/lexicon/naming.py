@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from law.names import ENDINGS
 from law.words import typed
 
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_ENDING = re.compile(r"\.(?:pdf|txt|json|html?|md|docx?)\b", re.IGNORECASE)
+_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(
     r"([.!?:;•\n\r][\W_]{0,6}|\A[\W_]{0,6})?(?<![^\W_])((?=[^\W_]*[^\W\d_a-z])[^\W_]+(?:['’ʼ][^\W_]+)?)"
 )
@@ -42,7 +43,7 @@ class Word(NamedTuple):
     """`AGProjects` is ag and projects: looked for where the whole is nowhere."""
 
 
-def fold(text: str) -> str:
+def _unaccented(text: str) -> str:
     """Return a text in lower case without accents."""
     if text.isascii():
         return text.lower()
@@ -50,7 +51,7 @@ def fold(text: str) -> str:
     return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
 
 
-def words(text: str) -> Iterator[Word]:
+def name_words(text: str) -> Iterator[Word]:
     """Yield the words of a text in order, without their possessive endings."""
     for match in _WORD.finditer(text):
         start, end = match.span()
@@ -64,7 +65,7 @@ def words(text: str) -> Iterator[Word]:
             yield Word(second, capital, start + 3, end)
 
 
-def terms(text: str) -> list[str]:
+def name_terms(text: str) -> list[str]:
     """Return the words of a text as they are compared."""
     return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
 
@@ -74,8 +75,8 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     """Return a word as it is compared, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-    parts = tuple(fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-    term = fold(raw)
+    parts = tuple(_unaccented(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = _unaccented(raw)
     if _NON.match(term):  # "Nondisclosure" is "Non-Disclosure"
         upper = raw[0].isupper()
         return ("non", upper, ()), (term[3:], upper, ())
@@ -93,12 +94,9 @@ def proper_counts(text: str) -> Counter[str]:
     raw = _plain_capitals("".join(f"\n{line}" for line in lines if line.isascii()))
     odd = "".join(f"\n{line}" for line in lines if not line.isascii())
     raw.update(word for fresh, word in _CAPITAL.findall(odd) if not fresh)
-    first = _CAPITAL.match(plain)
-    if first and first[1] == "":  # nothing stands before it, not even the beginning of a line
-        raw[first[2]] += 1
     counts: Counter[str] = Counter()
     for written, count in raw.items():
-        for term in terms(written):
+        for term in name_terms(written):
             counts[term] += count
     return counts
 
@@ -126,14 +124,14 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
 
 def acronyms(name: str) -> set[str]:
     """Return the initials a name goes by: `First Nations Health Authority` is fnha; a legal form may be left out."""
-    initials = "".join(term[0] for term in terms(name) if term not in _FORMAL)
+    initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
     """Return a file's name without its folder and ending: as one run of letters, and as words."""
     stem = _ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
-    found: list[str] = []
-    for word in words(stem.replace("||", " ")):
-        found += (word.term, *word.parts)
-    return "".join(terms(stem)), tuple(dict.fromkeys(found))
+    spellings: list[str] = []
+    for word in name_words(stem.replace("||", " ")):
+        spellings += (word.term, *word.parts)
+    return "".join(name_terms(stem)), tuple(dict.fromkeys(spellings))

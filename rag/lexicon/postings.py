@@ -15,7 +15,7 @@ from rag.lexicon.runs import Entries, Runs
 
 Numbers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
-_MOST = 65535
+_MOST = 65535  # the largest count that two bytes hold
 _WAITING = 1 << 16
 """Entries in memory before they are put aside on disk: 0.6 MB, the first pages of some 300 documents."""
 _REMEMBERED, _SHORT = 4096, 1000
@@ -78,12 +78,12 @@ class Postings:
             return seen
         key = np.uint32(_hash(term))
         start, end = self._terms.searchsorted(key, side="left"), self._terms.searchsorted(key, side="right")
-        found = self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
+        postings = self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
         if end - start <= _SHORT:
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
-            self._seen[term] = found
-        return found
+            self._seen[term] = postings
+        return postings
 
     def holders(self, term: str) -> int:
         """Return how many documents hold a word."""
@@ -95,10 +95,10 @@ class Postings:
         self._settle()
         _, place, holders = np.unique(self._terms, return_inverse=True, return_counts=True)
         weights = np.array([weigh(float(count)) for count in holders])
-        found = np.zeros(len(numbers))
+        sums = np.zeros(len(numbers))
         if len(place):
-            np.add.at(found, np.searchsorted(numbers, self._numbers), weights[place])
-        return found
+            np.add.at(sums, np.searchsorted(numbers, self._numbers), weights[place])
+        return sums
 
     def __len__(self) -> int:
         self._settle()

@@ -67,9 +67,9 @@ class Runs:
     def take(self) -> Entries:
         """Return all entries, in no order, and be empty."""
         aside = [Entries(*(column.read() for column in self._columns))] if self._ends else []
-        found = self._joined([*aside, *self._new])
+        entries = self._joined([*aside, *self._new])
         self.close()
-        return found
+        return entries
 
     def blocks(self) -> Iterator[Entries]:
         """Yield all entries by term, then by where it stands; a term is never in two blocks. Then be empty."""

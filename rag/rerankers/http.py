@@ -18,7 +18,7 @@ from schemas.errors import ServiceError, ToolkitError
 from storage.deadline import with_deadline
 from storage.wire import ACCEPT, BodyError, read_body
 
-_TIMEOUT = 60.0
+_TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20
 """Bytes of a reply: a score takes some fifty."""
 _KEY = "RERANK_API_KEY"

@@ -81,8 +81,8 @@ class LegalReranker:
         scores = np.empty(len(pairs), np.float32)
         batches = same_lengths([ids for ids, _ in pairs], self._at_once)
         with ThreadPoolExecutor(self._threads) as pool:
-            for rows, found in zip(batches, pool.map(lambda rows: self._run(rows, pairs), batches), strict=True):
-                scores[rows] = found
+            for rows, batch_scores in zip(batches, pool.map(lambda rows: self._run(rows, pairs), batches), strict=True):
+                scores[rows] = batch_scores
         return [float(score) for score in scores]
 
     def confidence(self, scores: Sequence[float]) -> float:

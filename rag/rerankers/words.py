@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from law.words import search_terms
-from rag.lexicon.words import Words
+from rag.lexicon.bm25 import Words
 from schemas.errors import ToolkitError
 
 

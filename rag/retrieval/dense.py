@@ -18,15 +18,15 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     vectors = parts.embedder.embed(questions, role="query")
     depth = max(config.depth, config.candidates * config.k)
     scores, keys = index.store("chunk").search(vectors, depth)
-    found = []
+    results = []
     for row, question in enumerate(questions):
         kept = keys[row] >= 0
         state = State(question, vectors[row], keys[row][kept], scores[row][kept])
         state.trace["search"] = {"layer": "chunk", "depth": depth, "found": int(np.sum(kept))}
         choose_documents(state, index, config)
         hits = [_hit(index, int(key), float(score)) for key, score in zip(state.keys, state.scores, strict=True)]
-        found.append(finish(question, hits, parts, state.trace))
-    return found
+        results.append(finish(question, hits, parts, state.trace))
+    return results
 
 
 def _hit(index: Index, key: int, score: float) -> Hit:

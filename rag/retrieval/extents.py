@@ -75,10 +75,10 @@ class Extents:
         """Return row, span and score of up to `depth` passages, best first, from rows that are ranked by score."""
         queue = [Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
         heapify(queue)
-        found: list[tuple[int, Span, float]] = []
+        extents: list[tuple[int, Span, float]] = []
         seen: set[tuple[int, str]] = set()
         turn = len(queue)
-        while queue and len(found) < depth:
+        while queue and len(extents) < depth:
             seed = heappop(queue)
             runs = self._free(seed)
             if len(runs) != 1:
@@ -87,7 +87,7 @@ class Extents:
                     heappush(queue, Seed(seed.cost, turn, seed.row, *run))
                 continue
             first, last = runs[0]
-            cut = self.tight and not found
+            cut = self.tight and not extents
             if cut:
                 first, last = self._tight(seed.row, first, last, weigh)
                 turn += 1
@@ -96,8 +96,8 @@ class Extents:
             self._take(seed.row, first, last)
             words = self._trimmed(seed.row, span)
             if words and self._worth(seed.row, words, seen):
-                found.append((seed.row, words, -seed.cost))
-        return found
+                extents.append((seed.row, words, -seed.cost))
+        return extents
 
     # ---------------------------------------------------------------- pieces
 
@@ -161,11 +161,11 @@ class Extents:
     def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
         """Return the pieces of a stretch that hold what was asked; all of them where none does."""
         text, (pieces, _) = self._text(self._place(row)[1]), self._of(row)
-        found = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
-        best = max(found)
+        weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
+        best = max(weights)
         if best <= 0:
             return first, last
-        kept = [first + at for at, evidence in enumerate(found) if evidence >= KEEP * best]
+        kept = [first + at for at, evidence in enumerate(weights) if evidence >= KEEP * best]
         return kept[0], kept[-1]
 
     def _grown(self, row: int, first: int, last: int) -> Span:

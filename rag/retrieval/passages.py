@@ -18,7 +18,7 @@ import numpy.typing as npt
 from evidence import Span
 from law.words import search_terms
 from rag.config import Weights
-from rag.lexicon.words import Words, rarity
+from rag.lexicon.bm25 import Words, rarity
 from rag.rerankers import Reranker, confidence
 from rag.retrieval.extents import Extents
 from rag.retrieval.rerank import order_by
@@ -64,7 +64,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Passage:
+class RankedPassage:
     """A stretch of a document that may answer, and the row of the chunk it was grown from."""
 
     document: int
@@ -88,10 +88,10 @@ class SecondLook:
 
 
 @dataclass(frozen=True)
-class Found:
+class Ranking:
     """Passages, best first, and what led to them."""
 
-    passages: tuple[Passage, ...]
+    passages: tuple[RankedPassage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     """How likely an answer is among them; None where nobody can tell."""
@@ -109,12 +109,12 @@ def rank_passages(
     tight: bool = True,
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
-) -> Found:
+) -> Ranking:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
     words = sorted(set(search_terms(asked)))
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
-        return Found((), {"passages": "no chunk to compare"})
+        return Ranking((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
     groups = np.flatnonzero(np.diff(owners, prepend=-1)) if documents else np.zeros(1, np.int64)
     evidence = score_rows(words, vector, rows, groups, library, weights, within=documents is not None)
@@ -137,8 +137,8 @@ def rank_passages(
     # a chunk has the score of its place, which falls from first to last
     ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
-    passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
-    return Found(passages, trace, sure)
+    passages = tuple(RankedPassage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
+    return Ranking(passages, trace, sure)
 
 
 def _look_again(
@@ -175,8 +175,8 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:
     """Return each row's log-weight of its document, 0 for the likeliest."""
     numbers, place = np.unique(owners, return_inverse=True)
-    found = np.array([documents[int(number)] for number in numbers], np.float32)
-    away: Scores = (found - found.max())[place]
+    log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
+    away: Scores = (log_weights - log_weights.max())[place]
     return away
 
 
@@ -204,15 +204,15 @@ def score_rows(
     matched = library.words.evidence(words, table[:, KEY])
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None])
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
-    found = {"dense": dense, "lexical": lexical, "rarity": rare}
+    signals = {"dense": dense, "lexical": lexical, "rarity": rare}
     share = np.repeat(_covered(matched, rare, groups, sizes), sizes) if within else 1.0
     counts = weights.lexical * share
     own = standard(dense, groups) + counts * standard(lexical, groups)
     if library.headings is not None and weights.heading:
         sections, place = np.unique(_section_keys(table), return_inverse=True)
-        found["heading"] = library.headings.scores(words, sections)[place]
-        own = own + weights.heading * standard(found["heading"], groups)
-    return {**found, "own": own}
+        signals["heading"] = library.headings.scores(words, sections)[place]
+        own = own + weights.heading * standard(signals["heading"], groups)
+    return {**signals, "own": own}
 
 
 def _covered(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
@@ -270,13 +270,13 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> Scores:
 
     A chunk that has no vector yet is as near as the others are on average: its words decide.
     """
-    scores, found = library.store.search(vectors, len(keys), within=keys)
+    scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
-    for row, near, here in zip(dense, scores, found >= 0, strict=True):
+    for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):
         if here.any():
             row[:] = near[here].min() if library.is_whole else near[here].mean()
-    owners, _ = np.nonzero(found >= 0)
-    dense[owners, np.searchsorted(keys, found[found >= 0])] = scores[found >= 0]
+    owners, _ = np.nonzero(near_keys >= 0)
+    dense[owners, np.searchsorted(keys, near_keys[near_keys >= 0])] = scores[near_keys >= 0]
     return dense
 
 

@@ -25,13 +25,13 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
     return [*moved, *hits[first:]]
 
 
-def order_by(judged: Sequence[float], found: Sequence[float], *, weight: float | None) -> list[int]:
+def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
     """Return places, best first, by the reranker's score, joined with the retrieval's where that has a weight."""
     if not len(judged):
         return []
     scores = np.asarray(judged, np.float64)
     if weight is not None:
-        scores = _standard(scores) + weight * _standard(np.asarray(found, np.float64))
+        scores = _standard(scores) + weight * _standard(np.asarray(retrieved, np.float64))
     return [int(at) for at in np.argsort(-scores, kind="stable")]
 
 

@@ -14,13 +14,13 @@ _BATCH = 256
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order; a blank question finds nothing."""
-    found = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
+    results = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
     asked = [position for position, question in enumerate(questions) if question.strip()]
     if not len(parts.index):
-        return found
+        return results
     way = retrieve_routed if parts.config.routing else retrieve_dense
     for start in range(0, len(asked), _BATCH):
         batch = asked[start : start + _BATCH]
         for position, one in zip(batch, way([questions[position] for position in batch], parts), strict=True):
-            found[position] = one
-    return found
+            results[position] = one
+    return results

@@ -16,7 +16,7 @@ from rag.lexicon.documents import Choice
 from rag.questions.question import Query, understand
 from rag.rerankers import retrieval_weight
 from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, Passage, SecondLook, rank_passages
+from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, RankedPassage, SecondLook, rank_passages
 from rag.retrieval.stages import finish
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Chunk, Hit, Keys, Vectors
@@ -48,7 +48,7 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     if parts.config.imagine and parts.llm is not None:
         asks = [query.asks for query in queries]
         vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
-    found = []
+    results = []
     library = library_of(parts.index, parts.config.limit)
     for query, vector, passage in zip(queries, vectors, imagined, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
@@ -56,8 +56,8 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
             trace["imagined"] = passage
         hits, confidence = _rank(query, vector, library, parts, trace)
         reranked = _second_look(parts) is not None
-        found.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
-    return found
+        results.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
+    return results
 
 
 def _rank(
@@ -66,7 +66,7 @@ def _rank(
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     documents = _likely(choice, config)
-    found = rank_passages(
+    ranking = rank_passages(
         query.asks,
         vector,
         library,
@@ -79,8 +79,8 @@ def _rank(
         second=_second_look(parts),
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
-    trace["passages"] = found.trace
-    return [_hit(index, passage, library.text) for passage in found.passages], found.confidence
+    trace["passages"] = ranking.trace
+    return [_hit(index, passage, library.text) for passage in ranking.passages], ranking.confidence
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
@@ -130,7 +130,7 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
     return {"sure": told["sure"], "likeliest": shown}
 
 
-def _hit(index: Index, passage: Passage, text: Callable[[int], str]) -> Hit:
+def _hit(index: Index, passage: RankedPassage, text: Callable[[int], str]) -> Hit:
     """Return a passage with the page and the headings of the place where it begins."""
     entry = index.entries[passage.document]
     row = passage.row

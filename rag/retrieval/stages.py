@@ -23,8 +23,8 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     for number, score in zip(index.document_numbers(first), state.scores, strict=False):
         scores[int(number)].append(float(score))
     judged = {
-        number: config.document_max * max(found) + config.document_mean * float(np.mean(found))
-        for number, found in scores.items()
+        number: config.document_max * max(cosines) + config.document_mean * float(np.mean(cosines))
+        for number, cosines in scores.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.documents]
     state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}

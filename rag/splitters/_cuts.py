@@ -10,7 +10,7 @@ from typing import Literal
 from evidence import Span
 
 Keep = Literal["start", "end"]
-_TRIES = 8
+_TRIES = 8  # then the search looks for the whole separator
 
 
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:

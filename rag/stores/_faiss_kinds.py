@@ -35,7 +35,7 @@ _PER_LIST = 39
 """FAISS asks for so many training rows a list; with fewer there are fewer lists."""
 _SAMPLE = 64
 """Rows a list that the lists are trained on: more take longer and find no more."""
-_DEAD = 0.25
+_DEAD = 0.25  # share of removed rows from which the index is built anew
 _PART = 20_000
 """Rows that are worth a thread of their own: they take two milliseconds, starting it a tenth of one."""
 _SKETCHED, _ROUNDS = 1024, 5
@@ -91,13 +91,13 @@ def inner(index: faiss.IndexIDMap2) -> Any:
 
 def name_of(index: faiss.IndexIDMap2) -> str:
     """Return the kind that an index is of now."""
-    found = {
+    names = {
         "IndexScalarQuantizer": "fp16",
         "IndexRefineFlat": "pq",
         "IndexIVFFlat": "ivf",
         "IndexHNSWFlat": "hnsw",
     }
-    return found.get(type(inner(index)).__name__, "flat")
+    return names.get(type(inner(index)).__name__, "flat")
 
 
 def keys_of(index: faiss.IndexIDMap2) -> Keys:
@@ -113,8 +113,8 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     name, core = name_of(index), inner(index)
     flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
     if name not in ("flat", "pq") or not index.ntotal:
-        found: Vectors = core.reconstruct_batch(rows)
-        return found
+        vectors: Vectors = core.reconstruct_batch(rows)
+        return vectors
     # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
     stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
     return np.take(stored, rows, axis=0).view(np.float32)
@@ -188,8 +188,10 @@ def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vect
     if parts == 1:
         return _selected(index, inner(index), query, k, ranges[0])
     with ThreadPoolExecutor(parts) as pool:
-        found = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
-    return np.concatenate([scores for scores, _ in found], axis=1), np.concatenate([keys for _, keys in found], axis=1)
+        pieces = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
+    return np.concatenate([scores for scores, _ in pieces], axis=1), np.concatenate(
+        [keys for _, keys in pieces], axis=1
+    )
 
 
 def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:

@@ -95,14 +95,14 @@ class Rows:
 
     def _reads(self, path: Path) -> bool:
         try:
-            found: Any = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
+            index: Any = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
         except RuntimeError:
             return False
-        if type(found) is not faiss.IndexIDMap2 or (found.d, found.ntotal) != (self.dimensions, self._count):
+        if type(index) is not faiss.IndexIDMap2 or (index.d, index.ntotal) != (self.dimensions, self._count):
             return False
-        inner = kinds.inner(found)
+        inner = kinds.inner(index)
         if type(inner) is not faiss.IndexFlatIP or inner.ntotal != self._count:
             return False
         some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64)) if self._count else self.keys
-        same = not len(some) or np.array_equal(kinds.vectors_of(found, some), self.vectors()[some])
-        return bool(same and np.array_equal(kinds.keys_of(found), self.keys))
+        same = not len(some) or np.array_equal(kinds.vectors_of(index, some), self.vectors()[some])
+        return bool(same and np.array_equal(kinds.keys_of(index), self.keys))

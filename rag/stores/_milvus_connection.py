@@ -35,8 +35,8 @@ _SECONDS = 10.0
 PATIENCE = 90.0
 """How long a server that went away is waited for, in seconds: one that is killed and started again by its supervisor
 answers after ten, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores)."""
-_PAUSE = 1.0
-_NOT_LOADED = 101
+_PAUSE = 1.0  # seconds between two tries
+_NOT_LOADED = 101  # Milvus's own number for it
 _PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
 """What servers answer while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
 _STARTING = ("node not found", "node not match", "session not found")
@@ -121,14 +121,14 @@ def _open_lite() -> Any:
 
 def connect(address: Address) -> Connection:
     """Return the connection to an address, a new one where there is none."""
-    found = _connections.get(_key(address))
-    if found is not None and not found.is_current:
-        found._end()
-        found = None
-    if found is None:
-        found = _connections[_key(address)] = Connection(address)
-    found.users += 1
-    return found
+    connection = _connections.get(_key(address))
+    if connection is not None and not connection.is_current:
+        connection._end()
+        connection = None
+    if connection is None:
+        connection = _connections[_key(address)] = Connection(address)
+    connection.users += 1
+    return connection
 
 
 def _key(address: Address) -> tuple[str, str]:

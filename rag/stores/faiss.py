@@ -219,8 +219,8 @@ class Store:
             return nothing(len(queries), k)
         vectors = kinds.vectors_of(self._index, rows)
         # a few queries are too little work to be shared out among threads that wait for each other
-        found = np.einsum("ij,kj->ik", queries, vectors) if len(queries) <= _FEW_QUERIES else queries @ vectors.T
-        return ranked(found, np.broadcast_to(present, found.shape), k)
+        cosines = np.einsum("ij,kj->ik", queries, vectors) if len(queries) <= _FEW_QUERIES else queries @ vectors.T
+        return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
 def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:

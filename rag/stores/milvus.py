@@ -37,7 +37,7 @@ the server's next tick (measured: 209 against 6 ms with HNSW, 40,000 rows)."""
 _STANDSTILL = 120.0
 """Seconds without progress after which a server's index is no longer waited for; a segment of a million rows takes
 some minutes, and is counted when it is whole."""
-_PAUSE = 0.2
+_PAUSE = 0.2  # seconds between two looks
 _PLACE = "store"
 _RECORD = "milvus.json"
 _FILE = "milvus.db"
@@ -58,13 +58,13 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
     if record.is_file():
-        found = _read(record)
+        told = _read(record)
         whole = (folder / "manifest.json").is_file()
-        if {key: found.get(key) for key in wanted} == wanted:
-            return Store(address, f"{found['name']}_{name}", dimensions, building=not whole)
+        if {key: told.get(key) for key in wanted} == wanted:
+            return Store(address, f"{told['name']}_{name}", dimensions, building=not whole)
         if whole:
-            raise BundleError(f"{record}: made for {found.get('dimensions')} numbers a vector in "
-                              f"milvus:{found.get('store')}; build the index again")  # fmt: skip
+            raise BundleError(f"{record}: made for {told.get('dimensions')} numbers a vector in "
+                              f"milvus:{told.get('store')}; build the index again")  # fmt: skip
         drop(folder)  # left by a run that was stopped, and had other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
@@ -88,14 +88,14 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 def drop(folder: Path) -> None:
     """Drop the collections of the index in a folder, wherever they are, and forget them."""
     record = folder / _PLACE / _RECORD
-    found = _read(record)
+    told = _read(record)
     own = folder / _PLACE / _FILE
-    address = Address.parse(found.get("store"), own=own)
+    address = Address.parse(told.get("store"), own=own)
     if address.uri != str(own):
         try:
-            _drop_collections(address, f"{found['name']}_")
+            _drop_collections(address, f"{told['name']}_")
         except ServiceError as error:
-            raise ServiceError(f"{error}; collections {found['name']}_* are left there, drop them by hand") from None
+            raise ServiceError(f"{error}; collections {told['name']}_* are left there, drop them by hand") from None
     shutil.rmtree(own, ignore_errors=True)
     record.unlink()
 
@@ -165,13 +165,13 @@ class Store:
 
     def keys(self) -> Keys:
         """Return all keys, in order."""
-        found: list[int] = []
+        numbers: list[int] = []
         pages = self._call("query_iterator", batch_size=_KEYS, output_fields=[_KEY])
         with told(self._address.uri):
             while page := pages.next():
-                found += [row[_KEY] for row in page]
+                numbers += [row[_KEY] for row in page]
             pages.close()
-        return np.unique(np.array(found, dtype=np.int64))
+        return np.unique(np.array(numbers, dtype=np.int64))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the k nearest rows of each query, best first; -1 where there are fewer."""
@@ -187,11 +187,11 @@ class Store:
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; keys that are not there are left out."""
         wanted = np.asarray(keys, dtype=np.int64).tolist()
-        found: dict[int, list[float]] = {}
+        by_key: dict[int, list[float]] = {}
         for at in range(0, len(wanted), _KEYS):
             rows = self._call("get", ids=wanted[at : at + _KEYS], output_fields=[_KEY, _VECTOR])
-            found.update((row[_KEY], row[_VECTOR]) for row in rows)
-        here = [found[key] for key in wanted if key in found]
+            by_key.update((row[_KEY], row[_VECTOR]) for row in rows)
+        here = [by_key[key] for key in wanted if key in by_key]
         return np.array(here, dtype=np.float32).reshape(-1, self.dimensions)
 
     def save(self) -> None:
@@ -245,11 +245,11 @@ class Store:
             self._call("upsert", data=rows)
 
     def _digests(self, keys: Keys) -> dict[int, int]:
-        found: dict[int, int] = {}
+        digests: dict[int, int] = {}
         for condition in conditions(_KEY, np.unique(keys)):
             rows = self._call("query", filter=condition, output_fields=[_KEY, _DIGEST])
-            found |= {row[_KEY]: row[_DIGEST] for row in rows}
-        return found
+            digests |= {row[_KEY]: row[_DIGEST] for row in rows}
+        return digests
 
     def _conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
         """Yield the filters whose results, taken together, hold the k best."""
@@ -270,13 +270,13 @@ class Store:
         limit = min(k, _MOST)
         scores, keys = [nothing(len(queries), 0)[0]], [nothing(len(queries), 0)[1]]
         for condition in filters:
-            found = self._call(
+            answers = self._call(
                 "search", data=list(np.asarray(queries, dtype=np.float32)), filter=condition, limit=limit,
                 anns_field=_VECTOR, search_params={"metric_type": "IP", "params": self._address.widen(limit)},
                 consistency_level=_SEEN,
             )  # fmt: skip
             part_scores, part_keys = nothing(len(queries), limit)
-            for row, hits in enumerate(found):
+            for row, hits in enumerate(answers):
                 part_scores[row, : len(hits)] = [hit["distance"] for hit in hits]
                 part_keys[row, : len(hits)] = [hit[_KEY] if _KEY in hit else hit[_ID] for hit in hits]
             scores.append(part_scores)
@@ -290,10 +290,10 @@ def _digest(vector: Vectors) -> int:
 
 def _read(record: Path) -> dict[str, Any]:
     try:
-        found = json.loads(record.read_text(encoding="utf-8"))
+        content = json.loads(record.read_text(encoding="utf-8"))
         # whatever begins with this name is dropped with the index, so it is never a name that somebody else chose
-        if isinstance(found, dict) and _NAME.fullmatch(str(found["name"])):
-            return found
+        if isinstance(content, dict) and _NAME.fullmatch(str(content["name"])):
+            return content
     except (OSError, ValueError, KeyError):
         pass
     raise BundleError(f"{record}: damaged; the collections of this index cannot be found: build it again")

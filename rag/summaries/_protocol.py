@@ -10,8 +10,8 @@ from evidence import Document
 from law.structure.profile import Profile
 from law.structure.section import Section
 
-CHARACTERS = 150
-SECTION_CHARACTERS = 75
+CHARACTERS = 150  # as the paper on summary-augmented chunks has it
+SECTION_CHARACTERS = 75  # half a document's: two of them stand before a chunk
 TOLERANCE = 20
 """A summary of 150 characters may have 170, one of a section 95."""
 

@@ -17,9 +17,9 @@ from law.structure.section import Section
 from rag.summaries._cache import SummaryCache
 from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 
-_NEAR = 12_000
-_BODY = 1500
-_MOST_NAMES = 3
+_NEAR = 12_000  # characters in which recitals and purpose stand
+_BODY = 1500  # characters of a section that its summary is drawn from
+_MOST_NAMES = 3  # parties that are named; of more, two and a count
 _STATES = re.compile(
     r"(?:this|these|the) (?:[\w’'-]+ ){0,3}?(?:part|practice direction|guide|polic(?:y|ies)|statement|notice|rules|act|"
     r"regulations?|order|directive|schedule) (?:\w+ ){0,3}?(?:deals?|sets? out|applies|apply|explains?|describes?|"
@@ -126,9 +126,9 @@ def section_body(document: Document, section: Section) -> str:
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
     orders = [r"[\W_]{1,20}".join(order) for order in (words, words[1:] + words[:1], words[2:] + words[:2])]
     for order in (spaced, *orders):  # a rule's title stands over its number
-        found = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
-        if found:
-            return text[found.end() :].lstrip(' \t\n.:;,-–—)”"')
+        number = re.search(rf"(?<!\w){order}(?!\w)", text) if order else None
+        if number:
+            return text[number.end() :].lstrip(' \t\n.:;,-–—)”"')
     return text.strip()
 
 

@@ -18,8 +18,8 @@ from schemas.errors import ToolkitError
 
 PROMPT_VERSION = 1
 """Raised when the wording changes: summaries made with another wording are not used again."""
-_SHOWN = 6000
-_SECTION_SHOWN = 2500
+_SHOWN = 6000  # characters that a model is shown: two pages
+_SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
 """What a model is asked for when its summary was too long, as a share of the length wanted."""
 _SYSTEM = "You write one-line summaries of legal texts. You reply with the summary alone, as plain text on one line."

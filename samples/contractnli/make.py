@@ -65,12 +65,12 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _annotations(text: str, spans: list[list[int]], notes: str) -> dict[str, Any]:
     words = [text[start:end].strip().lstrip("\uf0b7 ") for start, end in spans]
-    found: dict[str, Any] = {key: {"choice": "NotMentioned", "spans": []} for key in QUESTIONS}
+    annotations: dict[str, Any] = {key: {"choice": "NotMentioned", "spans": []} for key in QUESTIONS}
     for line in notes.splitlines():
         head, *evidence = line.split(" | ")
         key, choice = head.split(": ")
-        found[key] = {"choice": choice, "spans": [_place(words, begin) for begin in evidence]}
-    return found
+        annotations[key] = {"choice": choice, "spans": [_place(words, begin) for begin in evidence]}
+    return annotations
 
 
 def _place(words: list[str], begin: str) -> int:

@@ -111,10 +111,10 @@ def _expand(quote: str, text: str) -> str:
     first, _, last = quote.partition(" ... ")
     start = text.find(first)
     end = text.find(last, start + len(first))
-    found = text[start : end + len(last)]
-    if start < 0 or end < 0 or "\n" in found:
+    stretch = text[start : end + len(last)]
+    if start < 0 or end < 0 or "\n" in stretch:
         raise ValueError(f"not in the contract: {quote}")
-    return found
+    return stretch
 
 
 def to_html(contract: Contract) -> str:

@@ -10,7 +10,7 @@ import pytest
 from bench.citations import Made, main, make, measure
 from converters._benchmark import Tally
 from converters._cpr.corpus import Corpus, Row
-from converters._cpr.documents import load
+from converters._cpr.sources import load
 from converters._web.fetch import Policy
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench import reword as module
 from bench.legalbenchrag.variants import rewrite
-from bench.reword import FRAMES, FREE, Query, frame_of, free, main, reword, split, unname, write
+from bench.reword import FRAMES, FREE, NamedQuestion, frame_of, free, main, reword, split, unname, write
 from converters import legalbenchrag
 from schemas.validate import validate
 from storage.bundle import open_bundle
@@ -63,7 +63,7 @@ def test_frames_read_like_a_person_wrote_them(number, merger, policy):
 
 
 def test_names_stand_in_front_in_the_middle_and_at_the_end():
-    query = Query("the Orrin lease", "What is the rent?")
+    query = NamedQuestion("the Orrin lease", "What is the rent?")
     assert len(FRAMES) >= 8
     assert {frame.place for frame in FRAMES} == {"front", "middle", "end"}
     for frame in FRAMES:
@@ -81,11 +81,11 @@ def test_names_stand_in_front_in_the_middle_and_at_the_end():
     ],
 )
 def test_only_a_word_that_is_no_name_loses_its_capital(ask, asked):
-    assert write(FRAMES[0], Query("the lease", ask)) == f"Under the lease, {asked}"
+    assert write(FRAMES[0], NamedQuestion("the lease", ask)) == f"Under the lease, {asked}"
 
 
 def test_what_is_no_question_gets_a_full_stop():
-    query = Query("the lease", "Information about the rent")
+    query = NamedQuestion("the lease", "Information about the rent")
     assert write(FRAMES[8], query) == "Information about the rent. This concerns the lease."
 
 
@@ -94,7 +94,7 @@ def test_every_question_changes_loses_its_form_and_keeps_its_words(name, ask):
     name, ask = " ".join(["the", *name]).strip(), " ".join(ask)
     assume(re.search(r"\w", ask))
     question = f"Consider {name}; {ask}"
-    assert split(question) == Query(name, ask.strip())
+    assert split(question) == NamedQuestion(name, ask.strip())
     for frame in FRAMES:
         text = write(frame, split(question))
         assert text != question

@@ -16,8 +16,8 @@ from converters._benchmark import RawDocument, Tally
 from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from converters._cpr.documents import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from converters._cpr.pages import Block, blocks_of, page_of
+from converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from converters._web.fetch import Policy
 from evidence import read_document
 from evidence.check import check_gold

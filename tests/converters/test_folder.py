@@ -11,7 +11,7 @@ import pytest
 
 from evidence import Span, read_document
 from evidence.fold import fold
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.readers.pdf import boxes
 from schemas.bundle import GOLD, INFO, TRAIN
 from schemas.validate import validate
@@ -33,7 +33,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = files.stand_in_office(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)  # found by every process
     monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda _: "")
-    line = Line(120, 200, 900, 240, OCR, 0.93)
+    line = TextLine(120, 200, 900, 240, OCR, 0.93)
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda _: lambda _: [line])
 
 

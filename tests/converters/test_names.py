@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from converters._names import pair_files
+from converters._pairing import pair_files
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_gold_is_replaced_where_it_is_what_was_reviewed(tmp_path):
     tally = Tally()
     made = patched(benchmark(), MAUD, [told], tally)
     row = made.rows[0]
-    assert row.quotes == (Quote("a.pdf", "The rent is due on the first.", found=((3, 32),)),)
+    assert row.quotes == (Quote("a.pdf", "The rent is due on the first.", marked=((3, 32),)),)
     assert (row.answer, row.labels, made.rows[1:]) == ("It is due.", {"n": 1}, benchmark().rows[1:])
     assert tally.noted == {CORRECTED: ["row 0: by Ada: the day counts"]} and not tally.left_out
     [entry] = made.patches
@@ -150,13 +150,13 @@ def placed(tmp_path: Path, quote: Quote):
 
 
 def test_of_words_that_stand_twice_the_marked_place_is_the_gold(tmp_path):
-    place = placed(tmp_path, Quote("a.txt", "Rent is due.", found=((13, 25),)))
+    place = placed(tmp_path, Quote("a.txt", "Rent is due.", marked=((13, 25),)))
     assert (place.spans, place.alternatives, place.how) == ([(13, 25)], [], "exact")
 
 
 @pytest.mark.parametrize("found", [((11, 23),), ((90, 102),)])
 def test_words_that_moved_are_looked_for(tmp_path, found):
-    place = placed(tmp_path, Quote("a.txt", "Rent is due.", found=found))
+    place = placed(tmp_path, Quote("a.txt", "Rent is due.", marked=found))
     assert (place.spans, place.alternatives) == ([(0, 12)], [[(13, 25)]])
 
 

@@ -10,7 +10,7 @@ import evaluate_rag
 from evaluation.analysis import kinds_of
 from evaluation.cases import Case, Reply
 from evaluation.metrics import Options, about, flagged
-from evaluation.targets._confidence import read_confidence
+from evaluation.targets._certainty import read_confidence
 from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]

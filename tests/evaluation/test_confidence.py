@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.cases import Case, Reply
 from evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
-from evaluation.report.run import DatasetRun, Run
+from evaluation.report.run import DatasetRun, RecordedRun
 from evaluation.report.sureness import confidence_plots
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
@@ -43,7 +43,7 @@ def test_only_replies_with_a_confidence_count():
 
 def test_the_report_draws_what_the_confidence_is_worth():
     told = describe([(0.05, False), (0.15, False), (0.45, True), (0.95, True)])
-    run = Run("first", {}, {}, [DatasetRun("cuad", confidence=told), DatasetRun("leases")])
+    run = RecordedRun("first", {}, {}, [DatasetRun("cuad", confidence=told), DatasetRun("leases")])
     calibration, risk = confidence_plots(run)
     assert calibration.note.endswith("AUROC cuad 1.00")
     (line,) = calibration.lines
@@ -53,6 +53,8 @@ def test_the_report_draws_what_the_confidence_is_worth():
     assert "100% answerable at 95% confidence (1 questions)" in calibration.summary
     assert risk.lines[0].points[0].y == 176 and risk.lines[0].points[-1].y == 176 - 0.5 * 162
     sure = describe([(0.5, True), (0.9, True)])
-    assert confidence_plots(Run("one", {}, {}, [DatasetRun("maud", confidence=sure)])) == [], "nothing to tell apart"
-    assert confidence_plots(Run("none", {}, {}, [DatasetRun("leases")])) == []
+    assert confidence_plots(RecordedRun("one", {}, {}, [DatasetRun("maud", confidence=sure)])) == [], (
+        "nothing to tell apart"
+    )
+    assert confidence_plots(RecordedRun("none", {}, {}, [DatasetRun("leases")])) == []
     assert in_words("cuad", told) == "cuad: confidence beside 4 answers, 2 of them answerable: AUROC 1.00"

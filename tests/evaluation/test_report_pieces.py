@@ -19,7 +19,7 @@ from evaluation.report import write_report
 from evaluation.report.binder import CASES, LINES, Catalogue, Facet
 from evaluation.report.drawing import Wanted, choose_pages
 from evaluation.report.pieces import key_bucket
-from evaluation.report.records import error_kind
+from evaluation.report.questions import error_kind
 from evaluation.report.run import Rows
 from evaluation.report.spans import gold_ranges, placed, windows
 from evaluation.results import main

@@ -16,7 +16,7 @@ from evidence.align import align, edit_distance
 from evidence.document import Box
 from evidence.fold import Fold
 from evidence.locate import Match, _apart, _chains, _Effort, _joined, _windows, in_order, stretch, worthy
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.read import _limited
 from evidence.readers import delimited, opendocument, pdf
 from evidence.readers._numbering import _LARGEST, Level, Numbering, _depth, _whole, numeral, read_numbering
@@ -262,7 +262,11 @@ def test_a_page_is_read_straight_and_its_lines_weigh_by_their_length(monkeypatch
 
     def read(picture):
         asked.append(picture.size)
-        return [Line(0, 10, 50, 20, "four", 0.5), Line(0, 30, 50, 40, "xx", 0.8), Line(0, 50, 50, 60, "  ", 0.0)]
+        return [
+            TextLine(0, 10, 50, 20, "four", 0.5),
+            TextLine(0, 30, 50, 40, "xx", 0.8),
+            TextLine(0, 50, 50, 60, "  ", 0.0),
+        ]
 
     monkeypatch.setattr(scan, "render", lambda path, page, scale: Image.new("RGB", (round(72 * scale), 90), "white"))
     monkeypatch.setattr(scan, "_frame", lambda path, page: "frame")

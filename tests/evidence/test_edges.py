@@ -14,9 +14,9 @@ from evidence.align import align
 from evidence.check import _faults, similarity
 from evidence.encodings import decode_bytes
 from evidence.fold import Fold
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
-from schemas.bundle import Passage, Question
+from schemas.bundle import LooseContext, Question
 from schemas.models import Gold
 
 # ---------------------------------------------------------------- encodings
@@ -173,7 +173,7 @@ def test_of_places_as_near_the_one_as_long_as_the_pattern_is_taken():
 
 
 def question(*quotes: str) -> Question:
-    return Question(1, "?", "x", contexts=tuple(Passage("a.txt", quote) for quote in quotes))
+    return Question(1, "?", "x", contexts=tuple(LooseContext("a.txt", quote) for quote in quotes))
 
 
 def gold(**fields: object) -> Gold:
@@ -221,7 +221,7 @@ def test_how_alike_pieces_and_words_are():
 
 
 def lines(*boxes: tuple[float, float, float, float, str]) -> list[str]:
-    return [line.text for line in in_order([Line(*box, 1.0) for box in boxes])]
+    return [line.text for line in in_order([TextLine(*box, 1.0) for box in boxes])]
 
 
 def test_what_stands_side_by_side_reaches_the_middle_of_the_first():
@@ -259,9 +259,9 @@ def test_the_flags_of_scans():
 def test_a_poster_is_read_smaller_and_a_page_at_two_hundred_dots(tmp_path, monkeypatch):
     sizes = []
 
-    def read(picture: Image.Image) -> list[Line]:
+    def read(picture: Image.Image) -> list[TextLine]:
         sizes.append(picture.size)
-        return [Line(0, 0, 10, 10, "abc", 0.5), Line(0, 20, 10, 30, "d", 1.0), Line(0, 40, 9, 50, " ", 0.0)]
+        return [TextLine(0, 0, 10, 10, "abc", 0.5), TextLine(0, 20, 10, 30, "d", 1.0), TextLine(0, 40, 9, 50, " ", 0.0)]
 
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: read)
     for name, points in (("page", (72, 144)), ("poster", (1440, 2880))):

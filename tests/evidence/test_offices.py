@@ -13,7 +13,7 @@ from PIL import Image
 
 from evidence import archives, folder
 from evidence.folder import list_folder
-from evidence.ocr import Line, tesseract
+from evidence.ocr import TextLine, tesseract
 from evidence.printable import fragment, grid, paragraph, section
 from evidence.readers import eml, excel, msg, opendocument
 from evidence.readers.html import html_text
@@ -368,7 +368,7 @@ def test_the_command_is_asked_once_for_a_picture(program):
     asked, answer = program
     assert tesseract.missing("cs") == "" and tesseract.missing("zh").endswith("tesseract-ocr-chi-sim")
     answer["out"] = (HEAD + "5\t1\t1\t1\t1\t1\t1\t2\t3\t4\t101\tRent\n").encode()
-    assert tesseract.open("cs")(Image.new("RGB", (9, 9))) == [Line(1, 2, 4, 6, "Rent", 1.0)]
+    assert tesseract.open("cs")(Image.new("RGB", (9, 9))) == [TextLine(1, 2, 4, 6, "Rent", 1.0)]
     command, options = asked[-1]
     assert command[1:] == ["stdin", "stdout", "-l", "ces", "--dpi", "200", "--psm", "3", "tsv"]
     assert options["timeout"] == 300 and asked[0][1]["timeout"] == 60
@@ -391,5 +391,5 @@ def test_words_of_a_line_and_their_confidence():
     rows = "5\t1\t1\t1\t1\t1\t10\t20\t5\t5\t-10\tab\n5\t1\t1\t1\t2\t1\t0\t40\t5\t5\t50\tc\n"
     rows += "5\t1\t2\t1\t1\t1\t0\t60\t5\t5\t50\td\n"
     assert tesseract.parse_table(HEAD + rows) == [
-        Line(10, 20, 15, 25, "ab", 0.0), Line(0, 40, 5, 45, "c", 0.5), Line(0, 60, 5, 65, "d", 0.5),
+        TextLine(10, 20, 15, 25, "ab", 0.0), TextLine(0, 40, 5, 45, "c", 0.5), TextLine(0, 60, 5, 65, "d", 0.5),
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from evidence import Box, Document, Page, Span, archives, check, folder, locate,
 from evidence.archives import opened, part, reading
 from evidence.folder import Listed, _plain, list_folder, with_attachments
 from evidence.markup import Piece, pieces, unescape
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.pictures import _has_colour, in_few_bytes
 from evidence.readers.pdf import _char_range, _Counted
 from evidence.readers.powerpoint import _DEEPEST, _pieces
@@ -353,7 +353,7 @@ def test_groups_in_groups_are_opened_to_a_depth():
 
 
 def test_lines_side_by_side_are_read_from_the_left():
-    lines = [Line(20, 0, 30, 10, "b", 1.0), Line(0, 0, 10, 10, "a", 1.0), Line(0, 11, 10, 20, "c", 1.0)]
+    lines = [TextLine(20, 0, 30, 10, "b", 1.0), TextLine(0, 0, 10, 10, "a", 1.0), TextLine(0, 11, 10, 20, "c", 1.0)]
     assert [line.text for line in in_order(lines)] == ["a", "b", "c"]
 
 

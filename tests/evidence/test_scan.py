@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from evidence import locate, read_document
-from evidence.ocr import Line, tesseract
+from evidence.ocr import TextLine, tesseract
 from evidence.readers.pdf import boxes, render
 from evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
 from schemas.errors import DocumentError, ToolkitError
@@ -35,7 +35,7 @@ def picture(*, angle: float = 0.0, size: tuple[int, int] = (1240, 1754)) -> Imag
 def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
     """An engine that finds three lines on every page, the last two side by side."""
     places = [(200, 300, 1000, 340), (200, 400, 700, 440), (750, 402, 1000, 441)]
-    lines = [Line(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
+    lines = [TextLine(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
     return Ocr("tesseract", "cs")
 
@@ -125,7 +125,7 @@ def test_a_blank_page_is_not_turned():
 
 def test_lines_are_read_from_top_to_bottom_and_left_to_right():
     boxes = [(300, 10, 400, 30, "right"), (10, 12, 90, 32, "left"), (10, 50, 90, 70, "below")]
-    assert [line.text for line in in_order([Line(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
+    assert [line.text for line in in_order([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
 
 
 # ---------------------------------------------------------------- engines

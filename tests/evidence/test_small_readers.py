@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from evidence import Document, Page, Span, read_document
-from evidence.ocr import Line, rapidocr
+from evidence.ocr import TextLine, rapidocr
 from evidence.read import has_page, printable, readable, suffix_of
 from evidence.readers import epub, export, libreoffice, pdf, picture
 from evidence.text import main as write_texts
@@ -161,7 +161,7 @@ def test_rapidocr_is_given_blue_first_and_its_corners_become_boxes(monkeypatch):
     monkeypatch.setattr(rapidocr, "import_module", lambda name: fakes[name])
     rapidocr.open.cache_clear()
     read = rapidocr.open("en")
-    assert read(Image.new("RGB", (3, 3), (1, 2, 3))) == [Line(4, 1, 9, 8, "Rent", 0.75)]
+    assert read(Image.new("RGB", (3, 3), (1, 2, 3))) == [TextLine(4, 1, 9, 8, "Rent", 0.75)]
     assert seen == [([3, 2, 1], False)] and read(Image.new("RGB", (3, 3))) == []
     rapidocr.open.cache_clear()
 

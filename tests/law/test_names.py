@@ -9,7 +9,7 @@ import pytest
 from law.casing import title_case
 from law.companies import FORM, ends_in_form
 from law.dates import MONTH, MONTHS
-from law.names import letters, plain
+from law.names import file_key, letters, plain, without_ending
 from law.opening import parties_of
 from law.sentences import sentences
 
@@ -50,4 +50,27 @@ def test_one_practice_direction_however_it_is_written(name: str) -> None:
 
 
 def test_letters_survive_broken_words() -> None:
-    assert letters("Wit-\nnesses & Évidence") == letters("WITNESSES AND EVIDENCE")
+    assert letters("Wit-\nnesses & Évidence") == letters("WITNESSES AND EVIDENCE") == "witnessesandevidence"
+
+
+@pytest.mark.parametrize("name", ["Lease.pdf", "Lease.PDF ", "Lease.htm", "Lease.docx", "Lease.md", " Lease.json"])
+def test_a_document_s_ending_is_no_part_of_its_name(name: str) -> None:
+    assert without_ending(name) == "Lease"
+
+
+@pytest.mark.parametrize("name", ["Lease.pdf.sig", "pdf", "Lease No. 3", "Lease.xpdf"])
+def test_another_ending_stays(name: str) -> None:
+    assert without_ending(name) == name
+
+
+def test_files_are_compared_by_what_renaming_leaves() -> None:
+    assert file_key("A&B Société (2).PDF") == file_key("a_b-societe-2.txt") == "absociete2"
+    assert file_key("Lease 1.pdf") != file_key("Lease 2.pdf")
+    assert file_key("Straße.pdf") == "strasse"
+
+
+def test_names_in_another_script_keep_their_own_letters() -> None:
+    assert file_key("契約書.pdf") == "契約書" != file_key("協定.pdf")
+    assert file_key("Договор 7.pdf") == "договор7" != file_key("Приложение 7.pdf")
+    assert file_key("10-7.pdf") == "107"
+    assert file_key("Lease Договор.pdf") == file_key("lease_______.pdf"), "what a renaming makes of other letters"

@@ -10,6 +10,7 @@ import evaluate_rag
 from evaluation.cases import Case, Reply
 from evaluation.metrics import Options, about, references_official
 from law.officials import Client, Register
+from law.officials.client import Page
 from law.officials.places import case_path, instrument_path, provision_paths
 from law.references import Reference, references
 from tests.evaluation import registers as loopback
@@ -273,3 +274,27 @@ def test_offline_a_run_says_so_in_one_line_and_ends_well(tmp_path, monkeypatch, 
     assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
     assert len(told) == 1 and "3 of 4 references not checked" in told[0] and "127.0.0.1" in told[0]
+
+
+class Told:
+    """A client that has one page for every address."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    def page(self, url: str, *, body: bool = False) -> Page:
+        return self._page
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "path"),
+    [
+        ("https://law.example/uksi/2002/618/made", 200, "uksi/2002/618"),
+        ("https://law.example/", 200, "uksi/2002/618"),
+        ("https://law.example/uksi/2002/618", 404, None),
+    ],
+)
+def test_an_instrument_is_where_the_register_leads_or_else_where_it_was_asked_for(url, status, path):
+    page = Page(url, status, "")
+    told = Register(Told(page), legislation="https://law.example", case_law="https://law.example")
+    assert told._instrument("si 2002/618") == path

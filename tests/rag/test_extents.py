@@ -12,7 +12,7 @@ from evidence import Span
 from rag.config import Config
 from rag.retrieval.extents import Extents
 from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import Passage
+from rag.retrieval.passages import RankedPassage
 from rag.retrieval.rerank import order_by, rerank
 from rag.retrieval.routed import _hit
 from rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
@@ -104,7 +104,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
     index = SimpleNamespace(table=table, entries=entries, text=lambda chunk: "words")
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
-        passage = Passage(1, Span(start, start + 9), 0.5, row)
+        passage = RankedPassage(1, Span(start, start + 9), 0.5, row)
         chunk = _hit(index, passage, lambda number: "words" * 60).chunk  # type: ignore[arg-type]
         return chunk.document, chunk.section, chunk.page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evidence import Span
-from rag.lexicon.naming import acronyms, file_words, pairs, proper_counts, terms, words
+from rag.lexicon.naming import acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.questions.question import understand
 from rag.questions.references import find_references
 
@@ -26,8 +26,8 @@ from rag.questions.references import find_references
     ],
 )
 def test_words_as_they_are_compared(text, expected):
-    assert list(words(text)) == expected
-    assert terms(text) == [term for term, *_ in expected]
+    assert list(name_words(text)) == expected
+    assert name_terms(text) == [term for term, *_ in expected]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,12 @@ def test_names_in_running_text_are_counted_but_where_a_sentence_or_a_line_begins
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("before", ["", " ", "\n", "§ "])
+def test_the_first_word_of_a_text_is_no_name_for_standing_there(before):
+    assert proper_counts(f"{before}Lease of Oak") == {"oak": 1}
+    assert proper_counts(f"{before}Société Oak") == {"oak": 1}
+
+
 @pytest.mark.parametrize(
     ("text", "named", "lower"),
     [
@@ -78,7 +84,7 @@ def test_names_in_running_text_are_counted_but_where_a_sentence_or_a_line_begins
     ],
 )
 def test_two_words_of_a_name(text, named, lower):
-    row = list(words(text))
+    row = list(name_words(text))
     assert [f"{one.term}+{other.term}" for one, other in pairs(row)] == named
     assert [f"{one.term}+{other.term}" for one, other in pairs(row, lower=True)] == lower
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evidence import Span, read_document
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from evidence.readers.pdf import boxes
 from evidence.scan import Ocr
 from rag.ocr import read_with_ocr
@@ -25,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, in
 
     def read(picture):
         sizes.append(picture.size)
-        return [Line(100, 100, 900, 140, WORDS, 0.8)]
+        return [TextLine(100, 100, 900, 140, WORDS, 0.8)]
 
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: read)

@@ -16,7 +16,7 @@ from evidence import Span
 from law.sentences import tile_clauses
 from rag.config import Config, Weights
 from rag.embedders.hashing import Hashing
-from rag.lexicon.words import Words
+from rag.lexicon.bm25 import Words
 from rag.retrieval.extents import LEAST, Extents
 from rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
 from rag.seams import section_key

@@ -13,7 +13,7 @@ from PIL import Image
 
 from engine.llms import Prompt
 from evidence import fold
-from evidence.ocr import Line
+from evidence.ocr import TextLine
 from rag import Config, Pipeline
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
@@ -124,7 +124,7 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
     with pytest.raises(BundleError, match="--ocr true can read it"):
         make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
 
-    line = Line(50, 50, 500, 80, "The tenant shall keep the premises in repair.", 0.9)
+    line = TextLine(50, 50, 500, 80, "The tenant shall keep the premises in repair.", 0.9)
     monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
     monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
     pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ", engine="serial")

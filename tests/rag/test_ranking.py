@@ -10,8 +10,8 @@ import pytest
 
 from evidence import Span
 from rag.config import Config, Weights
+from rag.lexicon.bm25 import Words
 from rag.lexicon.documents import Choice
-from rag.lexicon.words import Words
 from rag.ranking import check_rows, nothing, ranked
 from rag.retrieval import retrieve as retrieve_module
 from rag.retrieval.dense import retrieve_dense

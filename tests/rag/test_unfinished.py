@@ -15,7 +15,7 @@ from rag.__main__ import main
 from rag.config import Weights
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
-from rag.lexicon.words import Words
+from rag.lexicon.bm25 import Words
 from rag.retrieval.passages import Library, score_rows
 from rag.stores._seen import Seen
 from rag.unfinished import RECORD, open_for_questions

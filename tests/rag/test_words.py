@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law.words import search_terms
+from rag.lexicon import bm25 as words_module
 from rag.lexicon import columns, runs
-from rag.lexicon import words as words_module
+from rag.lexicon.bm25 import LENGTH, SATURATION, Words, open_words, rarity
 from rag.lexicon.columns import Column, write_archive
-from rag.lexicon.words import LENGTH, SATURATION, Words, open_words, rarity
 from schemas.errors import BundleError
 
 CLAUSES = [
@@ -221,3 +221,15 @@ def test_an_archive_that_numpy_wrote_is_mapped_too(tmp_path, monkeypatch):
     np.savez(tmp_path / "theirs.npz", odd=np.arange(3, dtype=np.uint8), a=np.arange(1000, dtype=np.uint32))
     with columns.opened_archive(tmp_path / "theirs.npz", mapped=("a",)) as opened:
         assert opened["a"].tolist() == list(range(1000))
+
+
+def test_what_is_added_to_saved_words_is_saved_with_them(tmp_path):
+    path = tmp_path / "words.npz"
+    first = open_words(path)
+    first.add([0, 1], CLAUSES[:2])
+    first.save()
+    second = open_words(path)
+    second.add([2, 3], CLAUSES[2:])
+    second.save()
+    asked = search_terms("confidential governing law")
+    assert open_words(path).scores(asked, np.arange(4)) == pytest.approx(by_the_book(asked, CLAUSES), abs=1e-4)

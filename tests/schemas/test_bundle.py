@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from schemas.bundle import Passage, read_info, read_lines, read_questions, write_train
+from schemas.bundle import LooseContext, read_info, read_lines, read_questions, write_train
 from schemas.errors import BundleError
 from schemas.models import Context, Row
 from storage.bundle import open_bundle
@@ -27,8 +27,8 @@ def test_every_accepted_shape(tmp_path):
     ]
     found = questions(tmp_path, rows)
     assert [q.id for q in found] == [0, "q-1", 40, "x"]
-    assert found[1].contexts == (Passage(None, "plain"), Passage(None, "strings"))
-    assert found[2].is_impossible and found[3].contexts == (Passage("d.pdf", None),)
+    assert found[1].contexts == (LooseContext(None, "plain"), LooseContext(None, "strings"))
+    assert found[2].is_impossible and found[3].contexts == (LooseContext("d.pdf", None),)
 
 
 def test_a_bom_is_no_error(tmp_path):

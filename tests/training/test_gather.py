@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import ToolkitError
 from tests.training.material import contract, write_contracts, write_library
-from training.exclusion import Excluded, name_key, read_names
+from training.exclusion import Excluded, document_key, read_names
 from training.gather import gather, main
 from training.measure import asks
 from training.pack import ROLES, load_pack
@@ -34,8 +34,8 @@ def test_listed_documents_and_whatever_repeats_them_are_left_out(tmp_path: Path)
 
 
 def test_names_are_compared_without_what_differs_between_a_pdf_and_its_text() -> None:
-    assert name_key("ACME_INC 01-EX.10 Agreement.PDF") == name_key("acme inc_01_EX 10-Agreement.txt")
-    assert name_key("NDA%20two.pdf") == name_key("NDA two.pdf")
+    assert document_key("ACME_INC 01-EX.10 Agreement.PDF") == document_key("acme inc_01_EX 10-Agreement.txt")
+    assert document_key("NDA%20two.pdf") == document_key("NDA two.pdf")
 
 
 def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
+from evaluation.metrics._cited_names import likeness
 from evaluation.metrics._each import gold_files, gold_texts
+from evaluation.metrics._gold_ranks import _without, gold_ranks, matches
 from evaluation.metrics._judge import fenced, judged, read_mark
-from evaluation.metrics._passages import _without, found_ranks, matches
+from evaluation.metrics._layout import Pieces, distinct, spread, unite
 from evaluation.metrics._ranking import Ranking, ranking_of
-from evaluation.metrics._sources import likeness
-from evaluation.metrics._spans import Pieces, distinct, spread, unite
 from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
 from evaluation.metrics.legal_terminology_accuracy import us_terms
 from evaluation.metrics.page_accuracy import cited_passages
@@ -149,17 +149,17 @@ GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are l
     ],
 )
 def test_a_chunk_that_ends_or_begins_within_the_gold_holds_that_piece(passage, rank):
-    assert found_ranks(case([quote(GOLD)], [passage])) == [rank]
+    assert gold_ranks(case([quote(GOLD)], [passage])) == [rank]
 
 
 def test_a_beginning_that_repeats_itself_is_looked_for_at_every_place():
-    assert found_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
-    assert found_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
+    assert gold_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
+    assert gold_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
 
 
 def test_short_golds_are_looked_for_by_half_of_them():
-    assert found_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
-    assert found_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
+    assert gold_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
+    assert gold_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
 
 
 def test_a_gold_without_words_is_in_no_passage():
@@ -168,22 +168,22 @@ def test_a_gold_without_words_is_in_no_passage():
 
 def test_parts_of_a_gold_lie_one_after_another():
     text = f"{GOLD}<omitted>{'z' * 10}{GOLD[::-1]}"
-    assert found_ranks(case([quote(text)], [GOLD])) == [None]
-    assert found_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
-    assert found_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
+    assert gold_ranks(case([quote(text)], [GOLD])) == [None]
+    assert gold_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
+    assert gold_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
 
 
 def test_the_two_ends_of_a_gold_are_looked_for_by_sixteen_characters():
     long = "abcdefghijklmnopqrstuvwxyz0123456789αβγδεζηθικλμνξοπρστυφχψω"
     assert len(long) == 60
     for shared, ranks in ((15, [None]), (16, [2]), (20, [2])):
-        assert found_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
+        assert gold_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
 
 
 def test_a_part_that_is_held_counts_for_its_own_characters():
-    assert found_ranks(case([quote("ab<omitted>cd")], ["ab"])) == [1]
-    assert found_ranks(case([quote("abc<omitted>de")], ["++de++"])) == [None]
-    assert found_ranks(case([quote("abc<omitted>def")], ["++def++"])) == [1]
+    assert gold_ranks(case([quote("ab<omitted>cd")], ["ab"])) == [1]
+    assert gold_ranks(case([quote("abc<omitted>de")], ["++de++"])) == [None]
+    assert gold_ranks(case([quote("abc<omitted>def")], ["++def++"])) == [1]
 
 
 def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
@@ -200,9 +200,9 @@ def test_what_a_span_leaves_of_a_place():
 
 
 def test_a_gold_without_words_is_not_looked_for_by_them():
-    assert found_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
-    assert found_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
-    assert found_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
+    assert gold_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
+    assert gold_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
+    assert gold_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
 
 
 def test_a_judge_has_three_hundred_tokens_and_no_chance():
@@ -245,8 +245,8 @@ def test_blank_gold_has_no_words():
 
 
 def test_no_half_of_an_empty_place():
-    assert found_ranks(case([gold((5, 5), (0, 10))], [at(0, 5)])) == [1]
-    assert found_ranks(case([gold((5, 5))], [at(0, 9)])) == [None]
+    assert gold_ranks(case([gold((5, 5), (0, 10))], [at(0, 5)])) == [1]
+    assert gold_ranks(case([gold((5, 5))], [at(0, 9)])) == [None]
 
 
 @pytest.mark.parametrize(

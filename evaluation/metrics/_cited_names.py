@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from evaluation.cases import Case
 from law.citations import BRACKETED, find_citations
-from law.names import plain
+from law.names import plain, without_ending
 
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
 """`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""
@@ -42,8 +42,7 @@ def without_named(text: str) -> str:
 def plain_source(name: str) -> str:
     """Return a source's name as it is compared: without pages, a file's ending, case, accents and punctuation."""
     text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
-    text = re.sub(r"\.(?:pdf|txt|html?|json|docx?|md)$", "", text, flags=re.IGNORECASE)
-    return plain(text.replace("#page=", " # "))  # the mark keeps `PD 5#page=A Party` from being PD 5A
+    return plain(without_ending(text).replace("#page=", " # "))  # the mark keeps `PD 5#page=A Party` from being PD 5A
 
 
 def likeness(expected: str, given: str) -> float:

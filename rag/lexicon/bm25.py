@@ -69,8 +69,8 @@ class _Digests(dict[str, "int | None"]):
     def __missing__(self, word: str) -> int | None:
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[word] = found = digest(stem(word)) if is_content(word) else None
-        return found
+        self[word] = number = digest(stem(word)) if is_content(word) else None
+        return number
 
 
 _digests = _Digests()
@@ -85,12 +85,12 @@ def _count(text: str) -> Counter[int]:
 
 def count_terms(texts: Iterable[str]) -> Counted:
     """Return how often each text has which term, of its search terms: all that `Words` needs to know of it."""
-    found = [_count(text) for text in texts]
-    sizes = np.array([len(counter) for counter in found], np.uint32)
+    counters = [_count(text) for text in texts]
+    sizes = np.array([len(counter) for counter in counters], np.uint32)
     total = int(sizes.sum())
-    owned = np.fromiter(chain.from_iterable(found), np.uint32, total)
-    counts = np.fromiter(chain.from_iterable(counter.values() for counter in found), np.int64, total)
-    lengths = np.array([min(counter.total(), 0xFFFF) for counter in found], np.uint16)
+    owned = np.fromiter(chain.from_iterable(counters), np.uint32, total)
+    counts = np.fromiter(chain.from_iterable(counter.values() for counter in counters), np.int64, total)
+    lengths = np.array([min(counter.total(), 0xFFFF) for counter in counters], np.uint16)
     return Counted(lengths, sizes, owned, np.minimum(counts, _MOST).astype(np.uint8))
 
 
@@ -177,13 +177,13 @@ class Words:
         """Sort what was put aside on disk, and leave it there: too much for memory, perhaps."""
         self._join_keys()
         rows, counts = Column(np.uint32, folder), Column(np.uint8, folder)
-        found = [(np.zeros(0, np.uint32), np.zeros(0, np.int64))]
+        blocks = [(np.zeros(0, np.uint32), np.zeros(0, np.int64))]
         for block in self._runs.blocks():
-            found.append(np.unique(block.terms, return_counts=True))
+            blocks.append(np.unique(block.terms, return_counts=True))
             rows.append(block.owners)
             counts.append(block.counts)
-        self._terms = np.concatenate([terms for terms, _ in found])
-        self._ends = np.cumsum(np.concatenate([sizes for _, sizes in found])).astype(np.int64)
+        self._terms = np.concatenate([terms for terms, _ in blocks])
+        self._ends = np.cumsum(np.concatenate([sizes for _, sizes in blocks])).astype(np.int64)
         self._merged = rows, counts
 
     def _measure(self) -> None:
@@ -209,9 +209,9 @@ class Words:
         """Return how many terms each chunk has; 0 for one that is not there."""
         self._join()
         rows, here = self._places(keys)
-        found = np.zeros(len(keys), np.float32)
-        found[here] = self._lengths[rows[here]]
-        return found
+        counts = np.zeros(len(keys), np.float32)
+        counts[here] = self._lengths[rows[here]]
+        return counts
 
     def rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
@@ -223,9 +223,9 @@ class Words:
         """Return how often each chunk of `keys` (in order) has each term: a row a chunk, a column a term."""
         self._join()
         rows, here = self._places(keys)
-        found = np.zeros((len(keys), len(asked)), np.float32)
+        table = np.zeros((len(keys), len(asked)), np.float32)
         if not len(keys) or not here.any():
-            return found
+            return table
         places = np.flatnonzero(here)
         wanted = rows[places].astype(np.uint32)
         for column, term in enumerate(asked):
@@ -235,12 +235,12 @@ class Words:
             if len(posted) > len(wanted):  # the fewer are looked up in the more
                 at = np.minimum(np.searchsorted(posted, wanted), len(posted) - 1)
                 hits = posted[at] == wanted
-                found[places[hits], column] = counts[at[hits]]
+                table[places[hits], column] = counts[at[hits]]
             elif len(posted):
                 at = np.minimum(np.searchsorted(wanted, posted), len(wanted) - 1)
                 hits = wanted[at] == posted
-                found[places[at[hits]], column] = counts[hits]
-        return found
+                table[places[at[hits]], column] = counts[hits]
+        return table
 
     def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return BM25 of each chunk of `keys` (in order) for each term apart, before the term's rarity is counted."""
@@ -249,8 +249,8 @@ class Words:
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return BM25 of each chunk of `keys` (in order)."""
         with np.errstate(invalid="ignore"):  # some BLAS raise the flag for lanes that they fill up; all is finite here
-            found: Counts = self.evidence(asked, keys) @ self.rarity(asked)
-        return found
+            sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
+        return sums
 
     def search(self, asked: Sequence[str], k: int) -> tuple[Vectors, Keys]:
         """Return scores and keys of the k chunks of all that score highest by BM25, best first."""
@@ -267,8 +267,8 @@ class Words:
 
     def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
-        found: Counts = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
-        return found
+        weights: Counts = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
+        return weights
 
     def _postings(self, term: str) -> tuple[Terms, npt.NDArray[np.uint8]]:
         window = self._window(term)

@@ -14,10 +14,10 @@ from evaluation.report.shell import page
 from evaluation.report.write import NAME as REPORT
 from evaluation.statistics import Estimate
 from evaluation.trend.bands import Scale
+from evaluation.trend.curves import BOTTOM, LEFT, RIGHT, TOP, draw
 from evaluation.trend.explain import LISTED, Explanation, shown_digest
-from evaluation.trend.plots import BOTTOM, LEFT, RIGHT, TOP, draw
 from evaluation.trend.runs import Series, TrendRun
-from evaluation.trend.wording import change, fall_in_words, headline, metric_title, sentences, value
+from evaluation.trend.sentences import change, fall_in_words, headline, metric_title, sentences, value
 from storage.whole import write_whole
 
 NAME = "index.html"

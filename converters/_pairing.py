@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evidence.align import edit_distance
+from law.names import file_key
 
-_NOT_KEY = re.compile(r"[^a-z0-9]")
 _MIN_LENGTH = 20
 """Names shorter than this say too little to be matched by a part of them."""
-_MIN_SIMILARITY = 0.9
+_MIN_SIMILARITY = 0.9  # a letter or two of a name of twenty
 
 
 @dataclass
@@ -47,26 +45,20 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
     return pairs
 
 
-def name_key(name: str) -> str:
-    """Return a name without ending, case, spaces, punctuation and accents: what survives renaming."""
-    stem = re.sub(r"\.(pdf|txt|html?)\s*$", "", name.strip(), flags=re.IGNORECASE)
-    return _NOT_KEY.sub("", unicodedata.normalize("NFKD", stem).casefold())
-
-
 def _equal(name: str, left: Mapping[str, Path]) -> Path | None:
     return left.get(name)
 
 
 def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
     """`A&B .PDF` and `A_B.pdf`."""
-    key = name_key(name)
-    return _only(path for path in left.values() if name_key(path.name) == key)
+    key = file_key(name)
+    return _only(path for path in left.values() if file_key(path.name) == key)
 
 
 def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
     """One name goes on where the other ends."""
-    key = name_key(name)
-    keys = {path: name_key(path.name) for path in left.values()}
+    key = file_key(name)
+    keys = {path: file_key(path.name) for path in left.values()}
     return _only(
         path
         for path, other in keys.items()
@@ -76,10 +68,10 @@ def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
 
 def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
     """A letter lost on the way (`É` as `_`), in a name that is still clearly this one."""
-    key = name_key(name)
+    key = file_key(name)
     if len(key) < _MIN_LENGTH:
         return None
-    distances = {path: edit_distance(key, name_key(path.name)) for path in left.values()}
+    distances = {path: edit_distance(key, file_key(path.name)) for path in left.values()}
     close = [path for path, distance in distances.items() if distance <= (1 - _MIN_SIMILARITY) * len(key)]
     nearest = min((distances[path] for path in close), default=0)
     return _only(path for path in close if distances[path] == nearest)
@@ -89,5 +81,5 @@ _RULES: tuple[Callable[[str, Mapping[str, Path]], Path | None], ...] = (_equal, 
 
 
 def _only(paths: Iterable[Path]) -> Path | None:
-    found = list(paths)
-    return found[0] if len(found) == 1 else None
+    some = list(paths)
+    return some[0] if len(some) == 1 else None

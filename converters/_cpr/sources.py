@@ -73,7 +73,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         tally.leave_out(LINK, link.relative_to(root).as_posix())
     digest = hashlib.sha256()
     exports: dict[str, _Export] = {}
-    found: list[Source] = []
+    sources: list[Source] = []
     for file in files:
         path, ending = file.path, file.path.suffix.lower()
         if path.name.startswith(".") or (ending not in _ENDINGS and (ending in _NOTES or not has_page(path))):
@@ -88,12 +88,12 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         except DocumentError as error:
             tally.fault(_why(error, UNREADABLE), str(error), item=_item(file))
             continue
-        found.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
+        sources.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
     shared = Counter(export.sourcefile for export in exports.values())
-    found += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
-    if not found:
+    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
+    if not sources:
         raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
-    return _distinct(found), digest.hexdigest()
+    return _distinct(sources), digest.hexdigest()
 
 
 def _item(file: Listed) -> Item:
@@ -116,8 +116,8 @@ def kind_of(name: str) -> str:
 
 def reference_of(name: str) -> str:
     """Return the `Part 36` or `Practice Direction 51ZG3` that a name begins with, or nothing."""
-    found = _REFERENCE.match(name)
-    return found.group() if found else ""
+    match = _REFERENCE.match(name)
+    return match.group() if match else ""
 
 
 # ---------------------------------------------------------------- exports
@@ -158,12 +158,12 @@ def full_name(name: str, section: str) -> str:
 def _add_exports(file: Listed, exports: dict[str, _Export], tally: Tally) -> None:
     name = file.path.name
     try:
-        found = guarded(read_export, file.path)
+        records = guarded(read_export, file.path)
     except DocumentError as error:
         tally.fault(_why(error, "JSON file cannot be read"), str(error), item=_item(file))
         return
     here: dict[str, _Export] = {}
-    for record in found:
+    for record in records:
         if not record.key:
             tally.fault("export record without a document's name", name)
             continue
@@ -219,15 +219,15 @@ def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> Source:
     return Source(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
 
 
-def _distinct(found: list[Source]) -> list[Source]:
+def _distinct(sources: list[Source]) -> list[Source]:
     first: dict[str, Source] = {}
-    for source in found:
+    for source in sources:
         name = source.raw.filename.casefold()
         if name in first:
             origins = f"{first[name].origin} and {source.origin}"
             raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
         first[name] = source
-    ordered = sorted(found, key=lambda source: source.raw.filename)
+    ordered = sorted(sources, key=lambda source: source.raw.filename)
     titles = unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
     return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
 
@@ -242,7 +242,7 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], st
         raise SourceError(f"{path}: no URL in it; expected one on each line")
     pages = fetch_all(urls, folder=fetch_folder(), policy=policy)
     report(pages, tally)
-    found = []
+    sources = []
     for page in pages.values():
         if page.path is not None:
             source = _pdf(page.path)
@@ -254,11 +254,11 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[Source], st
                 Path(page.filename).stem,
                 page.url,
             )
-            found.append(_source(raw, names, page.url))
-    if not found:
+            sources.append(_source(raw, names, page.url))
+    if not sources:
         raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; run `python -m converters.web` on it")
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
-    return _distinct(found), digest.hexdigest()
+    return _distinct(sources), digest.hexdigest()
 
 
 def _pdf(path: Path) -> Source:

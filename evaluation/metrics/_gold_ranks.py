@@ -34,12 +34,12 @@ def _identity(gold: GoldPassage) -> tuple[object, ...]:
     return gold.filename, (_folded(gold.text) if gold.text else "") or gold.places
 
 
-def found_ranks(case: Case) -> list[int | None]:
+def gold_ranks(case: Case) -> list[int | None]:
     """Return for each of `golds_of` the rank, from 1, at which it is found; None where it is not."""
-    return [_found(gold, case.reply.passages) for gold in golds_of(case)]
+    return [_rank_of(gold, case.reply.passages) for gold in golds_of(case)]
 
 
-def _found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
+def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
     """Return the earliest rank by place, for passages whose place is known, or by words, for the others."""
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
@@ -128,14 +128,14 @@ def matches(passage: str, gold: str) -> bool:
     Texts are compared folded: a line break or a curly quote of a PDF is no difference. A gold with parts left out
     is in a passage that has all its parts.
     """
-    found = _folded(passage)
+    words = _folded(passage)
     parts = [part for part in map(_folded, quote_parts(gold)) if part]
-    if not found or not parts:
+    if not words or not parts:
         return False
-    if all(part in found for part in parts):
+    if all(part in words for part in parts):
         return True
-    long_enough = len(" ".join(passage.split())) >= ENOUGH or 2 * len(found) >= sum(map(len, parts))
-    return long_enough and any(found in part for part in parts)
+    long_enough = len(" ".join(passage.split())) >= ENOUGH or 2 * len(words) >= sum(map(len, parts))
+    return long_enough and any(words in part for part in parts)
 
 
 # ---------------------------------------------------------------- the seed's reading

@@ -35,9 +35,9 @@ def change(metric: str, number: float | None) -> str:
     return f"{'−' if number < 0 else '+'}{words}"
 
 
-def headline(found: Explanation) -> str:
+def headline(explanation: Explanation) -> str:
     """Return which run is worse than which, and on what."""
-    regression = found.regression
+    regression = explanation.regression
     what = f"{regression.run} is worse than {regression.before} on {regression.series.title}"
     if not regression.falls:
         return f"{what}: {regression.more_failed} more questions failed"
@@ -56,27 +56,27 @@ def fall_in_words(fall: Fall) -> str:
     return f"{metric_title(fall.metric)} {way} from {old} to {new} ({change(fall.metric, step.mean)}{ends})"
 
 
-def sentences(found: Explanation) -> list[str]:
+def sentences(explanation: Explanation) -> list[str]:
     """Return what is known of a regression: how many questions, where they cluster, what was changed, how it stands."""
-    regression = found.regression
+    regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
-    told = [f"{len(found.questions)} of {asked} questions got worse{_where(found)}."]
+    told = [f"{len(explanation.questions)} of {asked} questions got worse{_where(explanation)}."]
     if regression.falls and regression.more_failed:
         told.append(f"{regression.more_failed} more questions failed than before.")
     others = [metric_title(fall.metric) for fall in regression.falls[1:]]
     if others:
         told.append(f"Also worse: {'; '.join(others)}.")
-    told.append(_changed(found.changed))
+    told.append(_changed(explanation.changed))
     told.append("It still stands in the newest run." if regression.stands else "It has been made good since.")
     if regression.falls and all(fall.usual is None for fall in regression.falls):
         told.append("There are too few runs to know how much the figures move when nothing is changed.")
     return told
 
 
-def _where(found: Explanation) -> str:
-    first = [share for share in found.documents[:_NAMED] if share.fell > 1]
+def _where(explanation: Explanation) -> str:
+    first = [share for share in explanation.documents[:_NAMED] if share.fell > 1]
     parts = [f"{share.fell} of {share.asked} about {share.name}" for share in first]
-    labels = [f"{share.fell} of {share.asked} with {share.name}" for share in found.labels[:1] if share.fell > 1]
+    labels = [f"{share.fell} of {share.asked} with {share.name}" for share in explanation.labels[:1] if share.fell > 1]
     return f": {', '.join([*parts, *labels])}" if parts or labels else ""
 
 

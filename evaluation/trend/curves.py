@@ -12,7 +12,7 @@ from evaluation.statistics import Estimate
 from evaluation.trend.bands import Bands
 from evaluation.trend.changes import Regression
 from evaluation.trend.runs import Series
-from evaluation.trend.wording import metric_title, value
+from evaluation.trend.sentences import metric_title, value
 
 LEFT, RIGHT, TOP, BOTTOM = 42, 452, 16, 176
 """The frame inside a picture of 460 by 204."""
@@ -87,7 +87,7 @@ def draw(
         return None
     low, high = _range([mean for _, mean in known], about(metric).unit == "share")
     across = partial(_across, runs=len(means))
-    worse = {found.at for found in regressions if any(fall.metric == metric for fall in found.falls)}
+    worse = {regression.at for regression in regressions if any(fall.metric == metric for fall in regression.falls)}
 
     def up(number: float) -> float:
         return BOTTOM - (min(high, max(low, number)) - low) / (high - low) * (BOTTOM - TOP)
@@ -157,14 +157,14 @@ def _outlines(sides: Sequence[tuple[float, float, float] | None]) -> list[str]:
 
 
 def _zones(bands: Bands, low: float, high: float, up: Callable[[float], float]) -> list[Zone]:
-    found = []
+    zones = []
     for name, bound in (("good", bands.good), ("poor", bands.poor)):
         first, last = (bound.value, high) if bound.sign[0] == ">" else (low, bound.value)
         first, last = max(low, first), min(high, last)
         top, bottom = up(last), up(first)
         if bottom > top or bound.holds(first) or bound.holds(last):
-            found.append(Zone(name, top - 1 if bottom <= top else top, max(2.0, bottom - top)))
-    return [zone for zone in found if TOP - 2 <= zone.top <= BOTTOM]
+            zones.append(Zone(name, top - 1 if bottom <= top else top, max(2.0, bottom - top)))
+    return [zone for zone in zones if TOP - 2 <= zone.top <= BOTTOM]
 
 
 def _data_changes(series: Series) -> list[int]:

@@ -11,10 +11,10 @@ from evaluation.trend.bands import read_scale
 from evaluation.trend.changes import find_regressions, watched_metrics
 from evaluation.trend.explain import explain
 from evaluation.trend.gates import check_gates, parse_gate
+from evaluation.trend.page import NAME, write_index
 from evaluation.trend.runs import make_series, read_runs
+from evaluation.trend.sentences import headline, sentences
 from evaluation.trend.summary import junit, markdown
-from evaluation.trend.wording import headline, sentences
-from evaluation.trend.write import NAME, write_index
 from schemas.command import print_note
 from schemas.errors import ToolkitError
 from storage.whole import write_whole
@@ -61,8 +61,8 @@ def index(options: argparse.Namespace) -> int:
     metrics = {one.title: watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
         raise ToolkitError(f"no run has {', '.join(options.metrics)}")
-    regressions = [found for one in series for found in find_regressions(one, metrics[one.title])]
-    explained = [explain(found) for found in regressions]
+    regressions = [regression for one in series for regression in find_regressions(one, metrics[one.title])]
+    explained = [explain(regression) for regression in regressions]
     checks = check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
     summary = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)

@@ -15,7 +15,7 @@ from evidence import Span
 
 _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""
-_LONGEST_PASSAGE = 4000
+_LONGEST_PASSAGE = 4000  # characters: two pages; a passage is shorter
 _QUESTION, _ANSWER, _ERROR = 500, 240, 300
 """Characters of a line of the list, where search looks."""
 FIELDS = ("id", "question", "answer", "file", "found", "error")

@@ -1,0 +1,146 @@
+"""Small promises that are easy to break: what is missing, what comes first, what stands at the edge."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from lxml import etree
+from PIL import Image, ImageChops, ImageDraw
+
+from evidence import Document, Span, fold, read_document
+from evidence.encodings import _unmarked_utf16
+from evidence.guard import boxes_within, render_within, words_within
+from evidence.ocr import TextLine
+from evidence.readers import export, libreoffice, opendocument
+from evidence.readers._numbering import W, _level, read_numbering
+from evidence.readers.pdf import render
+from evidence.scan import in_order, skew
+from evidence.text import KIND
+from schemas.errors import DocumentError
+from tests.evidence.files import pack, pdf
+
+
+def test_a_page_is_drawn_within_limits_as_without(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(pdf("The rent is due."))
+    one, other = render(tmp_path / "a.pdf", 1, scale=0.5), render_within(tmp_path / "a.pdf", 1, scale=0.5)
+    assert one.size == other.size and ImageChops.difference(one, other).getbbox() is None
+
+
+def test_a_text_without_a_file_has_no_boxes(tmp_path):
+    assert boxes_within(Document("a.txt", "rent"), [Span(0, 4), Span(1, 2)]) == [[], []]
+    assert words_within(Document("a.txt", "rent"), 1) == []
+    (tmp_path / "a.pdf").write_bytes(pdf("The rent is due."))
+    assert boxes_within(read_document(tmp_path / "a.pdf"), []) == []
+
+
+def test_an_export_that_is_nested_too_deep_is_said_to_be(tmp_path, monkeypatch):
+    def texts(_):
+        raise RecursionError
+
+    (tmp_path / "a.json").write_text('{"content": "rent"}', encoding="utf-8")
+    monkeypatch.setattr(export, "_texts", texts)
+    with pytest.raises(DocumentError, match="nested too deep"):
+        export.read(tmp_path / "a.json")
+
+
+def test_two_bytes_are_too_few_to_tell_an_encoding_by():
+    assert _unmarked_utf16(b"A\0") is None
+    assert _unmarked_utf16(b"A\0B\0") == "utf-16-le" and _unmarked_utf16(b"\0A\0B") == "utf-16-be"
+    assert _unmarked_utf16(b"A\0B\0C") is None, "half a character"
+
+
+def test_lines_are_ordered_by_their_middle_whatever_their_height():
+    low, high = TextLine(0, 50, 10, 90, "tall and low", 1.0), TextLine(20, 0, 30, 10, "short and high", 1.0)
+    assert in_order([low, high]) == [high, low]
+
+
+def ruled(angle: float) -> Image.Image:
+    picture = Image.new("L", (800, 1000), 255)
+    draw = ImageDraw.Draw(picture)
+    for top in range(150, 850, 30):
+        draw.rectangle((150, top, 650, top + 8), fill=0)
+    return picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
+
+
+@pytest.mark.parametrize(("angle", "turn"), [(5, -5.0), (-5, 5.0), (0.7, -0.7), (-2.4, 2.4)])
+def test_a_page_is_turned_back_to_a_tenth_of_a_degree(angle, turn):
+    assert skew(ruled(angle)) == turn
+
+
+def test_no_finer_angle_is_tried():
+    assert round(10 * skew(ruled(2.37)), 6) in (-24, -23)
+
+
+def level(inside: str) -> etree._Element:
+    return etree.fromstring(f'<w:lvl xmlns:w="{W.strip("{}")}">{inside}</w:lvl>')
+
+
+def test_a_level_that_says_restart_and_no_number_never_restarts():
+    assert _level(level("<w:lvlRestart/>")).restart == 0
+    assert _level(level('<w:lvlRestart w:val="2"/>')).restart == 2
+    assert _level(level("")).restart is None
+
+
+def test_a_paragraph_without_a_depth_takes_its_style_s():
+    names = f'xmlns:w="{W.strip("{}")}"'
+    levels = "".join(
+        f'<w:lvl w:ilvl="{depth}"><w:numFmt w:val="decimal"/><w:lvlText w:val="{mark}%{depth + 1}"/></w:lvl>'
+        for depth, mark in enumerate("ab")
+    )
+    numbering = etree.fromstring(
+        f'<w:numbering {names}><w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+        '<w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    )
+    styles = etree.fromstring(
+        f'<w:styles {names}><w:style w:type="paragraph" w:styleId="Sub"><w:pPr><w:numPr><w:ilvl w:val="1"/>'
+        '<w:numId w:val="7"/></w:numPr></w:pPr></w:style></w:styles>'
+    )
+    rules = read_numbering(numbering, styles)
+
+    def label(number: str) -> str:
+        own = f'<w:pPr><w:pStyle w:val="Sub"/><w:numPr>{number}</w:numPr></w:pPr>'
+        return rules.label(etree.fromstring(f"<w:p {names}>{own}</w:p>"))
+
+    assert label("<w:ilvl/>") == "b1", "a depth that is not said is the style's"
+    assert label('<w:numId w:val="7"/>') == "a2", "a number of its own begins at the top"
+
+
+@pytest.mark.parametrize(
+    "text", ["\u0301\u0300\u0323x", "x\u0301\u0300\u0323", "\u0323\u0301\u0300\u0316y\u0301\u0323"]
+)
+def test_marks_in_any_order_fold_alike(text):
+    assert fold(text) == fold(unicodedata.normalize("NFD", text))
+
+
+def test_only_a_folder_of_texts_counts_as_one(tmp_path):
+    (tmp_path / "a.txt").write_text("x", encoding="utf-8")
+    assert KIND.is_one(tmp_path)
+    (tmp_path / "b.txt").mkdir()
+    assert not KIND.is_one(tmp_path)
+    (tmp_path / "b.txt").rmdir()
+    (tmp_path / "notes.md").write_text("x", encoding="utf-8")
+    assert not KIND.is_one(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "<x/>"])
+def test_an_opendocument_without_a_text_is_named(tmp_path, content):
+    parts = {"mimetype": "application/vnd.oasis.opendocument.text"}
+    (tmp_path / "a.odt").write_bytes(pack(parts if content is None else {**parts, "content.xml": content}))
+    with pytest.raises(DocumentError, match=r"a\.odt: no text in it \(content\.xml\)"):
+        opendocument.page(tmp_path / "a.odt")
+
+
+def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
+    program = tmp_path / "soffice"
+    program.write_text("#!/bin/sh\necho 'no filter for this' >&2\nexit 3\n", encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "a.doc").write_bytes(b"x" * 600)
+    with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert it \(no filter for this\)"):
+        libreoffice._converted(tmp_path / "a.doc", "docx", tmp_path, str(program))
+
+
+def test_the_letters_of_utf16_are_looked_for_where_the_zeros_are_not():
+    assert _unmarked_utf16(("A" * 7 + "\u2080" * 3).encode("utf-16-le")) is None, "seven of ten are letters"
+    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-le")) == "utf-16-le"
+    assert _unmarked_utf16(("A" * 9 + "\u2080").encode("utf-16-be")) == "utf-16-be"

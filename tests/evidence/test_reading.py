@@ -1,0 +1,205 @@
+"""Quotes, files and letters, read as ever: what is read is written down line by line, and a change shows what it moved.
+
+`pytest tests/evidence/test_reading.py --update-golden` writes the files under tests/golden/evidence anew; read the diff.
+"""
+
+# ruff: noqa: E501 - markup stands as it is in files
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from evidence import Document, Span, locate
+from evidence.align import align, edit_distance
+from evidence.check import similarity
+from evidence.document import Page
+from evidence.encodings import decode_bytes
+from evidence.fold import Fold
+from evidence.locate import worthy
+from evidence.markup import pieces
+from evidence.read import attachments, printable
+from evidence.readers.html import html_text
+from tests.evidence.files import docx, eml, epub, msg, odt, paragraph, xlsx
+
+TEXTS = Path(__file__).parent.parent / "law" / "texts"
+
+
+def paged(name: str, *, lines: int) -> Document:
+    """Return a text as a PDF would have it: in pages, each with a head and a foot."""
+    text, pages = "", []
+    source = (TEXTS / name).read_text(encoding="utf-8").splitlines()
+    for number, start in enumerate(range(0, len(source), lines), 1):
+        begin = len(text)
+        text += "\n".join(["Eastness Harbour Board", *source[start : start + lines], f"Page {number}"]) + "\n"
+        pages.append(Page(number, Span(begin, len(text)), 595.0, 842.0))
+    return Document(name, text, tuple(pages))
+
+
+# ---------------------------------------------------------------- quotes
+
+
+def variants(words: str) -> Iterator[tuple[str, str]]:
+    """Yield a quote as others write it."""
+    yield "as it stands", words
+    yield "in one line", " ".join(words.split())
+    yield "in capitals", words.upper()
+    yield "typed", words.replace('"', "”").replace("'", "’").replace("-", "–")
+    parts = words.split()
+    third = len(parts) // 3
+    yield "in parts", f"{' '.join(parts[:third])} <omitted> {' '.join(parts[-third:])}"
+    yield "in parts, the other way", f"{' '.join(parts[-third:])} <omitted> {' '.join(parts[:third])}"
+    yield "a word short", " ".join(parts[:third] + parts[third + 1 :])
+    yield "with slips", re.sub(r"(?<=\w)e(?=\w)", "c", " ".join(parts), count=2)
+    yield "with more around", f"{' '.join(parts)} and nothing of the sort"
+    yield "the last words", " ".join(parts[-6:])
+    yield "broken", "\n".join([" ".join(parts[:third]), " ".join(parts[third:])]).replace("tion", "ti-\non", 1)
+
+
+def located(document: Document) -> Iterator[str]:
+    """Yield where quotes of a document are found, and how."""
+    yield f"furniture {document.furniture}"
+    body = re.sub(r"\s*\n(?:Page \d+\nEastness Harbour Board\n)?", "\n", document.text)
+    long = [line for line in body.split("\n") if len(line.split()) >= 12]
+    quotes = [*long[:24], " ".join(long[2:4]), *(f"{a}\n{b}" for a, b in pairwise(long[4:10]))]
+    for number, words in enumerate(quotes):
+        for name, quote in variants(words[:400]):
+            matches = locate(quote, document)
+            told = [
+                f"{match.how} {match.score} {match.whole} {[tuple(span) for span in match.spans]}" for match in matches
+            ]
+            yield f"{number} {name}: {len(worthy(matches))} of {'; '.join(told[:4]) or 'none'}"
+
+
+@pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])
+def test_quotes_are_located_as_ever(name, lines, golden):
+    golden(f"evidence/located-{name}", "\n".join(located(paged(name, lines=lines))) + "\n")
+
+
+# ---------------------------------------------------------------- letters
+
+NASTY = [
+    "Café “ﬁne” — naïve",
+    "co-\noperate",
+    "soft\u00adhyphen zero\u200bwidth",
+    "a\u0301\u0323b x\u0323\u0301",
+    "½ of № 5, §\xa04…",
+    "STRASSE straße",
+    "İstanbul I",
+    "１２３ ｆｕｌｌ",
+    "‘q’ ‛x‛ ′′",
+    "\ufeffrent\r\nis\tdue\x0c",
+    "한글 한글",
+    "𝒜 𝟙",
+]
+
+
+def test_letters_are_folded_as_ever(golden):
+    told = []
+    for text in NASTY:
+        for loose in (False, True):
+            folded = Fold.of(text, loose=loose)
+            spans = [tuple(folded.span(start, start + 1)) for start in range(len(folded.text))]
+            told.append(f"{loose} {folded.text!r} {spans} {folded.folded_range(1, len(text) - 1)}")
+    words = ["", "rent", "the rent", "rents are due", "tenr", "he rent i", "xx rent yy"]
+    told += [
+        f"{one!r} {other!r} {edit_distance(one, other)} {align(one, other, most=3)}" for one in words for other in words
+    ]
+    told += [f"{one!r} {other!r} {similarity([one], other):.4f}" for one in words for other in words]
+    golden("evidence/letters.txt", "\n".join(told) + "\n")
+
+
+CODES = (
+    "utf-8",
+    "utf-8-sig",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "iso8859-7",
+    "shift_jis",
+)
+LANGUAGES = (
+    "The tenant’s rent is due on the first of May, and is £12 — no more.",
+    "Nájemné je splatné prvního května; výše činí dvanáct korun.",
+    "Арендная плата вносится первого мая и составляет двенадцать рублей.",
+    "Το μίσθωμα καταβάλλεται την πρώτη Μαΐου και ανέρχεται σε δώδεκα ευρώ.",
+)
+
+
+def test_encodings_are_told_as_ever(golden):
+    told = []
+    for text in LANGUAGES:
+        for code in CODES:
+            data = text.encode(code, "ignore")
+            read = decode_bytes(data)
+            told.append(f"{code}: {read and (read.encoding, read.text[:40])}")
+    told += [
+        f"{data!r}: {decode_bytes(data)}" for data in (b"", b"\0" * 9, bytes(range(1, 32)), b"\xff\xfea", b"rent\x92s")
+    ]
+    golden("evidence/encodings.txt", "\n".join(told) + "\n")
+
+
+# ---------------------------------------------------------------- files
+
+HTML = """<!doctype html><title>Lease</title><style>p{color:red}</style><script>var a = "<p>no</p>";</script>
+<h1>Lease &amp; <em>Licence</em></h1><p>The rent<br>is &pound;12&#8212;no more.<p hidden>unseen</p>
+<ul><li>one<li>two</ul><table><tr><th>Fee<th>Due<tr><td>12<td>May</table><pre>  as
+  it is</pre><!-- a > b --><![CDATA[x]]><p title="a > b">attribute<p a='"'>quote</p><q>said</q> 1 < 2 &lt; 3 &unknown; &#x41; <
+</div><noscript>no</noscript><template>t</template><svg><text>s</text></svg><a href=x>link</a><input value=v><hr>end"""
+NUMBERED = (
+    '<w:numPr><w:ilvl w:val="{depth}"/><w:numId w:val="1"/></w:numPr>',
+    '<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:abstractNum w:abstractNumId="0">'
+    '<w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1"/></w:lvl>'
+    '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:isLgl/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>'
+    '<w:lvl w:ilvl="2"><w:start w:val="2"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl></w:abstractNum>'
+    '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>',
+)
+DEPTHS = (0, 1, 1, 2, 2, 0, 1, 2, 1, 0)
+ODT = (
+    '<text:h text:outline-level="1">Lease</text:h><text:p>The<text:s text:c="3"/>rent<text:tab/>is<text:line-break/>due.'
+    "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>On the first.</text:p></text:note-body>"
+    '</text:note></text:p><text:list text:style-name="L1"><text:list-item><text:p>one</text:p><text:list><text:list-item>'
+    "<text:p>inner</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p>"
+    "</text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>Fee</text:p></table:table-cell>"
+    "<table:table-cell><text:p>12</text:p></table:table-cell></table:table-row></table:table>"
+)
+LISTS = (
+    '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."'
+    ' text:start-value="4"/><text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="("'
+    ' style:num-suffix=")"/></text:list-style>'
+)
+FILES = {
+    "lease.docx": docx(
+        "".join(paragraph(f"clause {n}", NUMBERED[0].format(depth=depth)) for n, depth in enumerate(DEPTHS)),
+        numbering=NUMBERED[1],
+    ),
+    "lease.odt": odt(ODT, automatic=LISTS),
+    "notice.eml": eml("The rent is due.\n\n> as you said\n-- \nInes", html="<p>The <b>rent</b> is due.</p>",
+                      attachments={"a.txt": b"one", "b.html": b"<p>two</p>"}),
+    "plain.eml": eml("The rent is due.\n\n> as you said\n-- \nInes"),
+    "notice.msg": msg(subject="Notice", body="The rent\r\nis due.", attachments={"a.txt": b"x" * 5000}),
+    "book.epub": epub("One & all", "Two"),
+    "sheet.xlsx": xlsx(["Fee", "Due", None], [12.5, "May", True], [], [1e6, 0.1, -3], more={"Other": [["x"]]}),
+    "table.csv": b'Fee,Due\n"12,5","May\n2020"\n\nlast,\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_as_ever(name, tmp_path, golden):
+    (tmp_path / name).write_bytes(FILES[name])
+    page = printable(tmp_path / name)
+    assert page is not None
+    told = [f"{field}: {value!r}" for field, value in page._asdict().items()]
+    told += [f"attached {one.name} {len(one.data)} {one.data[:20]!r}" for one in attachments(tmp_path / name)]
+    golden(f"evidence/{name}.txt", "\n".join(told).replace(str(tmp_path), "") + "\n")
+
+
+def test_markup_is_taken_apart_as_ever(golden):
+    golden("evidence/markup.txt", "\n".join([*map(str, pieces(HTML)), html_text(HTML)]) + "\n")

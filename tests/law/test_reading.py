@@ -1,0 +1,141 @@
+"""Whole texts, read as ever: what is read is written down line by line, and a change shows what it moved.
+
+The files say what is read, not what should be: a reading that is wrong changes here when it is mended.
+
+`pytest tests/law/test_reading.py --update-golden` writes the files under tests/golden/law anew; read the diff.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evidence import Document, Span
+from law.casing import tidy, title_case
+from law.citations import claims_of, find_citations, normalise
+from law.figures import figures
+from law.opening import date_of, kind_of, parties_of
+from law.references import references
+from law.references.corpus import own_places
+from law.sentences import sentences, tile_clauses
+from law.structure import read_structure, section_path
+from law.structure.headings import find_headings
+from law.structure.lines import find_contents, is_entry, read_lines
+from law.structure.profile import read_profile
+from law.structure.titles import is_prose, is_shout, is_title, is_title_case
+from law.words import content_words, search_terms
+
+HERE = Path(__file__).parent
+SAMPLES = HERE.parent.parent / "samples"
+TEXTS = {
+    **{path.stem: path for path in sorted((HERE / "texts").glob("*.txt"))},
+    "distributor": SAMPLES / "cuad" / "contracts" / "02-distributor.md",
+    "collaboration": SAMPLES / "cuad" / "contracts" / "05-collaboration.md",
+    "merger": SAMPLES / "maud" / "maud-main" / "data" / "contracts" / "contract_7.txt",
+    "short-merger": SAMPLES / "maud" / "maud-main" / "data" / "contracts" / "contract_12.txt",
+    "nda": SAMPLES / "contractnli" / "contracts" / "01-robotics.txt",
+    "standstill": SAMPLES / "contractnli" / "contracts" / "03-standstill.txt",
+    "rulebook": SAMPLES / "cpr" / "rulebook.txt",
+    "facility": SAMPLES / "scans" / "held-out" / "facility-letter.txt",
+    "order": SAMPLES / "scans" / "held-out" / "consent-order.txt",
+}
+
+
+def place(start: int, end: int, text: str) -> str:
+    """Return where a stretch stands, and how it begins."""
+    return f"{start}-{end} {text[start:end][:60]!r}"
+
+
+def outline(document: Document) -> Iterator[str]:
+    """Yield the tree of sections as an indented list."""
+    root = read_structure(document)
+    for section in root.walk():
+        yield f"{'  ' * section.level}{section.kind} {section.heading!r} {section.span.start}-{section.span.end}"
+    for start in range(0, len(document.text), 700):
+        yield f"above {start}: {section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
+
+
+def structure(document: Document) -> Iterator[str]:
+    """Yield the sections and the headings that make them."""
+    yield "# sections"
+    yield from outline(document)
+    yield "# headings"
+    for heading in find_headings(document):
+        told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
+        yield f"{heading.start}-{heading.end} {told} {title_case(heading.title)!r} {tidy(heading.title)!r}"
+
+
+def lines_of(document: Document) -> Iterator[str]:
+    """Yield each line with what is known of it: in contents, after a gap, fresh; and what it could be."""
+    yield f"contents {find_contents(document.text)}"
+    for line in read_lines(document):
+        known = [name for name, holds in (
+            ("gap", line.gap), ("fresh", line.fresh), ("entry", is_entry(line.text)), ("title", is_title(line.text)),
+            ("titlecase", is_title_case(line.text)), ("shout", is_shout(line.text)), ("prose", is_prose(line.text)),
+        ) if holds]  # fmt: skip
+        yield f"{place(line.start, line.end, document.text)} {' '.join(known)}"
+
+
+def read(name: str) -> Iterator[str]:
+    """Yield all that is read from a text, a line each."""
+    text = TEXTS[name].read_text(encoding="utf-8")
+    document = Document(TEXTS[name].name, text)
+    profile = read_profile(document)
+    yield f"# profile\n{profile.title!r} {profile.kind!r} {profile.parties} {profile.date!r}"
+    yield f"{kind_of(text)!r} {parties_of(text)} {date_of(text)!r}"
+    yield from structure(document)
+    yield "# lines"
+    yield from lines_of(document)
+    yield "# references"
+    for reference in references(text):
+        yield f"{reference.kind} {reference} {reference.path} {place(*reference.span, text)}"
+    yield "# own places"
+    yield from (f"{reference.kind} {reference}" for reference in own_places(text))
+    yield "# sentences"
+    yield from (place(*span, text) for span in sentences(text))
+    yield "# clauses"
+    yield from (place(*span, text) for span in tile_clauses(text, 0, len(text), least=40, limit=240))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_is_read_as_ever(name, golden):
+    golden(f"law/{name}.txt", "\n".join(read(name)) + "\n")
+
+
+def wrapped(text: str) -> str:
+    """Return a text as a narrow page has it: no blank lines, and each paragraph broken at the margin."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return "\n".join("\n".join(textwrap.wrap(part, 64)) for part in paragraphs)
+
+
+def run_on(text: str) -> str:
+    """Return a text as some exports have it: every paragraph in one line, and no blank lines."""
+    return "\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def glued(text: str) -> str:
+    """Return a text as other exports have it: all of it in one line."""
+    return "  ".join(text.split("\n"))
+
+
+@pytest.mark.parametrize("change", [wrapped, run_on, glued], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", ["agreement", "outline", "part", "letter", "guide", "distributor", "nda", "merger"])
+def test_a_text_in_other_lines_is_read_as_ever(name, change, golden):
+    document = Document(f"{name}.txt", change(TEXTS[name].read_text(encoding="utf-8")))
+    golden(f"law/{name}-{change.__name__}.txt", "\n".join([*structure(document), *lines_of(document)]) + "\n")
+
+
+def test_an_answer_is_taken_apart_as_ever(golden):
+    text = TEXTS["answer"].read_text(encoding="utf-8")
+    told = [
+        f"{citation.numbers} {citation.well_formed} {place(*citation.span, text)}" for citation in find_citations(text)
+    ]
+    told += [f"{claim.text!r} {claim.citations} {claim.malformed}" for claim in claims_of(text)]
+    for line in text.splitlines():
+        said = figures(line)
+        told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
+        told.append(f"{content_words(line)} {search_terms(line)}")
+    golden("law/answer-parts.txt", "\n".join([*told, normalise(text)]) + "\n")

@@ -1,0 +1,323 @@
+"""The house is built as it says: names, sizes and errors, and the two ways of docs/architecture.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bench.mutants import ROOMS as CHANGED
+from schemas.plugins import plugin_names
+
+ROOT = Path(__file__).parent.parent
+ROOMS = (
+    "schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review", "exhibit",
+)  # fmt: skip
+OUTSIDE = ("training", "bench")
+"""They use the rooms, and no room uses them."""
+ONE_EACH = {
+    "Query": "rag/questions/question.py",
+    "Passage": "evaluation/cases.py",
+    "Run": "evaluation/evaluate.py",
+    "Line": "law/structure/lines.py",
+}
+"""Classes whose names stand for one thing in the whole tree."""
+BRANCHES, FUNCTION, MODULE = 25, 70, 400
+"""Branches and lines of a function, lines of a module: what is larger is read by nobody in one go."""
+BLOCK = 6
+"""Lines that stand in two rooms: from so many on, they are one thing written twice."""
+COMMANDS = {"bench/_mutants/nursery.py", "bench/_mutants/seedbed.py"}
+"""Files with a `main` that no person calls."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def files(*folders: str) -> Iterator[Path]:
+    for folder in folders or (*ROOMS, *OUTSIDE):
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def told(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# ---------------------------------------------------------------- names
+
+
+def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the names that code gives: to variables, parameters, fields, functions and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, Function | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def test_nothing_is_called_found_where_a_noun_would_tell():
+    named = [(told(path), line) for path in files() for line, name in bindings(parsed(path))
+             if name.strip("_").lower() == "found"]  # fmt: skip
+    assert named == []
+
+
+def test_the_names_that_stand_for_one_thing_are_given_once():
+    classes = defaultdict(list)
+    for path in files():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name.strip("_")].append(told(path))
+    assert {name: classes[name] for name in ONE_EACH} == {name: [place] for name, place in ONE_EACH.items()}
+
+
+def test_no_two_modules_of_a_room_have_one_name():
+    """Plug-ins apart: there a file's name is what a user writes, `--llm-summaries`'s `llm` beside the answerer's."""
+    for room in ROOMS:
+        names = defaultdict(list)
+        for path in files(room):
+            package = ".".join(path.parent.relative_to(ROOT).parts)
+            plugins = plugin_names(package) if path.parent.name in PLUGINS else []
+            if path.stem not in ("__init__", "__main__", *plugins):
+                names[path.stem.strip("_")].append(told(path))
+        assert {name: places for name, places in names.items() if len(places) > 1} == {}
+
+
+PLUGINS = {
+    "answerers", "embedders", "exports", "llms", "metrics", "ocr", "readers", "rerankers", "runners", "splitters",
+    "stores", "summaries", "targets",
+}  # fmt: skip
+"""Folders in which a file's name is its name on the command line."""
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def branches(function: ast.AST) -> int:
+    """Return in how many places a function can go two ways: loops, conditions and their parts, comprehensions."""
+    kinds = (
+        ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case,
+    )  # fmt: skip
+    nodes = list(ast.walk(function))
+    joined = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+    return joined + sum(isinstance(node, kinds) for node in nodes)
+
+
+def test_branches_are_counted():
+    tree = ast.parse("if a and a > 1 or not a:\n    b = [x for x in a if x]\nc = 1 if a else 2")
+    assert branches(tree) == 5
+
+
+def test_no_function_has_too_many_branches_or_lines():
+    large = []
+    for path in files():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, Function):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if branches(node) > BRANCHES or lines > FUNCTION:
+                    large.append(f"{told(path)}:{node.lineno} {node.name}: {branches(node)} branches, {lines} lines")
+    assert large == []
+
+
+def test_no_module_is_too_long():
+    lengths = {told(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files()}
+    assert {path: lines for path, lines in lengths.items() if lines > MODULE} == {}
+
+
+def is_number(value: ast.AST) -> bool:
+    """Return whether a constant is made of numbers alone."""
+    nodes = list(ast.walk(value))
+    kinds = [type(node.value) for node in nodes if isinstance(node, ast.Constant)]
+    return bool({int, float} & set(kinds)) and str not in kinds and not any(isinstance(n, ast.Call) for n in nodes)
+
+
+def bare_numbers(source: str) -> list[str]:
+    """Return the constants of a module that are numbers and have no reason beside them."""
+    lines, body = source.splitlines(), ast.parse(source).body
+    names = []
+    for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(node, ast.Assign) and is_number(node.value):
+            told_after = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            told_beside = "#" in lines[node.lineno - 1] or lines[node.lineno - 2].startswith("#")
+            if not told_after and not told_beside:
+                names.append(lines[node.lineno - 1])
+    return names
+
+
+def test_a_number_without_its_reason_is_seen():
+    source = (
+        'import re\n_FAR = 3\n_NEAR = 2  # words\n# pages\n_MOST = 4\n_SHARE = 0.5\n"""Of a line."""\n_NAME = \'x\'\n'
+    )
+    assert bare_numbers(source) == ["_FAR = 3"]
+
+
+def test_every_number_that_decides_has_its_reason_beside_it():
+    folders = (*ROOMS, "training")
+    bare = {told(path): names for path in files(*folders) if (names := bare_numbers(path.read_text(encoding="utf-8")))}
+    assert bare == {}
+
+
+# ---------------------------------------------------------------- each thing said once
+
+
+def code_lines(source: str) -> list[tuple[int, str]]:
+    """Return the lines of code that say something, each with its number, white space folded."""
+    some = []
+    for number, line in enumerate(source.splitlines(), 1):
+        words = " ".join(line.split())
+        if re.search(r"\w", words) and not words.startswith(("#", "import ", "from ")):
+            some.append((number, words))
+    return some
+
+
+def blocks(source: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield every six lines of code in a row, and where they begin."""
+    lines = code_lines(source)
+    for at in range(len(lines) - BLOCK + 1):
+        yield tuple(words for _, words in lines[at : at + BLOCK]), lines[at][0]
+
+
+def test_a_block_is_six_lines_that_say_something():
+    source = "import os\n\na = 1\n)\nb = 2\n# why\nc = 3\nd = 4\ne  =  5\nf = 6\n"
+    assert list(blocks(source)) == [(("a = 1", "b = 2", "c = 3", "d = 4", "e = 5", "f = 6"), 3)]
+
+
+def test_no_block_stands_in_two_rooms():
+    places: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for room in (*ROOMS, *OUTSIDE):
+        for path in files(room):
+            for block, line in blocks(path.read_text(encoding="utf-8")):
+                places[block].setdefault(room, f"{told(path)}:{line}")
+    assert len(places) > 10_000
+    assert [list(rooms.values()) for rooms in places.values() if len(rooms) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("mark", "home"), [(r"<\\s\*omitted", "schemas/quotes.py"), (r"\(pages\?\\s", "converters/_maud/text.py")]
+)
+def test_the_marks_of_quotes_are_read_in_one_place(mark, home):
+    patterns = {
+        told(path)
+        for path in files(*ROOMS)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(mark, node.value)
+    }
+    assert patterns == {home}
+
+
+@pytest.mark.parametrize("room", ["evidence", "law", "rag", "evaluation"])
+def test_no_room_but_the_converters_names_a_benchmarks_own_marks(room):
+    for path in files(room):
+        assert not re.search(r"<omitted>|\(Pages? n", path.read_text(encoding="utf-8")), path
+
+
+# ---------------------------------------------------------------- errors
+
+
+def guarded(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "guarded"
+               for decorator in function.decorator_list for node in ast.walk(decorator))  # fmt: skip
+
+
+def test_every_command_prints_its_errors_the_one_way():
+    mains = {
+        told(path): node
+        for path in [*files(), ROOT / "docs" / "pictures.py"]
+        for node in parsed(path).body
+        if isinstance(node, ast.FunctionDef) and node.name == "main" and told(path) not in COMMANDS
+    }
+    assert len(mains) > 40
+    shared = {"converters/_cli.py"}  # called by the guarded `main` that it makes for each converter
+    assert {path for path, node in mains.items() if not guarded(node)} - shared == set()
+
+
+def test_only_one_place_writes_error():
+    writers = {
+        told(path)
+        for path in files()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("error: ")
+    }
+    # a notebook reads what a command of its own said
+    assert writers == {"schemas/command.py", "exhibit/conversion.py"}
+
+
+def test_the_old_name_of_results_gives_one_line_of_advice():
+    ran = subprocess.run(
+        [sys.executable, "-m", "rag.results", "diff", "a", "b"], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
+    assert ran.returncode == 2 and ran.stdout == ""
+    assert ran.stderr == "error: this command is now python -m evaluation.results, with the same arguments\n"
+
+
+# ---------------------------------------------------------------- the two ways of docs/architecture.md
+
+
+@cache
+def ways() -> dict[str, list[str]]:
+    """Return the files of each way through the house, in order."""
+    parts = re.split(r"^## (.+)$", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    steps = {
+        title: re.findall(r"^(\d+)\. `([\w/]+\.py)`", text, re.MULTILINE)
+        for title, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    for numbered in steps.values():
+        assert [int(number) for number, _ in numbered] == list(range(1, len(numbered) + 1))
+    return {title: [file for _, file in numbered] for title, numbered in steps.items()}
+
+
+@pytest.mark.parametrize(
+    ("title", "most"), [("A gold quote, from archive to report", 18), ("A question, to its passages", 15)]
+)
+def test_a_way_has_few_files_and_all_of_them_exist(title, most):
+    way = ways()[title]
+    assert 10 < len(way) <= most
+    assert [file for file in way if not (ROOT / file).is_file()] == []
+    assert len(set(way)) == len(way)
+
+
+@pytest.mark.parametrize("title", ["A gold quote, from archive to report", "A question, to its passages"])
+def test_each_step_of_a_way_is_joined_to_the_ones_around_it(title):
+    """A file is imported by one that stands before it on the way, or a plug-in that is opened by its name."""
+    way = ways()[title]
+    named = {file for file in way if Path(file).parent.name in PLUGINS or is_converter(file)}
+    for at, file in enumerate(way[1:], 1):
+        # the evaluation begins anew with the finished bundle, and calls its own steps in order
+        earlier = [*way[:at], "evaluation/evaluate.py"] if file.startswith("evaluation/") else way[:at]
+        module = file.removesuffix(".py").replace("/", ".")
+        joined = any(module in imported(ROOT / one) for one in earlier) or file in named
+        assert joined, f"{file}: imported by none of {earlier}"
+
+
+def is_converter(file: str) -> bool:
+    return Path(file).parent.name == "converters" and not Path(file).name.startswith("_")
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Return the modules of the house that a file imports, also through its room's front door."""
+    names: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            door = ROOT / node.module.replace(".", "/") / "__init__.py"
+            if door.is_file():
+                names |= imported(door)
+    return frozenset(names)
+
+
+def test_what_is_changed_on_purpose_are_rooms_that_there_are():
+    named = [place.split("/")[0] for room in CHANGED.values() for place in room.code]
+    assert set(named) <= set(ROOMS) and all(a != b for a, b in pairwise(CHANGED))
