@@ -116,7 +116,7 @@ def carried(text: str) -> bool:
         ("Kenway and Alder: is it due?", "", "Kenway and Alder", "is it due?", ""),
         ("kenway; it is due", "", "kenway", "it is due", ""),
         ("kenway; what", "", "kenway", "what", ""),
-        ("In the NDA, does kenway pay Alder?", "In", "the NDA kenway Alder", "does kenway pay Alder?", "nda"),
+        ("In the NDA, does kenway pay Alder?", "In", "the NDA Alder", "does kenway pay Alder?", "nda"),
         ("In the kenway NDA, does Alder pay?", "In", "the kenway NDA", "does Alder pay?", "nda"),
         ("CONSIDER THE OAK LEASE; WHO PAYS?", "consider", "the oak lease", "who pays?", "contract"),
         ("under the agreement, who pays?", "under", "the agreement", "who pays?", "contract"),
