@@ -267,6 +267,8 @@ def test_pieces_are_remembered_for_one_table_and_limit():
         lexicon = SimpleNamespace(chunks="words", headings="headings")
         entries = (SimpleNamespace(filename="a.txt"), SimpleNamespace(filename="b.txt"))
 
+        missing = 0
+
         def __init__(self) -> None:
             self.table, self.read = np.zeros((1, 6)), []
 
@@ -310,7 +312,10 @@ VECTOR = np.zeros(2, np.float32)
 
 def test_what_a_store_does_not_find_is_as_far_as_the_farthest():
     def near(keys: list[int], store: Scores) -> list[float]:
-        return _dense(VECTOR.reshape(1, -1), np.array(keys), store)[0].tolist()
+        library = SimpleNamespace(store=store, is_whole=True)
+        dense, missing = _dense(VECTOR.reshape(1, -1), np.array(keys), library)  # type: ignore[arg-type]
+        assert not missing.any()
+        return dense[0].tolist()
 
     assert near([3, 5, 9], Scores(k3=0.5, k9=0.25)) == [0.5, 0.25, 0.25]
     assert near([3, 5, 9], Scores(k3=0.1, k5=0.2, k9=0.3)) == pytest.approx([0.1, 0.2, 0.3])

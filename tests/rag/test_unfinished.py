@@ -16,7 +16,7 @@ from rag.config import Weights
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.lexicon.bm25 import Words
-from rag.retrieval.passages import Library, score_rows
+from rag.retrieval.passages import Library, score_rows, standard
 from rag.stores._seen import Seen
 from rag.unfinished import RECORD, open_for_questions
 from rag.waiting import Waiting
@@ -128,7 +128,7 @@ def test_other_layers_and_stores_are_asked_alike(corpus, tmp_path, settings):
     assert all(bool(found) == bool(worded or have) for have, found in seen)  # without words, vectors alone are found
 
 
-def test_a_chunk_without_a_vector_is_as_near_as_the_others_are_on_average():
+def test_words_stand_in_for_a_vector_that_is_not_there_yet():
     table = np.array([(key, 0, 10 * key, 10 * key + 10, 0, 0) for key in range(4)], np.int64)
     rows = np.array([[1.0, 0.0], [0.6, 0.8]], np.float32)
     words = Words()
@@ -138,9 +138,25 @@ def test_a_chunk_without_a_vector_is_as_near_as_the_others_are_on_average():
         library = Library(table, Seen(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
         found = score_rows(["law"], vector, np.arange(4), zero, library, Weights())
         np.testing.assert_allclose(found["dense"], [1.0, 0.6, far, far], rtol=1e-6)
+        worded = standard(found["lexical"], zero)
+        by_words = np.isclose(found["own"], (1 + Weights().lexical) * worded, rtol=1e-5)
+        assert by_words.tolist() == [False, False, not is_whole, not is_whole]
     none = Library(table, Seen(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)
     own = score_rows(["law"], vector, np.arange(4), zero, none, Weights())["own"]
     assert own.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0])  # by its words alone
+
+
+def test_a_document_that_is_named_is_found_though_only_another_has_vectors(corpus, tmp_path):
+    for name in ("cedar", "dogwood"):
+        (corpus / f"{name}.txt").unlink()
+    out, seen = tmp_path / "index", {}
+
+    def ask():
+        pipeline = Pipeline(Config.preset("routed", embedder="hashing", size=80)).open(out, unfinished=True)
+        seen[counts(out)[0]] = pipeline.search([QUESTION])[0].ranked[0].chunk.document
+
+    build(corpus, out, ask)
+    assert set(seen) >= {0, 4} and set(seen.values()) == {"birch.txt"}
 
 
 def test_it_can_be_asked_after_its_builder_was_killed_and_the_next_one_goes_on(corpus, tmp_path, capsys):

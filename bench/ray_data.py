@@ -1,0 +1,149 @@
+"""Plain Ray tasks, which `--engine ray` uses, against Ray Data: the same work in the workers, by processor time.
+
+    python -m bench.ray_data                        the sample of CUAD is converted by both; then a worker is killed
+    python -m bench.ray_data --patience 60          how long either may try an item whose worker is killed each time
+
+Each runs in a process of its own, with a cluster of two workers. It needs the extra `ray`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bench._table import ROOT, print_table
+from bench.scale.process import run_apart
+from converters import cuad
+from converters._cli import main as convert_main
+from engine.limits import Limits
+from engine.outcome import Outcome, named
+from schemas.command import guarded
+
+_ITEMS, _KILLER = 9, 7
+_WAYS = ("plain tasks", "Ray Data")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def kill_worker(number: int) -> int:
+    """Return a square; one item kills the Ray worker that its process belongs to, as the system does without memory."""
+    if number == _KILLER:
+        os.kill(os.getppid(), signal.SIGKILL)
+    return number * number
+
+
+def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
+    """Yield outcomes by Ray Data, which wants all items at once."""
+    import ray.data
+    from ray import cloudpickle
+
+    from engine.runners import ray as runner
+
+    runner.connect(self.address, self.jobs)
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order, context.enable_progress_bars = True, False
+    work = (cloudpickle.dumps(function), self._limits, str(Path.cwd()))
+    rows = [{"item": cloudpickle.dumps(item), "name": named(item)} for item in items]
+    data = ray.data.from_items(rows, override_num_blocks=len(rows))
+    for row in data.map(lambda row: {"told": runner._apply(work, row["item"], row["name"])}, num_cpus=1).iter_rows():
+        yield cloudpickle.loads(row["told"])
+
+
+def prepare(way: str) -> Any:
+    """Return Ray's runner, by tasks or by Ray Data, on a cluster that has started."""
+    from engine.runners import ray as runner
+
+    if way == _WAYS[1]:
+        runner.Runner.map = map_data  # type: ignore[method-assign]
+    runner.connect("local", 2)
+    return runner.Runner
+
+
+def convert(way: str, out: Path) -> tuple[float, float, str]:
+    """Convert the sample; return seconds of the processor and of the clock, and a digest of the bundle."""
+    os.chdir(ROOT)
+    prepare(way)
+    started, before = time.perf_counter(), processor_seconds(os.getpid())
+    flags = ["--source", "samples/cuad", "--out", str(out), "--engine", "ray", "--jobs", "2"]
+    if convert_main(cuad, flags):
+        raise SystemExit(1)
+    took = processor_seconds(os.getpid()) - before, time.perf_counter() - started
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    return *took, sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+def survive(way: str, patience: float) -> str:
+    """Return what became of items one of which kills its Ray worker each time."""
+    runner = prepare(way)
+    told: list[str | BaseException] = []
+
+    def work() -> None:
+        try:
+            outcomes = list(runner(jobs=2, limits=Limits(seconds=60)).map(kill_worker, range(_ITEMS)))
+            lost = sum(outcome.error is not None for outcome in outcomes)
+            told.append(f"{_ITEMS - lost} done, {lost} set aside")
+        except BaseException as error:
+            told.append(error)
+            raise
+
+    started = time.perf_counter()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(patience)
+    if told and isinstance(told[0], BaseException):
+        raise told[0]
+    return f"{told[0]}, {time.perf_counter() - started:.0f} s" if told else f"not done after {patience:g} s"
+
+
+def processor_seconds(root: int) -> float:
+    """Return what a process and all that descend from it have used, those included that have ended."""
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        parents[int(path.parent.name)] = int(fields[1])
+        used[int(path.parent.name)] = sum(map(int, fields[11:15])) / _TICKS
+    family, children = {root}, {root}
+    while children:
+        children = {pid for pid, parent in parents.items() if parent in children}
+        family |= children
+    return sum(used.get(pid, 0.0) for pid in family)
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run both, and print what they took."""
+    what, _, rest = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.ray_data",
+        description=what,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--patience", type=float, default=120, metavar="S", help="seconds (default: 120)")
+    options = parser.parse_args(arguments)
+    rows = []
+    for way in _WAYS:
+        with tempfile.TemporaryDirectory() as folder:
+            used, clock, digest = run_apart(convert, way, Path(folder) / "bundle").value
+        killed = run_apart(survive, way, options.patience).value
+        rows.append([way, f"{used:.1f}", f"{clock:.1f}", digest, killed])
+    print_table("Ray", ["by", "processor s", "clock s", "bundle", "an item that kills its worker"], rows)
+    return 0
+
+
+if __name__ == "__main__":
+    # by its name: Ray's workers can import no function of a script
+    sys.exit(import_module("bench.ray_data").main())
