@@ -23,17 +23,24 @@ from typing import Any
 
 from bench._table import ROOT
 from bench.scale import chunks, documents, memory, page, routed, workers
-from bench.scale.process import machine, refuse_busy
+from bench.scale.process import machine, machine_kind, refuse_busy
 from schemas.command import guarded
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
 DOCS = ROOT / "docs"
 
 
+def same_machine(known: dict[str, Any], part: str) -> bool:
+    """Return whether what is known of a part was measured on a machine like this one."""
+    there = known.get("machines", {}).get(part, {})
+    return all(there.get(name) == value for name, value in machine_kind().items())
+
+
 def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
     """Return what a part found."""
     if part == "chunks":
-        points = known.get("chunks", {}).get("points", ())
+        # points of another machine beside those of this one would be taken for a difference of stores
+        points = known.get("chunks", {}).get("points", ()) if same_machine(known, part) else ()
         if options.points:
             given = chunks.merged(points, chunks.read_points(options.points))
             return {"points": given, "vectors": options.points_from}

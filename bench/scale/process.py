@@ -126,11 +126,10 @@ def refuse_busy(what: str, share: float) -> None:
 
 def machine() -> dict[str, Any]:
     """Return what a reader must know of the machine: its kind, its processors, and how busy it was before."""
+    return {**machine_kind(), "load": os.getloadavg()[0], "busy": busy_share()}
+
+
+def machine_kind() -> dict[str, Any]:
+    """Return what two machines must share for their figures to stand side by side."""
     system = os.uname()
-    return {
-        "system": system.sysname,
-        "machine": system.machine,
-        "cores": os.cpu_count() or 1,
-        "load": os.getloadavg()[0],
-        "busy": busy_share(),
-    }
+    return {"system": system.sysname, "machine": system.machine, "cores": os.cpu_count() or 1}

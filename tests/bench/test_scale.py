@@ -26,8 +26,8 @@ from bench.scale import (
     routed,
     workers,
 )
-from bench.scale.__main__ import DOCS, PARTS, main
-from bench.scale.process import Clock, run_apart
+from bench.scale.__main__ import DOCS, PARTS, main, same_machine
+from bench.scale.process import Clock, machine_kind, run_apart
 from rag.index import open_index
 from rag.questions.question import Query
 from rag.splitters import rcts
@@ -273,6 +273,12 @@ def test_new_points_take_the_place_of_old_ones(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("rows,store,what,value\n10,faiss,build s,3\n10,faiss,one ms,4\n", encoding="utf-8")
     assert chunks.read_points(file) == [{"rows": 10, "store": "faiss", "build s": 3.0, "one ms": 4.0}]
+
+
+def test_points_of_another_machine_do_not_stand_beside_new_ones():
+    assert not same_machine({"machines": {"chunks": {"system": "Linux", "machine": "abacus", "cores": 10}}}, "chunks")
+    assert not same_machine({}, "chunks")
+    assert same_machine({"machines": {"chunks": {**machine_kind(), "load": 3.0}}}, "chunks")
 
 
 def test_the_model_is_linear_and_an_accelerator_or_more_machines_never_slow_it(results):
