@@ -24,6 +24,9 @@ from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within, worker_failed
 from engine.watch import programs_below
 
+STARTING = 300.0
+"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
+
 
 class Work(NamedTuple):
     """What a worker is told once for a whole map: the function, its limits, and where it would run here."""
