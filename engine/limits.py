@@ -30,7 +30,9 @@ With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the 
 _LEAST_SECONDS = 5.0
 """Whatever the limit is: a worker's first file of a kind brings its library with it."""
 _SHARE_OF_MEMORY, _WHOLE_MEMORY = 1 / 16, 8_000_000
-"""The same for memory: with the usual limit 128 MiB, and 256 bytes for each byte of the file; those 205 take 3 MB."""
+"""The same for memory: with the usual limit 128 MiB, and 256 bytes for each byte of the file, which may be packed."""
+_LEAN_SHARE, _LEAN_WHOLE = 1 / 48, 90_000_000
+"""The same for a kind of file that is read page by page: 43 MiB, and 24 bytes for each byte; those 205 take 2.7 MB."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,14 @@ class Limits:
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
-    def for_reading(self, size: int) -> Limits:
+    def for_reading(self, size: int, *, lean: bool = False) -> Limits:
         """Return what reading a file of so many bytes may take, of processor time and of memory."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
         if memory is not None:
-            memory = min(int(memory * (_SHARE_OF_MEMORY + size / _WHOLE_MEMORY)), memory)
+            share, whole = (_LEAN_SHARE, _LEAN_WHOLE) if lean else (_SHARE_OF_MEMORY, _WHOLE_MEMORY)
+            memory = min(int(memory * (share + size / whole)), memory)
         return Limits(seconds, memory)
 
 
@@ -145,16 +148,17 @@ def is_worker() -> bool:
 
 
 @contextmanager
-def reading(name: str, size: int) -> Iterator[None]:
+def reading(name: str, size: int, *, lean: bool = False) -> Iterator[None]:
     """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.
 
+    `lean`: a kind of file of which little is held at a time.
     Processor time, which other work on the machine does not change. When it is over the system ends the process, even
     in a library that does not come back, and the signal that ended it tells why (`spent_by`).
     """
     if not _serving:
         yield
         return
-    limits = _serving[0].for_reading(size)
+    limits = _serving[0].for_reading(size, lean=lean)
     timed = limits.seconds is not None and hasattr(signal, "ITIMER_PROF")
     try:
         if timed:

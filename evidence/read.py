@@ -96,7 +96,7 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
-        return reading(str(path), path.stat().st_size)
+        return reading(str(path), path.stat().st_size, lean=getattr(reader, "LEAN", False))
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 

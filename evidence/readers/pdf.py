@@ -25,6 +25,8 @@ from storage.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
 KIND = "PDF"
+LEAN = True
+"""Pages are read one at a time, so a file that takes much memory is a hostile one (`engine.limits`)."""
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000
