@@ -29,7 +29,7 @@ from rag.__main__ import main as rag_main
 from schemas.errors import SourceError, ToolkitError, disk_trouble
 from schemas.parsing import parse_json
 from storage import scratch
-from storage.folders import files_below, links_out
+from storage.folders import LINK, files_below, left_out
 from storage.place import taking_turns
 from storage.scratch import scratch_folder
 from storage.wire import Body, BodyError
@@ -220,7 +220,7 @@ def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(
     (corpus / "inside.txt").symlink_to("a.txt")
     (corpus / "out.txt").symlink_to("../secret.txt")
     assert [path.name for path in files_below(corpus)] == ["a.txt", "inside.txt"]
-    assert [path.name for path in links_out(corpus)] == ["out.txt"]
+    assert [(path.name, why) for path, why in left_out(corpus)] == [("out.txt", LINK)]
     snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
     (tmp_path / "datasets--x" / "blobs").mkdir(parents=True)
     snapshot.mkdir(parents=True)
