@@ -94,7 +94,8 @@ class Endpoint:
                     raise ValueError("an event of the stream is not an object")
                 told = chunk.to_dict(warnings=False)
                 usage = told.get("usage") or usage
-                choice = next(iter(told.get("choices") or ()), None)
+                choices = told.get("choices")
+                choice = choices[0] if isinstance(choices, list) and choices else None
                 if isinstance(choice, dict):
                     delta = choice.get("delta")
                     piece = delta.get("content") if isinstance(delta, dict) else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
@@ -12,7 +14,10 @@ from engine.llms import Prompt
 from engine.llms.openai import OpenAI, Options
 from evaluation.cases import Case
 from evaluation.targets import TargetOptions, open_target
+from evaluation.targets._passages import PassagesError
 from evaluation.targets._wire import Deadline, ReplyError
+from tests.campaign import replies
+from tests.campaign.fuzz import value
 from tests.hostile.test_wire import server
 
 Send = Callable[[BaseHTTPRequestHandler], None]
@@ -73,6 +78,10 @@ SERVERS: dict[str, Send] = {
     "an event with a number that is too long": said(answer(b"data: [%s]\n\n" % (b"9" * 5000), STREAM)),
     "an event that is no object": said(answer(b"data: 7\n\ndata: null\n\ndata: [[]]\n\n", STREAM)),
     "an event of many lines": said(answer(b"data: [\n" * 5000, STREAM)),
+    "choices that are a number": said(answer(b'data: {"choices": 7}\n\n', STREAM)),
+    "no word and a long reason": said(
+        answer(b'data: {"choices": [{"delta": {}, "finish_reason": "a\\nb"}], "usage": "x"}\n\n', STREAM)
+    ),
     "an event whose parts are odd": said(answer(b'data: {"choices": [7, null]}\n\n' + event([]) + event(7), STREAM)),
 }
 
@@ -101,3 +110,23 @@ def test_a_language_model_that_does_so_gives_an_error_of_one_line(what, heard, m
         (reply,) = OpenAI("tiny", options).complete([Prompt("q")], max_tokens=5, temperature=0.0)
     assert reply.error and len(reply.error.splitlines()) == 1
     assert not reply.text
+
+
+def test_odd_values_in_a_reply_of_any_system_fail_its_question_alone():
+    """Numbers, nothing, and text where lists and objects should be, at any depth: `make fuzz` makes many more."""
+    outcomes = Counter()
+    for seed in range(400):
+        try:
+            replies.ask(random.Random(f"odd-{seed}"), value)
+            outcomes["read"] += 1
+        except (ReplyError, PassagesError) as error:
+            assert str(error).strip()
+            outcomes["failed"] += 1
+    assert min(outcomes["read"], outcomes["failed"]) > 50
+
+
+def test_what_nobody_thought_of_in_a_reply_fails_its_question_alone(monkeypatch):
+    target = open_target("http", TargetOptions(threads=1), {"url": "http://127.0.0.1:9"})
+    monkeypatch.setattr(target, "exchange", lambda *_: {}["choices"])
+    with pytest.raises(ReplyError, match=r"the reply cannot be read \(KeyError: 'choices'\)"):
+        target._reply(replies.CASE, Deadline(30), "leases", lambda name: name)
