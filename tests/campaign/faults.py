@@ -259,15 +259,12 @@ def hostile_folder(chance: random.Random, folder: Path) -> None:
     for number in range(47):
         (bundle / "corpus" / f"good{number}.txt").write_text(contract(f"Elm {number} Ltd", "Wales"), encoding="utf-8")
     flags = ["--output-dir", folder / "results", "--report-cases", "0", "--jobs", "2"]
-    line = command("evaluate_rag.py", "--dataset-paths", bundle, *flags)
-    usual = {
-        name: measured([*line, "--embedder", name, "--run-name", f"{name}-alone"], folder / "alone")
-        for name in EMBEDDERS
-    }
+    line = command("evaluate_rag.py", "--dataset-paths", bundle, *flags, "--embedder")
+    usual = {name: measured([*line, name, "--run-name", f"{name}-alone"], folder / "alone") for name in EMBEDDERS}
     for one in FILES:
         (bundle / "corpus" / one.name).write_bytes(one.make())
     for name, alone in usual.items():
-        hostile = measured([*line, "--embedder", name, "--run-name", name], folder)  # with a cache of its own
+        hostile = measured([*line, name, "--run-name", name], folder)  # with a cache of its own
         print(f"  {name}: alone {alone}, among hostile files {hostile}", file=sys.stderr)
         asked_once(folder, 9, name)
         told = json.loads((folder / "results" / name / "supply" / "ingestion.json").read_text(encoding="utf-8"))
