@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from engine import Limits, engine_names, guarded, open_engine, track
-from engine.limits import reading
+from engine.limits import PACKED, PAGES, reading
 from engine.outcome import AHEAD, TRIES
 from engine.watch import programs_watched
 from schemas.errors import DocumentError, LimitError, ToolkitError
@@ -317,7 +317,8 @@ def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
     assert allowance(700) == (0, 0), "this process is no worker, and must not be ended"
     assert Limits(120, 2 << 30).for_reading(0) == Limits(10, 128 << 20)
     assert Limits(6, 1 << 20).for_reading(1 << 40) == Limits(6, 1 << 20)
-    assert Limits(120, 3 << 30).for_reading(0, lean=True) == Limits(10, 64 << 20)
+    assert Limits().for_reading(242_000, PACKED).memory > 280 << 20, "300 pages of Word take 112 MB"
+    assert Limits(120, 3 << 30).for_reading(0, PAGES) == Limits(10, 64 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
