@@ -16,7 +16,6 @@ Label = str | int | float | bool | None
 
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
-LINK = "link that leads out of the folder; not followed"
 """Reasons to leave out a file, whichever converter meets it."""
 
 

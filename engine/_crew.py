@@ -12,14 +12,13 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import Any
 
-from engine._worker import Bug, Worker, dump, hire
+from engine._worker import STARTING, Bug, Worker, dump, hire
 from engine.limits import Limits
 from engine.outcome import TRIES, Outcome, named, worker_died
+from schemas.errors import ToolkitError
 
 _LOOK = 0.25
 """Seconds between two looks at the clock: a limit is passed by no more than this."""
-_STARTING = 300.0
-"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
 
 
 @dataclass(eq=False)
@@ -41,7 +40,7 @@ class _Place:
 
     def deadline(self, limits: Limits) -> float:
         if not self.ready:
-            return self.since + _STARTING
+            return self.since + STARTING
         if self.job is None or limits.seconds is None:
             return float("inf")
         return self.since + limits.seconds
@@ -147,9 +146,7 @@ class Crew:
         """Try an item again whose worker died; one that every worker dies of is set aside."""
         job = place.job
         if not place.ready:
-            self._false_starts += 1
-            if self._false_starts >= TRIES:
-                self._fail(None, Bug(RuntimeError("workers die before they begin; is there memory left?"), ""))
+            self._start_again("ended before they began")
         elif job is not None and (told := place.worker.last_words(self._limits, named(job.item))):
             _deliver(job, told)
         elif job is not None and job.tries < TRIES:
@@ -163,8 +160,18 @@ class Crew:
         if place.job is not None:
             _deliver(place.job, Outcome(None, self._limits.late(named(place.job.item))))
         elif not place.ready:
-            self._fail(None, Bug(RuntimeError(f"a worker was not ready after {_STARTING:g} s"), ""))
+            self._start_again(f"were not ready after {STARTING:g} s")
         self._replace(place)
+
+    def _start_again(self, what: str) -> None:
+        """Let another worker try to begin; after so many false starts the machine is at fault, and no item."""
+        self._false_starts += 1
+        if self._false_starts >= TRIES:
+            error = ToolkitError(
+                f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; "
+                "run the command again when it has, or with fewer --jobs"
+            )
+            self._fail(None, Bug(error, ""))
 
     def _fail(self, job: _Job | None, bug: Bug) -> None:
         """Raise a bug where the item's outcome is asked for; one of no item, for all that wait."""

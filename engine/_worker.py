@@ -24,6 +24,9 @@ from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within, worker_failed
 from engine.watch import programs_below
 
+STARTING = 300.0
+"""Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
+
 
 class Work(NamedTuple):
     """What a worker is told once for a whole map: the function, its limits, and where it would run here."""
@@ -116,6 +119,8 @@ class Worker:
         code = self._process.exitcode
         if spent_by(code):
             return Outcome(None, limits.spent(name))
+        if code == _NO_THREAD_DATA:
+            return worker_failed(name, f"exit code {code}")
         if code is not None and -code in _FAULTS:
             return worker_failed(name, signal.Signals(-code).name)
         return None
@@ -149,6 +154,8 @@ _FAULTS = {
     if hasattr(signal, name)
 }
 """Signals by which a library ends its own process, as it will again over the same file: PDFium that gets no memory."""
+_NO_THREAD_DATA = 127
+"""The exit code with which the C library ends a process that has no memory left for a thread's own data."""
 _resting: list[Worker] = []
 _lock = threading.Lock()
 _MOST_RESTING = os.cpu_count() or 1

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.errors import LimitError
 
@@ -29,8 +29,21 @@ With the usual limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the 
 """
 _LEAST_SECONDS = 5.0
 """Whatever the limit is: a worker's first file of a kind brings its library with it."""
-_SHARE_OF_MEMORY, _WHOLE_MEMORY = 1 / 16, 8_000_000
-"""The same for memory: with the usual limit 128 MiB, and 256 bytes for each byte of the file; those 205 take 3 MB."""
+
+
+class Share(NamedTuple):
+    """Of the limit of memory, what reading any file of a kind may take, and the size at which it may take all of it."""
+
+    least: float
+    whole: int
+
+
+PLAIN = Share(1 / 16, 8_000_000)
+"""With the usual limit 128 MiB, which a picture needs to be unpacked, and 256 bytes for each byte of the file."""
+PAGES = Share(1 / 48, 90_000_000)
+"""Files that are read page by page: 43 MiB, and 24 bytes for each byte; those 205 PDFs take 2.7 MB."""
+PACKED = Share(1 / 48, 2_000_000)
+"""Archives of XML: 43 MiB, and 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, their library 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +69,13 @@ class Limits:
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
 
-    def for_reading(self, size: int) -> Limits:
+    def for_reading(self, size: int, share: Share = PLAIN) -> Limits:
         """Return what reading a file of so many bytes may take, of processor time and of memory."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
         if memory is not None:
-            memory = min(int(memory * (_SHARE_OF_MEMORY + size / _WHOLE_MEMORY)), memory)
+            memory = min(int(memory * (share.least + size / share.whole)), memory)
         return Limits(seconds, memory)
 
 
@@ -145,7 +158,7 @@ def is_worker() -> bool:
 
 
 @contextmanager
-def reading(name: str, size: int) -> Iterator[None]:
+def reading(name: str, size: int, share: Share = PLAIN) -> Iterator[None]:
     """Let a worker read a file of so many bytes, and no longer than such a file may take; elsewhere do nothing.
 
     Processor time, which other work on the machine does not change. When it is over the system ends the process, even
@@ -154,7 +167,7 @@ def reading(name: str, size: int) -> Iterator[None]:
     if not _serving:
         yield
         return
-    limits = _serving[0].for_reading(size)
+    limits = _serving[0].for_reading(size, share)
     timed = limits.seconds is not None and hasattr(signal, "ITIMER_PROF")
     try:
         if timed:

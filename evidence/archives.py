@@ -25,7 +25,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser raises over a broken file into a DocumentError."""
     try:
         yield
-    except ToolkitError:
+    except (ToolkitError, MemoryError):  # what it may take is said by whoever set the limit
         raise
     except OSError as error:
         # Pillow says so of a picture it does not know, without a number of the system

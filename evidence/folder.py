@@ -38,7 +38,7 @@ class Listed(NamedTuple):
 def list_folder(folder: Path) -> list[Listed]:
     """Return the files of a folder at any depth, in order, each mail followed by what is attached to it.
 
-    Links that lead out of the folder are not followed; `storage.folders.links_out` names them.
+    Links that lead out of the folder are not followed, and pipes not opened; `storage.folders.left_out` names them.
     """
     return list(with_attachments(Listed(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from engine.limits import reading
+from engine.limits import PLAIN, reading
 from evidence import readers
 from evidence.document import Document
 from evidence.printable import Attachment, Printable
@@ -96,7 +96,7 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
-        return reading(str(path), path.stat().st_size)
+        return reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN))
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 

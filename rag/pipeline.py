@@ -28,7 +28,7 @@ from rag.vectors import CachedEmbedder, VectorCache
 from schemas.errors import BundleError, ToolkitError, printable
 from schemas.plugins import load_plugin
 from storage.cache import cache_folder
-from storage.folders import links_out
+from storage.folders import left_out
 from storage.locations import Location, Remote, list_file, list_files
 from storage.place import placed
 
@@ -95,7 +95,7 @@ class Pipeline:
         ):
             report = self._ingest(paths, index, askable=True)
             if isinstance(source, Path) and source.is_dir():
-                left = tuple(f"{path}: a link that leads out of the folder; not followed" for path in links_out(source))
+                left = tuple(f"{path}: a {why}" for path, why in left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")

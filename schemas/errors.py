@@ -15,13 +15,21 @@ class ToolkitError(Exception):
 
 _DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENAMETOOLONG, errno.EFBIG})
 
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ESTALE, errno.EIO, errno.ENODEV})
+_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+
 
 def disk_trouble(error: OSError) -> str:
-    """Return the words for a disk that is full, read-only or not ours; raise any other error again."""
-    if error.errno not in _DISK and "temporary directory" not in str(error):
-        raise error
+    """Return the words for a disk that is full or not ours, or a file that is gone; raise any other error again."""
     where = printable(str(error.filename)) if error.filename else "the disk"
-    return f"{where}: {error.strerror or error}; make room, or choose another place"
+    told = f"{where}: {error.strerror or error}"
+    if error.errno in _DISK or "temporary directory" in str(error):
+        return f"{told}; make room, or choose another place"
+    if error.errno in _GONE:
+        return f"{told}; is the path right, or was it removed while the command ran? Then run the command again"
+    if error.errno in _FILES:
+        return f"{told}; raise the limit (ulimit -n), or use fewer --jobs"
+    raise error
 
 
 def printable(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pypdf
 from pypdf.errors import PyPdfError
 
-from converters._benchmark import LINK, PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
+from converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from converters._cpr.pages import Block, blocks_of, heading_of, page_of
 from converters._cpr.parsing import read_export, read_page
 from converters._titles import unique_titles
@@ -23,7 +23,7 @@ from evidence.folder import Listed, list_folder, with_attachments
 from evidence.read import has_page
 from law.casing import tidy
 from schemas.errors import DocumentError, LimitError, SourceError
-from storage.folders import links_out
+from storage.folders import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""
@@ -69,8 +69,8 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     files = list(with_attachments([Listed(root, root.name)])) if root.is_file() else list_folder(root)
     files = [file for file in files if file.path != table]  # its rows have an account of their own
     tally.take(_item(file) for file in files)
-    for link in links_out(root) if root.is_dir() else ():
-        tally.leave_out(LINK, link.relative_to(root).as_posix())
+    for path, why in left_out(root) if root.is_dir() else ():
+        tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
     exports: dict[str, _Export] = {}
     sources: list[Source] = []

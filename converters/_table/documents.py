@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import LINK, Item, RawDocument, Tally
+from converters._benchmark import Item, RawDocument, Tally
 from converters._choice import BEYOND
 from converters._pairing import pair_files
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
@@ -16,7 +16,7 @@ from evidence.folder import Listed, list_folder
 from evidence.read import readable
 from law.names import file_key
 from schemas.errors import SourceError, printable
-from storage.folders import links_out
+from storage.folders import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
@@ -49,8 +49,8 @@ class Shelf:
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; `lost` says why the others have none."""
         tally.take(_item(file) for file in self.files)
-        for link in links_out(self.folder) if self.folder else ():
-            tally.leave_out(LINK, link.relative_to(self.folder or link).as_posix())
+        for path, why in left_out(self.folder) if self.folder else ():
+            tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
         wanted = [name for name in names if not is_url(name)]
         paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)

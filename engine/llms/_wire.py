@@ -90,9 +90,12 @@ class Endpoint:
         with self._faults():
             asked: Any = {**_sendable(body), "stream": True}
             for chunk in self._client.chat.completions.create(**asked):
+                if not isinstance(chunk, openai.BaseModel):  # the package hands on whatever JSON an event is
+                    raise ValueError("an event of the stream is not an object")
                 told = chunk.to_dict(warnings=False)
                 usage = told.get("usage") or usage
-                choice = next(iter(told.get("choices") or ()), None)
+                choices = told.get("choices")
+                choice = choices[0] if isinstance(choices, list) and choices else None
                 if isinstance(choice, dict):
                     delta = choice.get("delta")
                     piece = delta.get("content") if isinstance(delta, dict) else None
@@ -121,7 +124,14 @@ class Endpoint:
             raise NoReplyError(f"{self.address}: no reply within {self._timeout:g} s", passing=True) from None
         except openai.APIStatusError as error:
             raise self._refusal(error.status_code, error.response.headers, error.response.content) from None
-        except (openai.OpenAIError, httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as error:
+        except (
+            openai.OpenAIError,
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            httpx.StreamError,
+            ValueError,
+            RecursionError,
+        ) as error:
             reason = self.scrub(str(error.__cause__ or error)) or type(error.__cause__ or error).__name__
             raise NoReplyError(f"{self.address}: no reply ({reason[:_SAID]})", passing=True) from None
 

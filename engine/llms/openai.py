@@ -186,7 +186,8 @@ class OpenAI:
             used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
-            return Completion(error=f"{self.name}: {self._endpoint.scrub(_why_empty(data))}", tokens_in=used[0])
+            why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
+            return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
     def _ask(self, body: dict[str, object]) -> dict[str, Any]:
@@ -259,7 +260,7 @@ def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if not isinstance(choice, dict):
         return {}, "no choices"
     message = choice.get("message")
-    return message if isinstance(message, dict) else {}, str(choice.get("finish_reason") or "no content")
+    return message if isinstance(message, dict) else {}, str(choice.get("finish_reason") or "no content")[:200]
 
 
 def _text_of(data: Mapping[str, Any]) -> str:

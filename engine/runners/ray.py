@@ -18,7 +18,7 @@ from ray._private import ray_constants
 from ray._private import worker as driver
 
 import engine
-from engine._worker import Bug, Work, dump, hire
+from engine._worker import STARTING, Bug, Work, dump, hire
 from engine.limits import UNLIMITED, Limits
 from engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
 from engine.runners._nodes import check_seen
@@ -135,7 +135,7 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
     for _ in range(TRIES):
         worker = hire(script=False)
         worker.assign(dump(Work.of(function, limits)._replace(folder=folder)))
-        told = worker.answer()
+        told = worker.answer() if worker.await_answer(STARTING) else None
         if told is None:
             worker.stop()
             continue

@@ -11,6 +11,9 @@ from evaluation.targets._wire import ReplyError
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
 
+_MOST_PIECES = 1000
+"""Lines of one event, each of which is read anew with all before it: a printed object has some dozens."""
+
 
 class Event(NamedTuple):
     """What a server sends at one time."""
@@ -24,7 +27,7 @@ class Event(NamedTuple):
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """Yield the objects of a stream: a line of JSON each, `data:` in front or not; one may go over several `data:`."""
-    name, held = "", ""
+    name, held, pieces = "", "", 0
     for line in lines:
         text = line.strip()
         if text.startswith("data:"):
@@ -45,7 +48,9 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
         if text == "[DONE]":
             yield Event(name, None, done=True)
             continue
-        held = f"{held}\n{text}" if held else text
+        held, pieces = (f"{held}\n{text}", pieces + 1) if held else (text, 1)
+        if pieces > _MOST_PIECES:
+            raise ReplyError(f"an event of the stream goes over more than {_MOST_PIECES} lines")
         try:
             data = json.loads(held)
         except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ are as everywhere.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from base64 import b64encode
@@ -32,6 +33,8 @@ from evaluation.targets._server_settings import WAIT, ServerSettings, headers_of
 from evaluation.targets._shapes import describe
 from evaluation.targets._wire import Deadline, ReplyError, Response, UnreachableError, Wire
 from schemas.errors import ToolkitError
+
+_log = logging.getLogger(__name__)
 
 
 class NoAnswerError(ReplyError):
@@ -117,6 +120,17 @@ class Server:
         """Ask a question once and return what came back; raise ReplyError where that is no reply."""
         raise NotImplementedError
 
+    def _exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
+        """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
+        try:
+            return self.exchange(case, deadline, collection)
+        except (ReplyError, ToolkitError):
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            _log.debug("a reply that cannot be read", exc_info=error)
+            why = self._wire.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
+            raise ReplyError(f"the reply cannot be read ({why[:200]})") from error
+
     def library(self, collection: str) -> Library | None:
         """Return the interface for documents, None where there is none."""
         return None
@@ -158,7 +172,7 @@ class Server:
 
     def _ask_first(self, cases: Sequence[Case], collection: str) -> list[str]:
         def once(case: Case, deadline: Deadline) -> Read:
-            return self.exchange(case, deadline, collection)
+            return self._exchange(case, deadline, collection)
 
         notes, answers = probe_server(self.name, cases, once, self.known, self._options)
         self.saw(answers)
@@ -199,7 +213,7 @@ class Server:
 
     def _reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
         began = time.monotonic()
-        read = self.exchange(case, deadline, collection)
+        read = self._exchange(case, deadline, collection)
         seconds = read.seconds if read.seconds is not None else time.monotonic() - began
         passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
         return Reply(

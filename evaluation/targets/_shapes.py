@@ -14,6 +14,8 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
+from evaluation.targets._wire import ReplyError
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -155,6 +157,14 @@ def first_words(paths: Iterable[str], fields: Any) -> str | None:
     """Return the first text with words in it at some paths."""
     values = (search(path, fields) for path in paths)
     return next((text for text in values if isinstance(text, str) and text.strip()), None)
+
+
+def items_at(path: str, fields: Any) -> list[Any]:
+    """Return the list at a path, empty where there is nothing; raise where a server sent something else."""
+    told = search(path, fields)
+    if told and not isinstance(told, list):
+        raise ReplyError(f"{path} of the reply is no list: {describe(told)}")
+    return told or []
 
 
 def first_list(paths: Iterable[str], fields: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evaluation.targets._ingestion import Held
-from evaluation.targets._shapes import search
+from evaluation.targets._shapes import items_at, search
 from evaluation.targets._wire import Deadline
 
 _PAGE = 100
@@ -32,14 +32,14 @@ class VectorStore:
         """Return the store's id, None where there is none of this name."""
         if not self._id:
             stores = self._pages("/v1/vector_stores", deadline)
-            self._id = next((str(store["id"]) for store in stores if search("name", store) == self._name), "")
+            self._id = next((str(search("id", store)) for store in stores if search("name", store) == self._name), "")
         return self._id or None
 
     def _pages(self, path: str, deadline: Deadline) -> Iterator[Any]:
         after = ""
         while True:
             told = self._server.fetch(f"{path}?limit={_PAGE}{after}", deadline=deadline, method="GET")
-            yield from search("data", told) or []
+            yield from items_at("data", told)
             last = search("last_id", told)
             if not search("has_more", told) or not last or f"&after={last}" == after:
                 return
@@ -50,8 +50,8 @@ class VectorStore:
         for file in self._pages(f"/v1/vector_stores/{self._id}/files", deadline):
             name = search("attributes.filename", file)
             if not name:
-                told = self._server.fetch(f"/v1/files/{file['id']}", deadline=deadline, method="GET")
-                name = search("filename", told) or file["id"]
+                told = self._server.fetch(f"/v1/files/{search('id', file)}", deadline=deadline, method="GET")
+                name = search("filename", told) or search("id", file)
             yield str(name), file
 
     def listed(self, deadline: Deadline) -> Mapping[str, Held] | None:
@@ -85,6 +85,6 @@ class VectorStore:
             return
         for name, file in list(self._files(deadline)):
             if name in names:
-                self._server.fetch(f"/v1/files/{file['id']}", deadline=deadline, method="DELETE")
+                self._server.fetch(f"/v1/files/{search('id', file)}", deadline=deadline, method="DELETE")
         self._server.fetch(f"/v1/vector_stores/{self._id}", deadline=deadline, method="DELETE")
         self._id = ""

@@ -25,8 +25,9 @@ def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
     if not isinstance(reply, Mapping) or not depth:
         return []
     inside = [reply[key] for key in _WHERE if isinstance(reply.get(key), Mapping)]
-    replies = [one for one in reply.get("replies") or reply.get("choices") or () if isinstance(one, Mapping)]
-    deeper = [place for one in [*inside, *replies[:1]] for place in _places(one, depth - 1)]
+    replies = reply.get("replies") or reply.get("choices")
+    first = [one for one in replies if isinstance(one, Mapping)][:1] if isinstance(replies, list) else []
+    deeper = [place for one in [*inside, *first] for place in _places(one, depth - 1)]
     return [*inside, *deeper]
 
 

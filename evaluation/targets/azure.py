@@ -20,7 +20,7 @@ from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
 from evaluation.targets._server_settings import ServerSettings
-from evaluation.targets._shapes import first_list, search
+from evaluation.targets._shapes import first_list, items_at, search
 from evaluation.targets._templates import messages
 from evaluation.targets._wire import Deadline
 from schemas.errors import ToolkitError
@@ -109,8 +109,11 @@ class AzureIndex(Azure):
         body = {"search": case.question, "top": self._told.depth, **self._told.parameters}
         path = f"/indexes/{quote(self._told.index)}/docs/search?api-version={_VERSION}"
         reply = self.fetch(path, body, deadline=deadline)
-        hits = search("value", reply) or []
-        scored = [{**hit, "score": hit.get("@search.rerankerScore") or hit.get("@search.score")} for hit in hits]
+        scored = [
+            {**hit, "score": hit.get("@search.rerankerScore") or hit.get("@search.score")}
+            for hit in items_at("value", reply)
+            if isinstance(hit, Mapping)
+        ]
         return self.finish(Read(reply, passages=scored), ended=None, silent=True)
 
 

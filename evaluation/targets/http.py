@@ -152,7 +152,7 @@ class Http(Server):
             inner = unwrap(event)
             told = first_list(contexts, inner if self.settings.response_context_jmespath is None else event)
             # servers repeat an empty default in every later event
-            if told and (not read.passages or len(told) > len(read.passages)):
+            if told and (not read.passages or _size(told) > _size(read.passages)):
                 read.passages = told
             read.usage = {**read.usage, **read_usage(inner)}
         read.answer = "".join(pieces) if "".join(pieces).strip() else None
@@ -174,6 +174,10 @@ class Http(Server):
         if self.settings.response_answer_jmespath is not None:
             return self.settings.response_answer_jmespath == ""
         return bool(read.passages) and not self._answers
+
+
+def _size(passages: Any) -> int:
+    return len(passages) if isinstance(passages, list | Mapping | str) else 0
 
 
 def _piece(event: Any, paths: Sequence[str]) -> str | None:

@@ -22,7 +22,7 @@ from evaluation.targets import TargetOptions
 from evaluation.targets._ingestion import Held
 from evaluation.targets._server import Read, Server
 from evaluation.targets._server_settings import CorpusSettings
-from evaluation.targets._shapes import search
+from evaluation.targets._shapes import describe, items_at, search
 from evaluation.targets._templates import messages
 from evaluation.targets._usage import read_usage
 from evaluation.targets._wire import Deadline, ReplyError
@@ -124,12 +124,14 @@ class Ragflow(Server):
             raise ReplyError(f"no dataset of RAGFlow is named {collection!r}; give one with --target-collection")
         body = {"question": case.question, "dataset_ids": [self._ids[collection]], "page_size": self._told.depth}
         reply = self.fetch("/api/v1/retrieval", {**body, **self._told.parameters}, deadline=deadline)
-        _, passages = _chunks(search("data.chunks", reply) or [])
+        _, passages = _chunks(items_at("data.chunks", reply))
         return self.finish(Read(reply, passages=passages), ended=None, silent=True)
 
 
 def _chunks(told: Any) -> tuple[list[str], list[Any]]:
     """Return the numbers that an answer cites chunks by, and the chunks with their pages."""
+    if not isinstance(told, Mapping | list):
+        raise ReplyError(f"the chunks of the reply are no list: {describe(told)}")
     held = list(told.items()) if isinstance(told, Mapping) else list(enumerate(told))
     return [str(key) for key, _ in held], [_passage(chunk) for _, chunk in held]
 
@@ -158,7 +160,7 @@ class Datasets:
 
     def _pages(self, path: str, where: str, deadline: Deadline) -> Iterator[Any]:
         for page in itertools.count(1):
-            told = search(where, self._call(f"{path}?page={page}&page_size={_PAGE}", deadline)) or []
+            told = items_at(where, self._call(f"{path}?page={page}&page_size={_PAGE}", deadline))
             yield from told
             if len(told) < _PAGE:
                 return
@@ -190,7 +192,7 @@ class Datasets:
         """Upload a file."""
         files = {"file": (name, path.read_bytes())}
         told = self._server.upload(f"/api/v1/datasets/{self._id}/documents", files, deadline=deadline)
-        self._sent += [str(id) for id in search("data[].id", told) or []]
+        self._sent += [str(id) for id in items_at("data[].id", told)]
 
     def start(self, deadline: Deadline) -> None:
         """Have the files parsed."""

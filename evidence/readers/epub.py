@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from engine.limits import PACKED
 from evidence.archives import opened, part
 from evidence.encodings import decode_bytes
 from evidence.printable import Printable, fragment
@@ -15,6 +16,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)
 KIND = "EPUB book"
+MEMORY = PACKED
 TYPES = {"application/epub+zip": ".epub"}
 
 _CONTAINER = "META-INF/container.xml"

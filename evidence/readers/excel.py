@@ -8,12 +8,14 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
+from engine.limits import PACKED
 from evidence.archives import opened
 from evidence.printable import Printable, grid, paragraph
 from schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
 KIND = "Excel workbook"
+MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
 _MOST_CELLS = 2_000_000

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.limits import PACKED
 from evidence.archives import opened, part
 from evidence.printable import Printable, paragraph, section
 from evidence.readers._numbering import numeral
@@ -17,6 +18,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")
 KIND = "OpenDocument text"
+MEMORY = PACKED
 TYPES = {"application/vnd.oasis.opendocument.text": ".odt"}
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"

@@ -19,12 +19,15 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from engine.limits import PAGES
 from evidence.document import Box, Document, Page, Span
 from schemas.errors import DocumentError
 from storage.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
 KIND = "PDF"
+MEMORY = PAGES
+"""Pages are read one at a time, so a file that takes much memory is a hostile one."""
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000

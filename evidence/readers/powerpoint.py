@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.limits import PACKED
 from evidence.archives import opened
 from evidence.printable import Printable, grid, paragraph, section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"
+MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx"}
 
 _DEEPEST = 20

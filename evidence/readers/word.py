@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from engine.limits import PACKED
 from evidence.archives import opened, part
 from evidence.printable import Printable, paragraph, section
 from evidence.readers._numbering import Numbering, W, read_numbering
@@ -21,6 +22,7 @@ from schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")
 KIND = "Word document"
+MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx"}
 
 _TEXT = ("document", "footnotes", "endnotes")

@@ -13,7 +13,10 @@ from schemas.errors import ServiceError
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
     """Return the vectors at length one; those that cannot be are an error that names the text."""
-    rows = np.asarray(vectors, dtype=np.float32)
+    try:
+        rows = np.asarray(vectors, dtype=np.float32)
+    except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
+        raise ServiceError(f"embedder {name}: gave what is no table of numbers ({error})") from error
     if rows.ndim != 2 or len(rows) != len(texts) or (dimensions is not None and rows.shape[1] != dimensions):
         wanted = f"{len(texts)} x {dimensions or 'n'}"
         shape = " x ".join(map(str, rows.shape)) or "a number"

@@ -141,7 +141,8 @@ def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
         row = item.get("embedding") if isinstance(item, dict) else None
         if not isinstance(row, list) or not row or not all(isinstance(x, (int, float)) or x is None for x in row):
             raise ServiceError(f"{name}: item {place} of the reply has no list of numbers 'embedding'")
-        rows[item.get("index", place)] = row
+        number = item.get("index", place)
+        rows[number if isinstance(number, int) else -1] = row
     if sorted(rows, key=str) != sorted(range(count), key=str):
         raise ServiceError(f"{name}: {len(items)} vectors came back for {count} texts, or their numbers are wrong")
     if len({len(row) for row in rows.values()}) > 1:

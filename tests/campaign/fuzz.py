@@ -32,6 +32,7 @@ from engine import Limits, open_engine
 from engine.llms.openai import _text_of
 from evaluation.metrics._judge import read_mark
 from evaluation.targets._passages import PassagesError, read_passages
+from evaluation.targets._wire import ReplyError
 from evidence import Document, fold, locate, read_document
 from evidence.readers.html import html_text
 from evidence.readers.pdf import render
@@ -45,6 +46,7 @@ from schemas.errors import LimitError, ToolkitError
 from schemas.parsing import parse_json
 from storage.robots import rules_for
 from storage.wire import Body
+from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds
 from tests.hostile.files import FILES, page_pdf
@@ -275,6 +277,11 @@ def fuzz_reply(chance: random.Random) -> None:
         read_passages(value(chance), names=lambda name: name)
     _text_of({"choices": [{"message": {"content": value(chance)}}]})
     read_mark(words(chance, 40))
+
+
+def fuzz_target(chance: random.Random) -> None:
+    with suppress(PassagesError, ReplyError):  # which fail a question
+        ask(chance, value)
 
 
 KINDS: dict[str, Callable[[random.Random], None]] = {

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from engine import Limits, engine_names, guarded, open_engine, track
-from engine.limits import reading
+from engine.limits import PACKED, PAGES, reading
 from engine.outcome import AHEAD, TRIES
 from engine.watch import programs_watched
 from schemas.errors import DocumentError, LimitError, ToolkitError
@@ -292,16 +292,19 @@ def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name
 
 
 def faulty(item: int) -> int:
-    """Fail as a library in C does."""
+    """Fail as a library in C does, or the C library itself where there is no memory left."""
     if item == 1:
         os.abort()
+    if item == 3:
+        os._exit(127)
     return item
 
 
 @PROCESSES
 def test_a_fault_in_a_library_is_not_tried_again(name):
-    outcomes = list(run(name, faulty, [0, 1, 2]))
-    assert [outcome.value for outcome in outcomes] == [0, None, 2]
+    outcomes = list(run(name, faulty, [0, 1, 2, 3]))
+    assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
+    assert "3: its worker process ended with exit code 127 (a fault in a library" in str(outcomes[3].error)
     assert "1: its worker process ended with SIGABRT (a fault in a library" in str(outcomes[1].error)
 
 
@@ -314,6 +317,8 @@ def test_what_reading_may_take_grows_with_the_file_up_to_the_limit():
     assert allowance(700) == (0, 0), "this process is no worker, and must not be ended"
     assert Limits(120, 2 << 30).for_reading(0) == Limits(10, 128 << 20)
     assert Limits(6, 1 << 20).for_reading(1 << 40) == Limits(6, 1 << 20)
+    assert Limits().for_reading(242_000, PACKED).memory > 280 << 20, "300 pages of Word take 112 MB"
+    assert Limits(120, 3 << 30).for_reading(0, PAGES) == Limits(10, 64 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")

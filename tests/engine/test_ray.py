@@ -167,12 +167,13 @@ def test_nothing_outlives_us(number, tmp_path):
     family = descendants(driver.pid)
     assert len(family) > 4
     driver.send_signal(number)
-    driver.communicate(timeout=120)
+    driver.communicate(timeout=600)
     assert driver.returncode != 0
     wait_until(lambda: not any(map(is_running, family)))
 
 
-def wait_until(holds, *, seconds: float = 120) -> None:
+def wait_until(holds, *, seconds: float = 600) -> None:
+    """Wait; the time is what a busy machine may need to start Ray, and passes only where something is wrong."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came"

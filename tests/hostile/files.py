@@ -171,6 +171,66 @@ def huge_picture(side: int = 20_000) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + block(b"IHDR", head) + block(b"IDAT", data) + block(b"IEND", b"")
 
 
+_ENTITIES = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+_LAUGHS = f'<!DOCTYPE d [<!ENTITY a0 "ha">{_ENTITIES}]>'
+"""An entity of ten entities of ten …"""
+
+
+def odt(body: str, *, head: str = "") -> bytes:
+    """Return an OpenDocument text with this body."""
+    spaces = "".join(f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in _ODT)
+    text = f"<office:body><office:text>{body}</office:text></office:body>"
+    return packed({"content.xml": f"{head}<office:document-content{spaces}>{text}</office:document-content>"})
+
+
+_ODT = ("office", "text", "table")
+
+
+def packed(parts: dict[str, str]) -> bytes:
+    """Return an archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
+    return out.getvalue()
+
+
+def epub(chapter: str) -> bytes:
+    """Return a book of one chapter."""
+    container = "urn:oasis:names:tc:opendocument:xmlns:container"
+    item = '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+    book = f'<manifest>{item}</manifest><spine><itemref idref="a"/></spine>'
+    root = '<rootfiles><rootfile full-path="a.opf"/></rootfiles>'
+    return packed({
+        "META-INF/container.xml": f'<container xmlns="{container}">{root}</container>',
+        "a.opf": f'<package xmlns="http://www.idpf.org/2007/opf">{book}</package>',
+        "a.xhtml": chapter,
+    })  # fmt: skip
+
+
+def many_cells() -> bytes:
+    """Return a table of one cell that says that it is repeated to the end of the largest sheet."""
+    cell = '<table:table-cell table:number-columns-repeated="16384"><text:p>Rent</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="1048576">{cell}</table:table-row>'
+    return odt(f"<table:table>{row}</table:table>")
+
+
+def outline_loop() -> bytes:
+    """Return a PDF whose one bookmark comes after itself and below itself."""
+    fonts = b"<< /Font << /H 5 0 R >> >>"
+    return pdf(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R /Outlines 6 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources %s >>" % fonts,
+            stream(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"),
+            _FONT,
+            b"<< /First 7 0 R /Last 7 0 R >>",
+            b"<< /Title (a) /Next 7 0 R /Parent 6 0 R /First 7 0 R >>",
+        ]
+    )
+
+
 FILES = [
     Hostile("form-twice.pdf", draws_itself, slow=True),
     Hostile("forms-nested.pdf", drawn_twice, slow=True),
@@ -183,6 +243,12 @@ FILES = [
         lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000"),
         read=True,
     ),
+    Hostile("states.pdf", lambda: page_pdf(b"q " * 3_000_000, packed=True), slow=True),
+    Hostile("outline.pdf", outline_loop, read=True),
+    Hostile(
+        "no-box.pdf", lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 -1e38 1e39"), read=True
+    ),
+    Hostile("arrays.pdf", lambda: page_pdf(b"BT " + b"[" * 500_000 + b" ET")),
     Hostile("cut.pdf", lambda: page_pdf(b"BT ET")[:200]),
     Hostile("empty.pdf", lambda: b""),
     Hostile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
@@ -203,9 +269,19 @@ FILES = [
     Hostile("line.txt", lambda: b"a" * 2_000_000, read=True),
     Hostile("dots.txt", lambda: b"." * 300_000 + b" 1\n" + b"Section " * 50_000, read=True),
     Hostile("laughs.docx", billion_laughs),
+    Hostile("paragraphs.docx", lambda: docx("<w:p/>" * 650_000), slow=True),
+    Hostile("laughs.odt", lambda: odt("<text:p>&a11;</text:p>", head=_LAUGHS)),
+    Hostile("spaces.odt", lambda: odt('<text:p>Rent<text:s text:c="999999999"/>is due.</text:p>'), read=True),
+    Hostile("digits.odt", lambda: odt(f'<text:p>Rent<text:s text:c="{"9" * 5000}"/>is due.</text:p>')),
+    Hostile("cells.odt", many_cells, read=True),
+    Hostile("laughs.epub", lambda: epub(f"{_LAUGHS}<html><body><p>Rent &a11;</p></body></html>"), read=True),
+    Hostile("laughs.xhtml", lambda: f"{_LAUGHS}<html><body><p>Rent &a11;</p></body></html>".encode(), read=True),
     Hostile("tables.docx", tables_in_tables),
     Hostile("long-word.docx", lambda: docx(f"<w:p><w:r><w:t>{'a' * 9_000_000}</w:t></w:r></w:p>")),
     Hostile("mails.eml", mail_in_mail),
+    Hostile(
+        "charset.eml", lambda: b"From: a@b.example\nContent-Type: text/plain; charset=zlib_codec\n\nRent.", read=True
+    ),
     Hostile("brackets.md", lambda: b"[" * 8_000, read=True),
     Hostile("ticks.md", lambda: b" ".join(b"`" * n for n in range(1, 300)), read=True),
     Hostile("columns.csv", lambda: b"," * 200_000),

@@ -22,6 +22,7 @@ import pytest
 import evaluate_rag
 from converters import _source
 from engine.llms.openai import _text_of
+from evaluation.targets import builtin
 from evidence import Document, Span, locate
 from evidence.check import check_gold
 from hub.export import main as export_main
@@ -29,7 +30,7 @@ from rag.__main__ import main as rag_main
 from schemas.errors import SourceError, ToolkitError, disk_trouble
 from schemas.parsing import parse_json
 from storage import scratch
-from storage.folders import files_below, links_out
+from storage.folders import LINK, files_below, left_out
 from storage.place import taking_turns
 from storage.scratch import scratch_folder
 from storage.wire import Body, BodyError
@@ -205,6 +206,8 @@ def test_no_place_for_temporary_files_is_one_error(tmp_path, monkeypatch):
 
 def test_errors_of_a_disk_are_told_and_others_raised():
     assert disk_trouble(OSError(errno.ENOSPC, "No space left on device", "a/b")).startswith("a/b: No space left")
+    assert "removed while the command ran" in disk_trouble(FileNotFoundError(errno.ENOENT, "No such file", "a/b"))
+    assert "ulimit -n" in disk_trouble(OSError(errno.EMFILE, "Too many open files"))
     with pytest.raises(OSError, match="odd"):
         disk_trouble(OSError(errno.EINVAL, "odd"))
 
@@ -220,7 +223,7 @@ def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(
     (corpus / "inside.txt").symlink_to("a.txt")
     (corpus / "out.txt").symlink_to("../secret.txt")
     assert [path.name for path in files_below(corpus)] == ["a.txt", "inside.txt"]
-    assert [path.name for path in links_out(corpus)] == ["out.txt"]
+    assert [(path.name, why) for path, why in left_out(corpus)] == [("out.txt", LINK)]
     snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
     (tmp_path / "datasets--x" / "blobs").mkdir(parents=True)
     snapshot.mkdir(parents=True)
@@ -343,6 +346,33 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
     assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["file", "parent"])
+def test_results_that_cannot_be_there_are_one_error(tmp_path, cache, capsys, target):
+    (tmp_path / "file").write_text("x")
+    bundle = write_bundle(tmp_path / "supply")
+    out = tmp_path / "file" if target == "file" else tmp_path / "file" / "results"
+    flags = ["--output-dir", str(out), "--embedder", "hashing", "--report-cases", "0"]
+    assert evaluate_rag.main(["--dataset-paths", str(bundle), *flags]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1].startswith(f"error: {out}") and "is the path right" in told[-1]
+
+
+def test_results_that_are_removed_while_questions_are_asked_are_one_error(tmp_path, cache, capsys, monkeypatch):
+    bundle = write_bundle(tmp_path / "supply")
+    results = tmp_path / "results" / "r"
+    ask = builtin.Builtin.ask
+
+    def remove(*arguments):
+        shutil.rmtree(results)
+        yield from ask(*arguments)
+
+    monkeypatch.setattr(builtin.Builtin, "ask", remove)
+    flags = ["--output-dir", str(tmp_path / "results"), "--run-name", "r", "--embedder", "hashing"]
+    assert evaluate_rag.main(["--dataset-paths", str(bundle), *flags, "--report-cases", "0"]) == 1
+    told = capsys.readouterr().err
+    assert "error: " in told and "removed while the command ran" in told and "Traceback" not in told
 
 
 def test_a_run_killed_between_summary_and_report_is_found_by_resume(tmp_path, cache, monkeypatch):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
 import struct
 from argparse import Namespace
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from converters import cpr, table
-from converters._benchmark import LINK, PAST_A_LIMIT, Tally
+from converters._benchmark import PAST_A_LIMIT, Tally
 from converters._cli import make_parser
 from converters._cpr.citations import citations
 from converters._cpr.headings import lines_of
@@ -25,8 +28,10 @@ from evidence import Document, Span
 from evidence.document import Page
 from evidence.folder import list_folder
 from evidence.read import read_document
-from rag.pipeline import find_files
+from rag.config import Config
+from rag.pipeline import Pipeline, find_files
 from schemas.errors import DocumentError, SourceError
+from storage.folders import LINK, NO_FILE, NOWHERE, left_out
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)
@@ -142,10 +147,35 @@ def test_links_out_of_a_folder_are_followed_by_nobody_and_named(tmp_path):
     flags = ["--source", tmp_path / "t.csv", "--documents", folder]
     found = table.read(tmp_path / "t.csv", options(table, *flags), tally)
     assert [raw.filename for raw in found.documents] == ["lease.txt.pdf"] and len(found.rows) == 1
-    assert tally.left_out[LINK] == ["out.txt"]
+    assert tally.left_out[LINK] == ["out.txt"] and tally.left_out[NOWHERE] == ["itself.txt"]
     (folder / "part7.json").write_text(json.dumps(GOOD))
     _, tally = read_cpr(folder, {})
     assert tally.left_out[LINK] == ["out.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
+def test_what_is_no_file_is_not_opened_and_named(tmp_path):
+    """A pipe would be waited for without end."""
+    folder = tmp_path / "documents"
+    (folder / "folder.pdf").mkdir(parents=True)
+    (folder / "folder.pdf" / "lease.txt").write_text("The rent is due.")
+    os.mkfifo(folder / "pipe.pdf")
+    (folder / "device.txt").symlink_to("/dev/zero")
+    (folder / "elsewhere").symlink_to(tmp_path)
+    (folder / "gone.txt").symlink_to("nothing.txt")
+    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(folder):  # the path of a socket must be short
+        made.bind("socket.pdf")
+        assert [file.name for file in list_folder(folder)] == ["folder.pdf/lease.txt"]
+        assert {path.name: why for path, why in left_out(folder)} == {
+            "device.txt": LINK,
+            "elsewhere": LINK,
+            "gone.txt": NOWHERE,
+            "pipe.pdf": NO_FILE,
+            "socket.pdf": NO_FILE,
+        }
+        report = Pipeline(Config.preset("rcts", embedder="hashing")).index(folder, tmp_path / "index")
+        told = [line.rpartition("documents/")[2] for line in report.set_aside]
+        assert len(told) == 5 and "pipe.pdf: a pipe, socket or device, not a file" in told
 
 
 def shared_bytes() -> bytes:

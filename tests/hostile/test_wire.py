@@ -50,7 +50,7 @@ def server(send: Send) -> Iterator[str]:
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.daemon_threads = True
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{made.server_port}/ask"
     finally:

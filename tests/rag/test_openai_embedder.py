@@ -143,6 +143,8 @@ def test_what_passes_is_tried_again(server, fault):
         (lambda reply: {"data": [{"index": n, "embedding": [n, 0, 0, 0]} for n in (0, 1)]}, "zeros for .*'one'"),
         (lambda reply: {"data": [{"index": n, "embedding": [float("nan")] * 4} for n in (0, 1)]}, "no finite .*'one'"),
         (lambda reply: {"data": [{"index": n, "embedding": ["1"] * 4} for n in (0, 1)]}, "no list of numbers"),
+        (lambda reply: {"data": [{"index": [n], "embedding": [1.0] * 4} for n in (0, 1)]}, "their numbers are wrong"),
+        (lambda reply: {"data": [{"index": n, "embedding": [10**400] * 4} for n in (0, 1)]}, "no table of numbers"),
     ],
 )
 def test_what_does_not_pass_is_an_error_at_once(server, fault, message):

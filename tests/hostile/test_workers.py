@@ -1,0 +1,76 @@
+"""Workers that never begin: others try in their place, and where none does the run ends with one line."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import open_engine
+from engine.outcome import TRIES
+from schemas.command import guarded
+from schemas.errors import DocumentError, ToolkitError
+
+
+class Beginning:
+    """Doubles a number; a worker that is sent it does something else first, as often as told."""
+
+    def __init__(self, what: str, folder: Path, times: int) -> None:
+        self.what, self.folder, self.times = what, folder, times
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__ = state
+        begun = len(list(self.folder.iterdir()))
+        if begun < self.times:
+            (self.folder / str(begun)).touch()
+            if self.what == "hangs":
+                time.sleep(3600)
+            os._exit(9)
+
+    def __call__(self, item: int) -> int:
+        return 2 * item
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A clock that is far ahead as soon as one more worker has begun."""
+
+    def watch(folder: Path) -> None:
+        real = time.monotonic
+
+        class Clock:
+            @staticmethod
+            def monotonic() -> float:
+                return real() + 1000.0 * len(list(folder.iterdir()))
+
+        monkeypatch.setattr("engine._crew.time", Clock)
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("what", "why"), [("hangs", "were not ready after 300 s"), ("dies", "ended before they began")]
+)
+def test_workers_that_never_begin_end_the_run_with_one_line(tmp_path, impatient, capsys, what, why):
+    impatient(tmp_path)
+
+    @guarded("stopped")
+    def command() -> int:
+        with pytest.raises(ToolkitError) as caught:
+            list(open_engine("local", jobs=1).map(Beginning(what, tmp_path, 99), [1, 2]))
+        assert not isinstance(caught.value, DocumentError), "it is no document's fault"
+        raise caught.value
+
+    assert command() == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {TRIES} worker processes {why}: this machine is too busy") and "--jobs" in told
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("what", ["hangs", "dies"])
+def test_a_worker_that_does_not_begin_is_replaced(tmp_path, impatient, what):
+    impatient(tmp_path)
+    outcomes = open_engine("local", jobs=1).map(Beginning(what, tmp_path, TRIES - 1), [1, 2])
+    assert [outcome.unwrap() for outcome in outcomes] == [2, 4]
