@@ -14,6 +14,7 @@ from pathlib import Path
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 from playwright.sync_api import Browser
 
@@ -107,14 +108,23 @@ def convert(tmp_path: Path) -> Convert:
 
 
 @pytest.fixture(scope="session")
-def converted(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Convert:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def converted(samples: Path, shared_folder: Path) -> Convert:
     """Return the bundle of a sample, converted once for all tests that read it and change nothing there."""
 
     @cache
     def find(name: str, *flags: str) -> Path:
-        folder = tmp_path_factory.mktemp("converted") / name
+        place = shared_folder / "-".join(("converted", name, *flags))
+        folder = place / name
         arguments = ["--source", str(samples / name), "--out", str(folder), "--jobs", "1", *flags]
-        assert main(import_module(f"converters.{name}"), arguments) == 0
+        with FileLock(place.with_suffix(".lock")):
+            assert folder.is_dir() or main(import_module(f"converters.{name}"), arguments) == 0
         return folder
 
     return find

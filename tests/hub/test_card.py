@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-import converters
-from converters._cli import main
 from converters.cuad import INFO
 from engine import open_engine
 from evidence import Span, fold, read_document
@@ -33,10 +31,8 @@ from tests.hostile.files import page_pdf
 
 
 @pytest.fixture(scope="module")
-def bundle(samples, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("card") / "cuad"
-    assert main(converters.cuad, ["--source", str(samples / "cuad"), "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
+def bundle(converted):
+    return converted("cuad")
 
 
 @pytest.fixture(scope="module")
