@@ -280,7 +280,7 @@ def test_every_part_of_the_page_by_a_server_with_the_mouse(sheet, browser, tmp_p
         assert page.inner_text("#done").startswith("0 of ")
         page.set_input_files("#load", saved)
         page.locator("#told", has_text="was read").wait_for()
-        assert "1 of 40" in page.inner_text("#done")
+        assert page.inner_text("#done").startswith("1 of ")
         (tmp_path / "other.json").write_text('{"review": "another"}')
         page.set_input_files("#load", tmp_path / "other.json")
         page.locator("#told", has_text="is no review of this page").wait_for()
