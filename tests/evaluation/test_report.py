@@ -39,11 +39,8 @@ def bundles(report_bundles) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def results(bundles, tmp_path_factory) -> Path:
-    """The results of a made-up run, with its report."""
-    folder = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=24)
-    write_report(folder, datasets=bundles)
-    return folder
+def results(report_results) -> Path:
+    return report_results
 
 
 @pytest.fixture(scope="module")
