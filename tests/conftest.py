@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+# before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
+# turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+
+import certifi
 import pytest
+from filelock import FileLock
 from hypothesis import settings
+from PIL import Image
 from playwright.sync_api import Browser
 
 from converters import _build
 from converters._cli import main
+from hub import _picture
 from tests.browser import browsing
 from tests.press import SharedPress
 
@@ -73,6 +82,22 @@ def peers() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let clients of the web trust one authority instead of all: to read them takes each new client 30 ms.
+
+    No test speaks to anybody but this machine, and without encryption.
+    """
+    end = "-----END CERTIFICATE-----\n"
+    first, *_ = Path(certifi.where()).read_text(encoding="utf-8").split(end)
+    path = tmp_path_factory.mktemp("authorities") / "one.pem"
+    path.write_text(first + end, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+            patch.setenv(name, str(path))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def shared_press() -> Iterator[None]:
     """Let all conversions in this process print with one browser."""
     with pytest.MonkeyPatch.context() as patch:
@@ -80,6 +105,20 @@ def shared_press() -> Iterator[None]:
         SharedPress.begin()
         yield
     SharedPress.end()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pictures_once() -> Iterator[None]:
+    """Let the same picture of a card be packed once: half of what a conversion of a sample takes."""
+    pack, packed = _picture._png, dict[bytes, bytes]()
+
+    def remembered(picture: Image.Image) -> bytes:
+        key = hashlib.sha256(f"{picture.mode} {picture.size} ".encode() + picture.tobytes()).digest()
+        return packed.get(key) or packed.setdefault(key, pack(picture))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_picture, "_png", remembered)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +142,23 @@ def convert(tmp_path: Path) -> Convert:
 
 
 @pytest.fixture(scope="session")
-def converted(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Convert:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def converted(samples: Path, shared_folder: Path) -> Convert:
     """Return the bundle of a sample, converted once for all tests that read it and change nothing there."""
 
     @cache
     def find(name: str, *flags: str) -> Path:
-        folder = tmp_path_factory.mktemp("converted") / name
+        place = shared_folder / "-".join(("converted", name, *flags))
+        folder = place / name
         arguments = ["--source", str(samples / name), "--out", str(folder), "--jobs", "1", *flags]
-        assert main(import_module(f"converters.{name}"), arguments) == 0
+        with FileLock(place.with_suffix(".lock")):
+            assert folder.is_dir() or main(import_module(f"converters.{name}"), arguments) == 0
         return folder
 
     return find

@@ -12,6 +12,7 @@ import tomllib
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -35,13 +36,30 @@ def sources() -> list[Path]:
     return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
 
 
-def imports(tree: ast.AST) -> list[str]:
-    found = []
-    for node in ast.walk(tree):
+class Import(NamedTuple):
+    """A line that imports: which module, what of it, and in which function it stands."""
+
+    module: str
+    names: tuple[str, ...]
+    function: str | None
+
+
+@cache
+def imports(path: Path) -> list[Import]:
+    """Return what a file imports; a file is parsed once, which is what takes the time."""
+    found: list[Import] = []
+
+    def visit(node: ast.AST, function: str | None) -> None:
         if isinstance(node, ast.Import):
-            found += [name.name for name in node.names]
+            found.extend(Import(alias.name, (), function) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
+            found.append(Import(node.module, tuple(alias.name for alias in node.names), function))
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.Module | ast.match_case):  # no import is in another
+            name = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+            for child in ast.iter_child_nodes(node):
+                visit(child, name)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), None)
     return found
 
 
@@ -52,18 +70,11 @@ def floor_of(room: str) -> int:
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_room_imports_only_from_rooms_below_it(path):
     room = path.relative_to(ROOT).parts[0]
-    tree = parsed(path)
-    for module in imports(tree):
+    for module, _, function in imports(path):
         other = module.split(".")[0]
         if other in ROOMS and other != room and (room, module) not in BESIDE:
             assert floor_of(other) < floor_of(room), f"{path} imports {module}"
-    for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)):
-        for module in imports(function):
-            assert module.split(".")[0] not in ROOMS, f"{path}: {function.name} imports {module} inside"
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+        assert function is None or other not in ROOMS, f"{path}: {function} imports {module} inside"
 
 
 @cache
@@ -74,12 +85,9 @@ def graph() -> dict[str, set[str]]:
     arrows: dict[str, set[str]] = {}
     for name, path in modules.items():
         arrows[name] = set()
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                wanted = [f"{node.module}.{alias.name}" for alias in node.names]
-                arrows[name] |= {w if w in modules else node.module for w in wanted} & set(modules)
-            elif isinstance(node, ast.Import):
-                arrows[name] |= {alias.name for alias in node.names} & set(modules)
+        for module, names, _ in imports(path):
+            wanted = {f"{module}.{part}" for part in names} or {module}
+            arrows[name] |= {w if w in modules else module for w in wanted} & modules.keys()
     return arrows
 
 

@@ -21,10 +21,9 @@ def source(tmp_path):
 def test_documents_are_indexed_by_the_code_of_a_checkout(source, tmp_path):
     preset = tmp_path / "hashed.toml"
     preset.write_text('embedder = "hashing"\n', encoding="utf-8")
-    every = ingest.run(ingest.ROOT, source, str(preset), every=1)
     half = ingest.run(ingest.ROOT, source, str(preset), every=2)
-    assert (every.documents, half.documents) == (3, 2)
-    assert every.chunks > half.chunks > 0 and every.processor > 0 and every.seconds > 0
+    assert half.documents == 2, "the first and the third"
+    assert half.chunks > 0 and half.processor > 0 and half.seconds > 0
 
 
 def test_a_checkout_without_the_code_is_an_error(source, tmp_path):

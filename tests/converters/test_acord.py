@@ -12,7 +12,6 @@ import pytest
 
 from converters import _press, acord
 from converters._benchmark import Benchmark, RawDocument, Tally
-from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
 from hub._picture import Example
@@ -29,11 +28,9 @@ LONG = "f63fe286c0"
 
 
 @pytest.fixture(scope="module")
-def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(converted) -> Path:
     """The sample, converted once."""
-    folder = tmp_path_factory.mktemp("acord") / "bundle"
-    assert main(acord, ["--source", str(samples / "acord"), "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
+    return converted("acord")
 
 
 @pytest.fixture

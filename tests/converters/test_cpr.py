@@ -13,7 +13,6 @@ import pytest
 
 from converters import cpr
 from converters._benchmark import RawDocument, Tally
-from converters._cli import main
 from converters._cpr.citations import Citation, citations
 from converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from converters._cpr.pages import Block, blocks_of, page_of
@@ -30,11 +29,9 @@ LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rul
 
 
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory, samples) -> Path:
+def bundle(converted) -> Path:
     """The sample, converted once."""
-    out = tmp_path_factory.mktemp("cpr") / "bundle"
-    assert main(cpr, ["--source", str(samples / "cpr"), "--out", str(out), "--jobs", "1"]) == 0
-    return out
+    return converted("cpr")
 
 
 def lines_of(path: Path) -> list[dict]:

@@ -28,11 +28,9 @@ NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3
 
 
 @pytest.fixture(scope="module")
-def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(converted) -> Path:
     """The sample, converted once."""
-    folder = tmp_path_factory.mktemp("maud") / "bundle"
-    assert main(maud, ["--source", str(samples / "maud"), "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
+    return converted("maud")
 
 
 @pytest.fixture

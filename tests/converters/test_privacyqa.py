@@ -13,7 +13,6 @@ import pytest
 from converters import privacyqa
 from converters._benchmark import RawRow, Tally
 from converters._choice import choose
-from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
 from schemas.bundle import GOLD, INFO, TRAIN
@@ -26,12 +25,9 @@ UNSURE = "a sentence with more than 2 annotators blank, or with no mark at all"
 
 
 @pytest.fixture(scope="module")
-def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(converted) -> Path:
     """The sample, converted once."""
-    folder = tmp_path_factory.mktemp("privacyqa") / "bundle"
-    flags = ["--source", str(samples / "privacyqa"), "--out", str(folder), "--jobs", "1"]
-    assert main(privacyqa, flags) == 0
-    return folder
+    return converted("privacyqa")
 
 
 def read_rows(source: Path, **options: object) -> tuple[list[RawRow], Tally]:

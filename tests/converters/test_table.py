@@ -17,7 +17,6 @@ import pytest
 
 from converters import table
 from converters._benchmark import Benchmark, Tally
-from converters._cli import main
 from evidence import read_document
 from evidence.fold import fold
 from schemas.bundle import GOLD, INFO, TRAIN
@@ -28,11 +27,9 @@ QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease
 
 
 @pytest.fixture(scope="module")
-def bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(converted) -> Path:
     """The sample, converted once."""
-    folder = tmp_path_factory.mktemp("table") / "bundle"
-    assert main(table, ["--source", str(samples / "table"), "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
+    return converted("table")
 
 
 @pytest.fixture

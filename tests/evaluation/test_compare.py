@@ -17,10 +17,10 @@ from evaluation.report.run import Rows
 from evaluation.results import main
 from evaluation.statistics import compare
 from tests.evaluation.report_data import (
+    Tab,
     make_results,
     narrow,
     open_first,
-    opened,
     served,
     shown,
 )
@@ -51,7 +51,7 @@ def expected(runs) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def once(browser, runs) -> Page:
-    return opened(browser, (runs[1] / "compare.html").as_uri(), COMPLAINTS)
+    return Tab(browser).open((runs[1] / "compare.html").as_uri(), COMPLAINTS)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_what_was_set_differently_is_told(page):
 def test_a_static_server_will_do(browser, runs):
     complaints: list[str] = []
     with served(runs[1]) as address:
-        page = opened(browser, f"{address}/compare.html", complaints)
+        page = Tab(browser).open(f"{address}/compare.html", complaints)
         open_first(page, change="lost", dataset="cuad")
         assert page.locator(".side-run").count() == 2
         page.close()

@@ -20,11 +20,11 @@ from evaluation.report.run import Rows, settings
 from evaluation.report.shell import as_json
 from evaluation.report.wording import VERDICTS, explain
 from tests.evaluation.report_data import (
+    Tab,
     block_of,
     make_results,
     narrow,
     open_first,
-    opened,
     pick,
     served,
     shown,
@@ -39,11 +39,8 @@ def bundles(report_bundles) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def results(bundles, tmp_path_factory) -> Path:
-    """The results of a made-up run, with its report."""
-    folder = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=24)
-    write_report(folder, datasets=bundles)
-    return folder
+def results(report_results) -> Path:
+    return report_results
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +51,13 @@ def rows(results) -> list[tuple[str, dict]]:
 @pytest.fixture(scope="module")
 def once(browser, results) -> Page:
     """The report, opened once: all tests read the same page."""
-    return opened(browser, (results / "report.html").as_uri(), COMPLAINTS)
+    return Tab(browser).open((results / "report.html").as_uri(), COMPLAINTS)
+
+
+@pytest.fixture(scope="module")
+def tab(browser) -> Tab:
+    """Another tab, for whatever else is opened."""
+    return Tab(browser)
 
 
 @pytest.fixture
@@ -181,7 +184,7 @@ def test_a_keyboard_is_enough(page):
     assert page.locator("#help").is_hidden()
 
 
-def test_the_address_follows_the_case_and_leads_to_it(page, browser, results):
+def test_the_address_follows_the_case_and_leads_to_it(page, tab):
     key = open_first(page, verdict="wrong document", dataset="leases")
     address = page.evaluate("location.href")
     assert address.endswith(f"#{key}")
@@ -189,11 +192,10 @@ def test_the_address_follows_the_case_and_leads_to_it(page, browser, results):
     page.click("#copy")
     page.wait_for_function("() => byId('copy').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == address
-    other = opened(browser, address, COMPLAINTS)
+    other = tab.open(address, COMPLAINTS)
     other.wait_for_selector(f"article.case[data-key='{key}']")
     place = other.evaluate("current")
     assert other.locator(f".line[aria-posinset='{place + 1}']").get_attribute("aria-selected") == "true"
-    other.close()
 
 
 def test_a_link_to_what_the_filter_hides_clears_it(page, rows):
@@ -329,27 +331,25 @@ def test_nothing_from_a_document_or_a_model_can_run(page):
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
 
 
-def test_an_id_of_any_characters_has_an_address(browser, results, tmp_path):
+def test_an_id_of_any_characters_has_an_address(tab, results, tmp_path):
     lines = (results / "leases" / "eval_results.jsonl").read_text(encoding="utf-8").split("\n")
     row = json.loads(lines[0]) | {"id": 'ä #1/2% "x"'}
     (tmp_path / "leases").mkdir()
     (tmp_path / "leases" / "eval_results.jsonl").write_text(f"{json.dumps(row)}\n{lines[1]}\n", encoding="utf-8")
     complaints: list[str] = []
-    page = opened(browser, write_report(tmp_path).as_uri(), complaints)
+    page = tab.open(write_report(tmp_path).as_uri(), complaints)
     page.evaluate("openCase(keyOf(lines[0]).includes('#') ? 0 : 1)")
     page.wait_for_selector("article.case")
     address = page.evaluate("location.href")
-    page.close()
-    page = opened(browser, address, complaints)
+    page = tab.open(address, complaints)
     page.wait_for_selector("article.case")
     assert page.locator("article.case").get_attribute("data-key") == 'leases/ä #1/2% "x"'
-    page.close()
     assert complaints == []
 
 
-def test_a_piece_that_is_gone_is_named(browser, results, tmp_path):
+def test_a_piece_that_is_gone_is_named(tab, results, tmp_path):
     shutil.copy(results / "report.html", tmp_path / "report.html")
-    page = opened(browser, (tmp_path / "report.html").as_uri(), [])
+    page = tab.open((tmp_path / "report.html").as_uri(), [])
     page.locator(".line").first.click()
     page.wait_for_selector("#case .error")
     assert (
@@ -357,29 +357,25 @@ def test_a_piece_that_is_gone_is_named(browser, results, tmp_path):
         .inner_text()
         .endswith("report_files/c0.js is missing: keep the folder beside the page")
     )
-    page.close()
 
 
 # ---------------------------------------------------------------- elsewhere than on disk
 
 
-def test_a_static_server_will_do(browser, results, rows):
+def test_a_static_server_will_do(tab, results, rows):
     complaints: list[str] = []
     key = f"cuad/{rows[5][1]['id']}"
     with served(results) as address:
-        page = opened(browser, f"{address}/report.html#{key}", complaints)
+        page = tab.open(f"{address}/report.html#{key}", complaints)
         page.wait_for_selector(f"article.case[data-key='{key}']")
         narrow(page, verdict="retrieved but not used", dataset="cuad")
         page.locator(".line").first.click()
         page.wait_for_selector("rect.mark.both")
         assert page.evaluate("document.querySelector('.page image').getBBox().width") > 400
-        page.close()
-    assert complaints == []
+        assert complaints == []
 
 
-def test_a_single_file_has_everything_that_fits_and_says_what_does_not(
-    browser, results, bundles, tmp_path, monkeypatch
-):
+def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, results, bundles, tmp_path, monkeypatch):
     folder = make_results(tmp_path / "single", bundles, limit=60)
     write_report(folder, datasets=bundles, single_file=True)
     assert not (folder / "report_files").exists()
@@ -389,15 +385,14 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(
     moved = tmp_path / "alone.html"
     (folder / "report.html").rename(moved)
     complaints: list[str] = []
-    page = opened(browser, moved.as_uri(), complaints)
+    page = tab.open(moved.as_uri(), complaints)
     open_first(page, verdict="retrieved but not used", dataset="cuad")
     assert page.locator("rect.mark.both").count() > 0
     assert page.locator(".page image").first.get_attribute("href").startswith("data:image/")
-    page.close()
 
     monkeypatch.setattr("evaluation.report.write.SINGLE_BUDGET", room)
     write_report(folder, datasets=bundles, single_file=True)
-    page = opened(browser, (folder / "report.html").as_uri(), complaints)
+    page = tab.open((folder / "report.html").as_uri(), complaints)
     notes = " ".join(page.locator("#list > .note").all_inner_texts())
     assert "has room for the first 50 of 68 questions" in notes and "pictures of pages" in notes
     page.evaluate("openCase(67)")
@@ -405,7 +400,6 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(
     assert "no room for its passages" in page.locator("article.case").inner_text()
     page.evaluate("openCase(0)")
     page.wait_for_function("() => current === 0 && document.querySelector('article.case .passages')")
-    page.close()
     assert complaints == []
 
 

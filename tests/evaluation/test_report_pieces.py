@@ -37,10 +37,14 @@ def bundles(report_bundles) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def results(bundles, tmp_path_factory) -> Path:
-    folder = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=24)
-    write_report(folder)
-    return folder
+def results(report_results) -> Path:
+    return report_results
+
+
+@pytest.fixture
+def unreported(results, tmp_path) -> Path:
+    """The same results without their report."""
+    return shutil.copytree(results, tmp_path / "run", ignore=shutil.ignore_patterns("report*"))
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +86,8 @@ def test_the_boxes_are_those_of_the_words(results, meta, bundles):
     assert lines == [[round(v, 1) for v in (b.left, b.top, b.right - b.left, b.bottom - b.top)] for b in expected]
 
 
-def test_as_many_pages_are_drawn_as_allowed_every_kind_of_failure_first(bundles, tmp_path):
-    folder = make_results(tmp_path / "run", bundles, limit=24)
+def test_as_many_pages_are_drawn_as_allowed_every_kind_of_failure_first(unreported):
+    folder = unreported
     notes: list[str] = []
     write_report(folder, pages=5, say=notes.append)
     told = block_of(folder / "report.html", "meta")
@@ -104,10 +108,9 @@ def test_as_many_pages_are_drawn_as_allowed_every_kind_of_failure_first(bundles,
     assert block_of(folder / "report.html", "meta")["documents"] == []
 
 
-def test_only_the_cases_asked_for_have_pages(bundles, tmp_path):
-    folder = make_results(tmp_path / "run", bundles, limit=24)
-    write_report(folder, cases=2)
-    few = len(list((folder / "report_files" / "pages").iterdir()))
+def test_only_the_cases_asked_for_have_pages(unreported):
+    write_report(unreported, cases=2)
+    few = len(list((unreported / "report_files" / "pages").iterdir()))
     assert 0 < few <= 8
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -16,8 +17,8 @@ from evidence.text import main as text
 from schemas.errors import LimitError
 
 
-def test_a_converted_sample_is_right_everywhere(convert, samples, capsys):
-    bundle = convert("cuad", "--source", samples / "cuad", "--keep-ambiguous")
+def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
+    bundle = shutil.copytree(converted("cuad", "--keep-ambiguous"), tmp_path / "bundle")
     count, wrong = check_gold(bundle)
     assert count > 150 and wrong == []
     assert main([str(bundle)]) == 0
@@ -75,8 +76,8 @@ def test_similarity_takes_pieces_in_any_order():
     assert similarity(["abc"], "") == 0
 
 
-def test_show_draws_a_rows_gold(convert, samples, tmp_path, capsys):
-    bundle = convert("cuad", "--source", samples / "cuad", "--limit", "1")
+def test_show_draws_a_rows_gold(converted, tmp_path, capsys):
+    bundle = converted("cuad")
     assert show([str(bundle), "0", "--out", str(tmp_path / "page.png")]) == 0
     assert (tmp_path / "page.png").stat().st_size > 10_000
     assert "page 1" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,14 +30,16 @@ def sources() -> list[Path]:
     return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / "evaluate_rag.py"]
 
 
-def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+def nodes(path: Path, words: str) -> list[ast.AST]:
+    """Return the nodes of a file that has one of these words at all: most need not be parsed."""
+    text = path.read_text(encoding="utf-8")
+    return list(ast.walk(ast.parse(text))) if re.search(words, text) else []
 
 
 def test_nothing_is_unpickled_but_between_a_programs_own_processes():
     found = set()
     for path in sources():
-        for node in nodes(path):
+        for node in nodes(path, "pickle|dill|shelve|marshal|joblib"):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -63,8 +66,9 @@ def test_an_index_with_a_pickle_in_it_is_not_loaded(tmp_path):
 
 
 def test_no_code_comes_from_outside():
+    words = r"eval|exec|(?<!\.)\bcompile|__import__|system|popen|torch|yaml|trust_remote_code|shell"
     for path in sources():
-        for node in nodes(path):
+        for node in nodes(path, words):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec", "compile", "__import__"), f"{path}:{node.lineno}"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

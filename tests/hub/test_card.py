@@ -10,14 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from datasets import Features, Pdf
 from huggingface_hub import DatasetCard, DatasetCardData
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-import converters
-from converters._cli import main
 from converters.cuad import INFO
 from engine import open_engine
 from evidence import Span, fold, read_document
@@ -33,10 +30,8 @@ from tests.hostile.files import page_pdf
 
 
 @pytest.fixture(scope="module")
-def bundle(samples, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("card") / "cuad"
-    assert main(converters.cuad, ["--source", str(samples / "cuad"), "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
+def bundle(converted):
+    return converted("cuad")
 
 
 @pytest.fixture(scope="module")
@@ -310,6 +305,8 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
 
 
 def test_features_are_declared_as_datasets_itself_declares_them(bundle):
+    from datasets import Features, Pdf  # with pandas, half a second for every process that collects the tests
+
     tables = sorted((bundle / "parquet").glob("*.parquet"))
     assert len(tables) >= 3
     for table in tables:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from converters import legalbenchrag
 from converters._cli import main as convert_main
 from evidence.text import main as text_main
 from hub.export import format_names, main
@@ -24,27 +25,26 @@ from storage.bundle import Bundle, open_bundle
 from tests.hub.bundles import files_of
 
 
-def converted(name: str, source: Path, folder: Path, *more: str) -> Path:
-    flags = ["--source", str(source), "--out", str(folder), "--jobs", "1", *more]
-    assert convert_main(import_module(f"converters.{name}"), flags) == 0
+def convert_back(source: Path, folder: Path) -> Path:
+    assert convert_main(legalbenchrag, ["--source", str(source), "--out", str(folder), "--jobs", "1"]) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
-def texts_bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def texts_bundle(converted) -> Path:
     """A bundle whose corpus is text."""
-    return converted("legalbenchrag", samples / "legalbenchrag", tmp_path_factory.mktemp("text") / "bundle")
+    return converted("legalbenchrag")
 
 
 @pytest.fixture(scope="module")
-def pdf_bundle(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pdf_bundle(converted) -> Path:
     """A bundle of PDFs, with impossible rows, passages in parts and one that is absent."""
-    return converted("cuad", samples / "cuad", tmp_path_factory.mktemp("pdf") / "bundle", "--keep-ambiguous")
+    return converted("cuad", "--keep-ambiguous")
 
 
 @pytest.fixture(scope="module")
-def pdf_texts(pdf_bundle: Path) -> Path:
-    folder = pdf_bundle.with_name("texts")
+def pdf_texts(pdf_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pdf") / "texts"
     assert text_main([str(pdf_bundle), "--out", str(folder)]) == 0
     return folder
 
@@ -127,7 +127,7 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
     names = sorted(path.name for path in (exported / "benchmarks").iterdir())
     assert names == ["contractnli.json", "cuad.json", "maud.json", "privacy_qa.json"]
     before = open_bundle(texts_bundle)
-    after = open_bundle(converted("legalbenchrag", exported, tmp_path / "back"))
+    after = open_bundle(convert_back(exported, tmp_path / "back"))
     assert after.info.left_out == after.info.noted == {}
     assert places(after) == apart(places(before)) != places(before), "one question has gold that overlaps"
     assert len(places(after)) == len(before.questions) == 15
@@ -144,7 +144,7 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
 def test_a_bundle_of_pdfs_comes_back_with_the_same_gold(pdf_bundle, pdf_texts, tmp_path):
     exported = export(pdf_bundle, "legalbenchrag", tmp_path / "out", "--texts", pdf_texts)
     before = open_bundle(pdf_bundle)
-    after = open_bundle(converted("legalbenchrag", exported, tmp_path / "back"))
+    after = open_bundle(convert_back(exported, tmp_path / "back"))
     renamed = [(question, [(f"{name}.txt", *span) for name, *span in spans]) for question, spans in places(before)]
     assert places(after) == apart(renamed)
     assert after.info.left_out == {}

@@ -20,13 +20,21 @@ from tests.engine.openai_server import serve_openai
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def index(tmp_path, monkeypatch, samples):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, samples):
+    """An index that is only read."""
+    folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
-    flags = ["--out", str(tmp_path / "index"), "--preset", "sac-multilayer", "--embedder", "hashing", "--size", "300"]
-    assert main(["index", str(source), *flags, "--threshold", "none"]) == 0
-    return str(tmp_path / "index")
+    flags = ["--out", str(folder / "index"), "--preset", "sac-multilayer", "--embedder", "hashing", "--size", "300"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
+        assert main(["index", str(source), *flags, "--threshold", "none"]) == 0
+    return str(folder / "index")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
 
 
 def test_index_search_answer(index, capsys):
@@ -90,8 +98,7 @@ def ask(capsys, *argv: str) -> list[dict[str, object]]:
     return told["passages"]
 
 
-def test_a_search_uses_what_the_index_was_built_with(tmp_path, monkeypatch, samples, capsys):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+def test_a_search_uses_what_the_index_was_built_with(tmp_path, samples, capsys):
     source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
     told = ["--embedder", "hashing", "--weight-heading", "0.3", "--weight-lexical", "0.5"]
     assert main(["index", str(source), "--out", str(index), *told]) == 0

@@ -10,6 +10,7 @@ from rag.embedders._minilm_graph import build_graph
 from rag.embedders._network import OFFICIAL
 from rag.embedders._peaks import TEXTS, balance, read_peaks
 from rag.embedders._tokens import ready_tokenizer
+from tests.rag.models import opened
 
 CLAUSES = [
     "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",
@@ -29,6 +30,11 @@ def samples():
     return [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
 
 
+@pytest.fixture(scope="module")
+def peaks(weights, samples):
+    return read_peaks(weights, samples)
+
+
 def test_a_channel_counts_for_as_much_in_the_states_as_in_the_weights():
     peaks = np.array([1, 16, 1, 1, 0], np.float32)
     weight = np.array([[1, 1, 0.25, -1, 1], [0.5, -1, 0.1, 1, 0]], np.float32)
@@ -37,17 +43,17 @@ def test_a_channel_counts_for_as_much_in_the_states_as_in_the_weights():
     assert np.array_equal(np.log2(shares), np.rint(np.log2(shares)))
 
 
-def test_the_large_channels_are_seen(weights, samples):
-    peaks = read_peaks(weights, samples)
+def test_the_large_channels_are_seen(peaks):
     assert len(peaks) == 24 and all(np.isfinite(peak).all() for peak in peaks.values())
     wide = peaks["encoder.layer.0.intermediate.dense"]
     assert wide.max() > 8 * np.median(wide)
     assert peaks["encoder.layer.0.output.dense"].shape == (1536,)
 
 
-def test_dividing_them_brings_the_vectors_nearer(weights, samples, monkeypatch):
-    exact = minilm.open("fp32").embed(CLAUSES, role="passage")
-    ids = minilm.MiniLM().tokenise(CLAUSES)
+def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkeypatch):
+    exact = opened(minilm, "fp32").embed(CLAUSES, role="passage")
+    ids = opened(minilm, "int8").tokenise(CLAUSES)
+    monkeypatch.setattr(_minilm_graph, "read_peaks", lambda weights, samples: peaks)
 
     def error() -> float:
         graph = build_graph(weights, precision="int8", samples=samples).SerializeToString()

@@ -17,7 +17,7 @@ CLAUSES = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def embedder():
     """The embedder with a table in which no two tokens are alike: made in no time, and shared words decide."""
     drawn = np.random.default_rng(7).standard_normal((30_522, static.WIDTH)).astype(np.float32)
