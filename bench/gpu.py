@@ -146,7 +146,7 @@ class Clock:
 
 def _give_up(name: str) -> None:
     """End the program where it hangs, and tell where that is."""
-    print(f"error: {name}: no end in sight; where it stands:", file=sys.stderr, flush=True)
+    print(f"{name}: no end in sight; where it stands:", file=sys.stderr, flush=True)
     faulthandler.dump_traceback(all_threads=True)
     for child in multiprocessing.active_children():
         child.kill()

@@ -322,9 +322,9 @@ def _open(folder: Path, config: Config | None) -> Index:
     index._seal = digest(folder / MANIFEST)
     for layer in index.layers:
         index._settle(layer)
-        found, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
-        if found != told:
-            raise BundleError(f"{folder}: {found} {layer} vectors, the manifest says {told}; build the index again")
+        held, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
+        if held != told:
+            raise BundleError(f"{folder}: {held} {layer} vectors, the manifest says {told}; build the index again")
     return index
 
 

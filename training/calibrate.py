@@ -39,6 +39,7 @@ FIRST = 16
 ROLES: tuple[Role, ...] = ("own", "test")
 """Each question is asked twice: in its benchmark's words, and in others that were not trained on."""
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+"""Where refusing is looked at: below them hardly anything is refused, above them too much."""
 _STEPS = 50
 """Newton's steps: two numbers settle in ten."""
 

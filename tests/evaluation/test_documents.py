@@ -139,7 +139,7 @@ def test_a_name_in_running_text_counts_the_more_the_oftener_it_stands_there():
         text = "Lease\n" + "we sell to Zephyr now. " * times
         rivals.add(number, filename=f"{number}.txt", profile=Profile("Lease"), text=text)
     names = rivals.score(understand("In Zephyr's deed, who pays?")).evidence["names"]
-    whole = math.log(4 / 2.5)
+    whole = 1.5 * math.log(4 / 2.5)
     assert names.tolist() == pytest.approx([whole / 2, whole * 3 / 4, 0.0])
 
 
