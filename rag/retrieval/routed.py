@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,8 +39,22 @@ _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = Weak
 """For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
 
 
+class Prepared(NamedTuple):
+    """Questions that were taken apart and embedded: all that needs a model is done."""
+
+    queries: list[Query]
+    vectors: Vectors
+    imagined: list[str]
+    """The passages that a language model imagined, empty texts where none did."""
+
+
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
+    return retrieve_prepared(prepare(questions, parts), parts)
+
+
+def prepare(questions: Sequence[str], parts: Parts) -> Prepared:
+    """Return the questions as they are looked for; the first half of retrieval."""
     carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
     vectors = parts.embedder.embed([query.asks for query in queries], role="query")
@@ -48,9 +62,14 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     if parts.config.imagine and parts.llm is not None:
         asks = [query.asks for query in queries]
         vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
+    return Prepared(queries, vectors, imagined)
+
+
+def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
+    """Return what is found for each question, in order; the second half, which asks no embedder."""
     found = []
     library = library_of(parts.index, parts.config.limit)
-    for query, vector, passage in zip(queries, vectors, imagined, strict=True):
+    for query, vector, passage in zip(*prepared, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
