@@ -24,6 +24,8 @@ from rag.retrieval.rerank import order_by
 from rag.seams import Keys, Vectors, VectorStore, section_key
 
 Scores = npt.NDArray[np.float32]
+Compare = Callable[[Vectors, Keys], Scores | None]
+"""What a store may have beside `search`: the similarity of keys in their own order, not ranked first."""
 
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
@@ -129,9 +131,12 @@ def rank_passages(
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
     # a chunk has the score of its place, which falls from first to last
-    ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
+    ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
-    passages = tuple(Passage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
+    holders = library.table[[row for row, _, _ in formed], DOCUMENT].tolist()
+    passages = tuple(
+        Passage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
+    )
     return Found(passages, trace, sure)
 
 
@@ -185,7 +190,7 @@ def score_rows(
     `groups` has where each group of rows begins: a document. Words count as they are rare within it: in an agreement
     on confidential information those two words tell no chunk from another. `rarity` has a row a group.
     """
-    table = library.table[rows]
+    table = library.table.take(rows, axis=0)
     sizes = np.diff(groups, append=len(rows))
     dense = _dense(vector.reshape(1, -1), table[:, KEY], library.store)[0]
     matched = library.words.evidence(words, table[:, KEY])
@@ -194,7 +199,7 @@ def score_rows(
     found = {"dense": dense, "lexical": lexical, "rarity": rare}
     own = standard(dense, groups) + weights.lexical * standard(lexical, groups)
     if library.headings is not None and weights.heading:
-        sections, place = np.unique(_section_keys(table), return_inverse=True)
+        sections, place = _distinct(_section_keys(table))
         found["heading"] = library.headings.scores(words, sections)[place]
         own = own + weights.heading * standard(found["heading"], groups)
     return {**found, "own": own}
@@ -213,7 +218,7 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
         smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     if not weights.section:
         return smooth
-    _, place = np.unique(_section_keys(table), return_inverse=True)
+    _, place = _distinct(_section_keys(table))
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
@@ -231,12 +236,26 @@ def standard(values: Scores, groups: Keys) -> Scores:
     return scores
 
 
+def _distinct(keys: Keys) -> tuple[Keys, Keys]:
+    """Return the different keys in order, and the place of each key among them; quickly, where they grow already."""
+    steps = np.diff(keys)
+    if len(keys) and (steps >= 0).all():
+        starts = np.concatenate([[True], steps > 0])
+        return keys[starts], np.cumsum(starts) - 1
+    found, place = np.unique(keys, return_inverse=True)
+    return found, place
+
+
 def _section_keys(table: Keys) -> Keys:
     return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
 def _dense(vectors: Vectors, keys: Keys, store: VectorStore) -> Scores:
     """Return the similarity of each key (in order) to each vector; what an inexact store does not find is farthest."""
+    compare: Compare | None = getattr(store, "compare", None)
+    compared = compare(vectors, keys) if compare is not None else None
+    if compared is not None:
+        return compared
     scores, found = store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, found >= 0, strict=True):

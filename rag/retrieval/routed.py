@@ -99,7 +99,7 @@ def _rank(
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = found.trace
-    return [_hit(index, passage, library.text) for passage in found.passages], found.confidence
+    return _hits(index, found.passages, library.text), found.confidence
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
@@ -148,11 +148,15 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
     return {"sure": told["sure"], "likeliest": shown}
 
 
-def _hit(index: Index, passage: Passage, text: Callable[[int], str]) -> Hit:
-    """Return a passage with the page and the headings of the place where it begins."""
+def _hits(index: Index, passages: Sequence[Passage], text: Callable[[int], str]) -> list[Hit]:
+    """Return passages with the page and the headings of the places where they begin."""
+    places = index.table[[passage.row for passage in passages]].tolist() if passages else []
+    return [_hit(index, passage, place, text) for passage, place in zip(passages, places, strict=True)]
+
+
+def _hit(index: Index, passage: Passage, place: list[int], text: Callable[[int], str]) -> Hit:
     entry = index.entries[passage.document]
     row = passage.row
-    place = index.table[row].tolist()
     while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1
         place = index.table[row].tolist()
