@@ -80,13 +80,12 @@ def test_questions_shared_among_processes_have_the_replies_of_one(builtin, datas
     alone.ingest(dataset)
     shared = builtin(config=routed, engine="local", jobs=2)
     if bad:
-        monkeypatch.setattr(
-            Pipeline, "answering", lambda *_, **__: Answering(dataset.root / bad, "", Config().model_dump_json())
-        )
+        gone = Answering(dataset.root / bad, "", Config().model_dump_json())
+        monkeypatch.setattr(Pipeline, "answering", lambda *_, **__: gone)
         replies = ask(shared, dataset)
         assert all(bad in reply.error and not reply.passages for reply in replies)
         return
-    monkeypatch.setattr(shared, "_search", None)  # nothing is searched here
+    monkeypatch.setattr(shared._pipeline, "search", None)  # nothing is searched here
     assert [replace(reply, seconds=None) for reply in ask(shared, dataset)] == [
         replace(reply, seconds=None) for reply in ask(alone, dataset)
     ]
