@@ -14,7 +14,7 @@ from rag.lexicon.columns import Array, Column
 _BLOCK = 1 << 18
 """Entries that are merged at once: some 10 MB with what sorting them takes."""
 _JOINED = 256
-"""Additions that are put into one: a document has ten names, and each array takes a hundred bytes beside its numbers."""
+"""Additions that are put into one: a document has ten names, and each array takes a hundred bytes by itself."""
 _BITS = 16
 """Terms are hashes: blocks are cut by their first bits, so that every run is cut at the same places."""
 

@@ -7,6 +7,10 @@ import pytest
 
 from law.structure.profile import Profile
 from rag.index_files import DOCUMENTS, Entry, read_entries
+from rag.lexicon import runs
+from rag.lexicon import words as words_module
+from rag.lexicon.postings import Postings
+from rag.lexicon.words import Words
 from rag.shelf import Chunks, Entries
 
 
@@ -50,3 +54,16 @@ def test_chunks_are_written_as_numpy_writes_them(tmp_path, looked):
     assert chunks.table.tolist() == [*first.tolist(), *second.tolist()]
     chunks.table = first
     assert (len(chunks), chunks.last) == (2, 6)
+
+
+def test_many_small_additions_wait_in_few_arrays(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_JOINED", 4)
+    monkeypatch.setattr(words_module, "_JOINED", 4)
+    table, words = Postings(tmp_path), Words(tmp_path / "words.npz")
+    for number in range(11):
+        table.add(number, {"lease": 1 + number})
+        words.add([number], ["The lease ends"])
+    assert len(table._runs._new) == len(words._new) == 2 + 3, "two of four each, and three that wait for a fourth"
+    assert [column.tolist() for column in table.find("lease")] == [[*range(11)], [*range(1, 12)]]
+    assert words.frequencies(["leas"], np.arange(11)).ravel().tolist() == [1.0] * 11
+    assert words.lengths(np.arange(12)).tolist() == [2.0] * 11 + [0.0]
