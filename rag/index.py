@@ -34,19 +34,17 @@ from rag.index_files import (
     read_manifest,
     read_text,
     text_path,
-    write_entries,
 )
 from rag.lexicon import FILES, Lexicon
 from rag.lexicon.columns import opened_archive
 from rag.seams import Chunk, Keys, Layer, VectorStore, section_keys
+from rag.shelf import Chunks, Entries
 from schemas import __version__
 from schemas.errors import BundleError
 from schemas.plugins import load_plugin
 from storage.place import locked
 
 __all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index"]
-
-_COLUMNS = ("key", "document", "start", "end", "page", "section")
 
 
 class Index:
@@ -57,11 +55,11 @@ class Index:
         self.config = config
         self.embedder = embedder
         self.dimensions = dimensions
-        self.entries: dict[int, Entry] = {}
+        self.entries = Entries(folder)
         self._numbers: dict[str, int] = {}
         self._next = 0
         self._next_key = 0
-        self._rows: list[Keys] = [np.zeros((0, len(_COLUMNS)), dtype=np.int64)]
+        self._chunks = Chunks(folder)
         self._stores: dict[Layer, VectorStore] = {}
         self._lexicon: Lexicon | None = None
         self._seal = ""
@@ -89,23 +87,17 @@ class Index:
 
     @property
     def _table(self) -> Keys:
-        """All chunks, in the order of their keys; new ones are joined to it when it is next looked at.
-
-        Each column lies in one piece: keys and documents are searched as they are, not copied for each question.
-        """
-        if len(self._rows) > 1:
-            self._rows = [np.asfortranarray(np.concatenate(self._rows))]
-        return self._rows[0]
+        return self._chunks.table
 
     # ---------------------------------------------------------------- what is in it
 
     @property
     def documents(self) -> list[Entry]:
         """The documents in the order they were added."""
-        return [self.entries[number] for number in sorted(self.entries)]
+        return [self.entries[number] for number in self.entries]
 
     def __len__(self) -> int:
-        return sum(map(len, self._rows))
+        return len(self._chunks)
 
     def __contains__(self, filename: str) -> bool:
         return filename in self._numbers
@@ -175,12 +167,16 @@ class Index:
         place.write_bytes(text.encode("utf-8", "surrogatepass"))
         keys = np.arange(self._next_key, self._next_key + len(chunks), dtype=np.int64)
         self._next_key += len(chunks)
-        self._rows.append(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
-        self._register(entry.packed())
+        self._chunks.add(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
+        self.entries.put_aside(entry)
+        self._number(entry)
         return keys
 
     def _register(self, entry: Entry) -> None:
         self.entries[entry.number] = entry
+        self._number(entry)
+
+    def _number(self, entry: Entry) -> None:
         self._numbers[entry.filename] = entry.number
         self._next = max(self._next, entry.number + 1)
 
@@ -200,7 +196,7 @@ class Index:
             self.store("section").remove(sections)
         if self.config.lexicon:
             self.lexicon.remove(entry.number, chunks=keys, sections=sections)
-        self._rows = [self._table[self._table[:, 1] != entry.number]]
+        self._chunks.table = self._table[self._table[:, 1] != entry.number]
         del self.entries[entry.number], self._numbers[filename]
         text_path(self.folder, entry.number).unlink(missing_ok=True)
 
@@ -251,8 +247,8 @@ class Index:
         if self._has_saved_words:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_entries(self.folder, self.documents)
-        np.savez(self.folder / "chunks.npz", table=np.ascontiguousarray(self._table))
+        self.entries.write(self.folder)
+        self._chunks.write(self.folder / "chunks.npz")
         if self.config.lexicon:
             self.lexicon.save()
             self._lexicon = (
@@ -272,15 +268,18 @@ class Index:
         if layer == "document":
             return np.array(sorted(self.entries), dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([none, *(section_keys(entry.number, len(entry.sections)) for entry in self.documents)])
+        each = (section_keys(number, len(self.entries[number].sections)) for number in self.entries)
+        return np.concatenate([none, *each])
 
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
-        store, keys = self.store(layer), self.keys(layer)
-        if len(store) > len(keys):
+        store = self.store(layer)
+        # the keys of chunks are many, and on disk: how many there are is known without them
+        keys = self.keys(layer) if layer != "chunk" or len(store) > len(self) else None
+        if keys is not None and len(store) > len(keys):
             with self._held():  # or they are those of a run that goes on
                 store.keep(keys)
-        store.fence(int(keys.max(initial=-1)))
+        store.fence(self._chunks.last if keys is None else int(keys.max(initial=-1)))
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -350,6 +349,6 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None) ->
         owners = table[np.flatnonzero(np.diff(table[:, 1], prepend=-1)), 1]
         if not index.entries.keys() >= set(owners.tolist()) or (len(table) and table[0, 1] < 0):
             raise ValueError("chunks of no document")
-        index._rows = [table]
+        index._chunks.table = table
     index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
     return index

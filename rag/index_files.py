@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from law.structure.profile import Profile
 from schemas.errors import BundleError
@@ -50,51 +49,19 @@ class Entry:
     """Path of headings, start and end: what a chunk's section number points to."""
     labels: dict[str, Any] = field(default_factory=dict)
 
-    def packed(self) -> Entry:
-        """Return it as it is held while an index is built: headings repeat, and nobody asks for them yet."""
-        return replace(self, sections=Packed(self.sections))
-
-
-class Packed(Sequence[Place]):
-    """Sections in a fifth of the memory, unpacked whenever one is asked for."""
-
-    def __init__(self, sections: Sequence[Place]) -> None:
-        self._length = len(sections)
-        self._bytes = zlib.compress(json.dumps([*sections]).encode(), 1)
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> Place: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Place, ...]: ...
-    def __getitem__(self, index: int | slice) -> Place | tuple[Place, ...]:
-        return _sections(json.loads(zlib.decompress(self._bytes)))[index]
-
-    def __iter__(self) -> Iterator[Place]:
-        return iter(self[:])
-
-
-def write_entries(folder: Path, entries: Iterable[Entry]) -> None:
-    """Write a line for each document."""
-    with (folder / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as file:
-        for entry in entries:
-            record = asdict(replace(entry, sections=tuple(entry.sections)))
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
 
 def read_entries(folder: Path) -> Iterator[Entry]:
     """Yield the documents that were written."""
     # JSON keeps U+2028 and other marks inside strings: a line ends at a line feed, and nowhere else
     with (folder / DOCUMENTS).open(encoding="utf-8", newline="\n") as file:
-        for record in map(json.loads, file):
-            profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
-            yield Entry(**{**record, "profile": profile, "sections": _sections(record["sections"])})
+        yield from map(entry_of, map(json.loads, file))
 
 
-def _sections(stored: Iterable[Sequence[Any]]) -> tuple[Place, ...]:
-    return tuple((path, start, end) for path, start, end in stored)
+def entry_of(record: dict[str, Any]) -> Entry:
+    """Return a document as its line tells of it."""
+    profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
+    sections = tuple((path, start, end) for path, start, end in record["sections"])
+    return Entry(**{**record, "profile": profile, "sections": sections})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

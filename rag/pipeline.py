@@ -16,12 +16,15 @@ from evidence.folder import Listed, list_folder, with_attachments
 from rag.answerers import Answerer, open_answerer
 from rag.assemble import assemble
 from rag.config import DEFAULT, Config
-from rag.index import INDEX, Index, open_index
+from rag.index import INDEX, MANIFEST, Index, open_index
+from rag.index_files import digest
 from rag.ingest import Report, ingest
 from rag.rerankers import Reranker
 from rag.retrieval.retrieve import retrieve
+from rag.retrieval.routed import prepare
 from rag.retrieval.state import Parts, Retrieved
 from rag.seams import Answer, Context, Embedder
+from rag.sharing import Answering, Embedded, can_share, summaries
 from rag.summaries import Summariser, open_summariser
 from rag.unfinished import RECORD, open_for_questions
 from rag.vectors import CachedEmbedder, VectorCache
@@ -147,11 +150,28 @@ class Pipeline:
 
     def search(self, questions: Sequence[str], *, depth: int | None = None) -> list[Retrieved]:
         """Return the passages found for each question, as many as the config says, or to another depth."""
-        config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
+        return retrieve(questions, self._parts(self._deep(depth)))
+
+    def prepare(self, questions: Sequence[str]) -> Embedded:
+        """Return questions embedded, as `answering` takes them; none may be blank."""
+        return Embedded(prepare(questions, self._parts(self.config)))
+
+    def answering(self, *, depth: int | None = None) -> Answering | None:
+        """Return what searches and answers prepared questions in any process; None where only this one can."""
+        config = self._deep(depth)
+        if self.llm is not None or not can_share(config):
+            return None
+        folder = self._opened.folder.absolute()
+        return Answering(folder, digest(folder / MANIFEST), config.model_dump_json())
+
+    def _deep(self, depth: int | None) -> Config:
+        return self.config if depth is None else self.config.model_copy(update={"depth": depth})
+
+    def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.imagine else None
         if config.imagine and llm is None:
             raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
-        return retrieve(questions, Parts(self._opened, self.embedder, config, self._tokens, self._reranker, llm))
+        return Parts(self._opened, self.embedder, config, self._tokens, self._reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -174,8 +194,7 @@ class Pipeline:
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""
-        names = {hit.chunk.document for hit in retrieved.selected}
-        return {name: self._opened.entry(name).summary for name in sorted(names)}
+        return summaries(retrieved, self._opened)
 
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed, None where the open index has no such document."""

@@ -37,6 +37,8 @@ _MOST = 255
 """Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
 _REMEMBERED = 1 << 16
 """Words whose digests are remembered: some 8 MB; a contract has 2,000."""
+_JOINED = 256
+"""Documents whose keys are put into one array while an index is built."""
 _WAITING = 1 << 18
 """Entries in memory before they are put aside on disk: 2.4 MB, the words of some 6,000 chunks."""
 
@@ -107,6 +109,8 @@ class Words:
         self._rows: Terms = np.zeros(0, np.uint32)
         self._counts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._new: list[tuple[Keys, npt.NDArray[np.uint16]]] = []
+        self._single = 0
+        """How many of the last of them are each of one document."""
         self._runs = Runs(np.uint32, np.uint8, folder=path.parent if path else None, most=_WAITING)
         self._merged: tuple[Column, Column] | None = None
         """Rows and counts that were merged on disk, until somebody looks at them."""
@@ -126,6 +130,11 @@ class Words:
         """Add chunks whose words were counted before."""
         rows = np.repeat(np.arange(self._total, self._total + len(keys), dtype=np.uint32), counted.sizes)
         self._new.append((np.asarray(keys, np.int64), counted.lengths))
+        self._single += 1
+        if self._single == _JOINED:  # a hundred bytes of each array are its own: those of many are one
+            tail = self._new[-_JOINED:]
+            self._new[-_JOINED:] = [(np.concatenate([k for k, _ in tail]), np.concatenate([n for _, n in tail]))]
+            self._single = 0
         self._runs.add(Entries(counted.terms, rows, counted.counts))
         self._total += len(keys)
 
@@ -161,7 +170,7 @@ class Words:
     def _join_keys(self) -> None:
         self._keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
         self._lengths = np.concatenate([self._lengths, *(lengths for _, lengths in self._new)])
-        self._new = []
+        self._new, self._single = [], 0
         if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
             raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
         self._measure()

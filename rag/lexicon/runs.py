@@ -13,6 +13,8 @@ from rag.lexicon.columns import Array, Column
 
 _BLOCK = 1 << 18
 """Entries that are merged at once: some 10 MB with what sorting them takes."""
+_JOINED = 256
+"""Additions that are put into one: a document has ten names, and each array takes a hundred bytes by itself."""
 _BITS = 16
 """Terms are hashes: blocks are cut by their first bits, so that every run is cut at the same places."""
 
@@ -44,7 +46,7 @@ class Runs:
 
     def _clear(self) -> None:
         self._new: list[Entries] = []
-        self._waiting = 0
+        self._waiting = self._single = 0
         self._columns: tuple[Column, ...] = ()
         self._ends: list[int] = []
         self._spread = np.zeros(1 << _BITS, np.int64)
@@ -61,6 +63,10 @@ class Runs:
         """Add entries."""
         self._new.append(entries)
         self._waiting += len(entries.terms)
+        self._single += 1
+        if self._single == _JOINED:
+            self._new[-_JOINED:] = [self._joined(self._new[-_JOINED:])]
+            self._single = 0
         if self._folder is not None and self._waiting >= self._most:
             self._put_aside(self._folder)
 
@@ -102,7 +108,7 @@ class Runs:
         self._spread += np.bincount(run.terms >> np.uint32(32 - _BITS), minlength=1 << _BITS)
         terms, *_ = self._columns
         self._ends.append(len(terms))
-        self._new, self._waiting = [], 0
+        self._new, self._waiting, self._single = [], 0, 0
 
     def _cut(self, start: int, end: int, first_terms: npt.NDArray[np.int64]) -> list[int]:
         """Return where in a run each block begins, and where the last one ends."""

@@ -25,6 +25,8 @@ from rag.retrieval.rerank import order_by
 from rag.seams import Keys, Vectors, VectorStore, section_key
 
 Scores = npt.NDArray[np.float32]
+Compare = Callable[[Vectors, Keys], Scores | None]
+"""What a store may have beside `search`: the similarity of keys in their own order, not ranked first."""
 
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
@@ -135,9 +137,12 @@ def rank_passages(
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, tight=tight, tiles=library.tiles)
     # a chunk has the score of its place, which falls from first to last
-    ranked = [(int(rows[at]), float(score)) for at, score in zip(order, scores, strict=True)]
+    ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
-    passages = tuple(RankedPassage(int(library.table[row, DOCUMENT]), span, score, row) for row, span, score in formed)
+    holders = library.table[[row for row, _, _ in formed], DOCUMENT].tolist()
+    passages = tuple(
+        RankedPassage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
+    )
     return Ranking(passages, trace, sure)
 
 
@@ -199,7 +204,7 @@ def score_rows(
     on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where a chunk
     has no vector yet, words stand in for it.
     """
-    table = library.table[rows]
+    table = library.table.take(rows, axis=0)
     sizes = np.diff(groups, append=len(rows))
     [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
     matched = library.words.evidence(words, table[:, KEY])
@@ -211,7 +216,7 @@ def score_rows(
     worded = standard(lexical, groups)
     own = np.where(missing, worded, standard(dense, groups)) + counts * worded
     if library.headings is not None and weights.heading:
-        sections, place = np.unique(_section_keys(table), return_inverse=True)
+        sections, place = _distinct(_section_keys(table))
         signals["heading"] = library.headings.scores(words, sections)[place]
         own = own + weights.heading * standard(signals["heading"], groups)
     return {**signals, "own": own}
@@ -245,7 +250,7 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
         smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     if not weights.section:
         return smooth
-    _, place = np.unique(_section_keys(table), return_inverse=True)
+    _, place = _distinct(_section_keys(table))
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
@@ -263,6 +268,16 @@ def standard(values: Scores, groups: Keys) -> Scores:
     return scores
 
 
+def _distinct(keys: Keys) -> tuple[Keys, Keys]:
+    """Return the different keys in order, and the place of each key among them; quickly, where they grow already."""
+    steps = np.diff(keys)
+    if len(keys) and (steps >= 0).all():
+        starts = np.concatenate([[True], steps > 0])
+        return keys[starts], np.cumsum(starts) - 1
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, place
+
+
 def _section_keys(table: Keys) -> Keys:
     return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
@@ -272,6 +287,10 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
     What an inexact store does not find is farthest. A chunk without a vector is as near as the others are on average.
     """
+    compare: Compare | None = getattr(library.store, "compare", None)
+    compared = compare(vectors, keys) if compare is not None and library.is_whole else None
+    if compared is not None:
+        return compared, np.zeros(len(keys), np.bool_)
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)
     for row, near, here in zip(dense, scores, near_keys >= 0, strict=True):

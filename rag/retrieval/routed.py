@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,8 +39,22 @@ _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = Weak
 """For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
 
 
+class Prepared(NamedTuple):
+    """Questions that were taken apart and embedded: all that needs a model is done."""
+
+    queries: list[Query]
+    vectors: Vectors
+    imagined: list[str]
+    """The passages that a language model imagined, empty texts where none did."""
+
+
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
+    return retrieve_prepared(prepare(questions, parts), parts)
+
+
+def prepare(questions: Sequence[str], parts: Parts) -> Prepared:
+    """Return the questions as they are looked for; the first half of retrieval."""
     carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
     vectors = parts.embedder.embed([query.asks for query in queries], role="query")
@@ -48,9 +62,14 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     if parts.config.imagine and parts.llm is not None:
         asks = [query.asks for query in queries]
         vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
+    return Prepared(queries, vectors, imagined)
+
+
+def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
+    """Return what is found for each question, in order; the second half, which asks no embedder."""
     results = []
     library = library_of(parts.index, parts.config.limit)
-    for query, vector, passage in zip(queries, vectors, imagined, strict=True):
+    for query, vector, passage in zip(*prepared, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
@@ -80,7 +99,7 @@ def _rank(
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
-    return [_hit(index, passage, library.text) for passage in ranking.passages], ranking.confidence
+    return _hits(index, ranking.passages, library.text), ranking.confidence
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
@@ -130,11 +149,15 @@ def _named(choice: Choice, index: Index) -> dict[str, object]:
     return {"sure": told["sure"], "likeliest": shown}
 
 
-def _hit(index: Index, passage: RankedPassage, text: Callable[[int], str]) -> Hit:
-    """Return a passage with the page and the headings of the place where it begins."""
+def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
+    """Return passages with the page and the headings of the places where they begin."""
+    places = index.table[[passage.row for passage in passages]].tolist() if passages else []
+    return [_hit(index, passage, place, text) for passage, place in zip(passages, places, strict=True)]
+
+
+def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[[int], str]) -> Hit:
     entry = index.entries[passage.document]
     row = passage.row
-    place = index.table[row].tolist()
     while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1
         place = index.table[row].tolist()

@@ -120,6 +120,19 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     return np.take(stored, rows, axis=0).view(np.float32)
 
 
+def view_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
+    """Return the vectors of some rows, in the index's own memory where they stand side by side in it.
+
+    To be read at once, and not kept: what changes the index changes it, or leaves it pointing nowhere.
+    """
+    if not len(rows) or name_of(index) != "flat" or rows[-1] - rows[0] != len(rows) - 1 or (np.diff(rows) != 1).any():
+        return vectors_of(index, rows)
+    core = inner(index)
+    stored = faiss.rev_swig_ptr(core.codes.data(), core.ntotal * core.code_size).reshape(core.ntotal, core.code_size)
+    vectors: Vectors = stored[rows[0] : rows[-1] + 1].view(np.float32)
+    return vectors if vectors.flags.aligned else vectors.copy()
+
+
 def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
     """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
     keys = keys_of(index)

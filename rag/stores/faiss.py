@@ -22,7 +22,7 @@ from rag.stores._seen import Seen
 from schemas.errors import BundleError
 from storage.whole import whole
 
-_FEW = 4096
+_FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
 _FEW_INEXACT, _SHARE_INEXACT = 16384, 32
 """An index that is not exact compares so many rows, or this part of them, by hand: it would look past most rows."""
@@ -55,6 +55,8 @@ class Store:
         self._mapped = False
         self._gone = 0
         self._order: tuple[Keys, Keys] | None = None
+        self._plain = False
+        """Whether each row's key is its number, as in an index that nothing was removed from."""
         self._opened: faiss.IndexIDMap2 | None = None
         self._written: int | None = None
         """Rows of the file that was written from what was added, until it is opened."""
@@ -137,7 +139,9 @@ class Store:
             # keys are 0 and up: the range leaves out what was removed
             selector = faiss.IDSelectorRange(0, np.iinfo(np.int64).max) if self._gone else None
             return self._through(queries, k, selector, share=1.0)
-        wanted = np.unique(np.asarray(within, dtype=np.int64))
+        wanted = np.asarray(within, dtype=np.int64)
+        if not (np.diff(wanted) > 0).all():  # as a rule they grow, and sorting them takes longer than looking
+            wanted = np.unique(wanted)
         exact = kind in ("flat", "fp16", "pq")
         if len(wanted) <= (_FEW if exact else max(_FEW_INEXACT, len(self) // _SHARE_INEXACT)):
             return self._among(queries, k, wanted)
@@ -145,6 +149,19 @@ class Store:
             rows = self._rows_of(wanted)[1]
             return ranked(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
         return self._through(queries, k, faiss.IDSelectorBatch(wanted), share=min(1.0, len(wanted) / len(self)))
+
+    def compare(self, queries: Vectors, keys: Keys) -> Vectors | None:
+        """Return how near each of the keys, which grow, is to each query, in their order, as `search` would score it.
+
+        None where only `search` can tell: the keys are many, or not all of them are here.
+        """
+        if not len(keys) or len(keys) > _FEW:
+            return None
+        present, rows = self._rows_of(keys)
+        if len(present) < len(keys):
+            return None
+        # looked at before anything can change the index, so that nothing need be copied
+        return _products(np.ascontiguousarray(queries, dtype=np.float32), kinds.view_of(self._index, rows))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; keys that are not there are left out."""
@@ -207,7 +224,10 @@ class Store:
             keys = kinds.keys_of(self._index)
             rows = np.argsort(keys, kind="stable")
             self._order = keys[rows], rows
+            self._plain = bool((keys == np.arange(len(keys))).all())
         keys, rows = self._order
+        if self._plain and len(wanted) and wanted[0] >= 0 and wanted[-1] < len(keys) and (np.diff(wanted) > 0).all():
+            return wanted, wanted
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         here = (keys[places] == wanted) & (wanted != kinds.GONE)
         return wanted[here], rows[places[here]]
@@ -217,10 +237,15 @@ class Store:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return nothing(len(queries), k)
-        vectors = kinds.vectors_of(self._index, rows)
-        # a few queries are too little work to be shared out among threads that wait for each other
-        cosines = np.einsum("ij,kj->ik", queries, vectors) if len(queries) <= _FEW_QUERIES else queries @ vectors.T
+        cosines = _products(queries, kinds.view_of(self._index, rows))
         return ranked(cosines, np.broadcast_to(present, cosines.shape), k)
+
+
+def _products(queries: Vectors, vectors: Vectors) -> Vectors:
+    # a few queries are too little work to be shared out among threads that wait for each other
+    few = len(queries) <= _FEW_QUERIES
+    cosines: Vectors = np.einsum("ij,kj->ik", queries, vectors) if few else queries @ vectors.T
+    return cosines
 
 
 def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:

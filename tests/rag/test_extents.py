@@ -14,7 +14,7 @@ from rag.retrieval.extents import Extents
 from rag.retrieval.imagine import embed_imagined
 from rag.retrieval.passages import RankedPassage
 from rag.retrieval.rerank import order_by, rerank
-from rag.retrieval.routed import _hit
+from rag.retrieval.routed import _hits
 from rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
 from rag.retrieval.state import Parts, State
 from rag.seams import Chunk, Hit
@@ -105,7 +105,8 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
         passage = RankedPassage(1, Span(start, start + 9), 0.5, row)
-        chunk = _hit(index, passage, lambda number: "words" * 60).chunk  # type: ignore[arg-type]
+        [hit] = _hits(index, [passage], lambda number: "words" * 60)  # type: ignore[arg-type]
+        chunk = hit.chunk
         return chunk.document, chunk.section, chunk.page
 
     assert told(100, 2) == ("b.txt", "Two", 2)

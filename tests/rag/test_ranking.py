@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evidence import Span
 from rag.config import Config, Weights
@@ -20,6 +22,7 @@ from rag.retrieval.passages import (
     Library,
     SecondLook,
     _dense,
+    _distinct,
     _log_weights,
     _pool,
     _weigher,
@@ -291,6 +294,13 @@ def test_pieces_are_remembered_for_one_table_and_limit():
 
 
 # ---------------------------------------------------------------- evidence
+
+
+@given(st.lists(st.integers(-5, 5), max_size=30), st.booleans())
+def test_distinct_keys_are_those_of_numpy(values, ordered):
+    keys = np.array(sorted(values) if ordered else values, np.int64)
+    for ours, expected in zip(_distinct(keys), np.unique(keys, return_inverse=True), strict=True):
+        assert ours.tolist() == expected.tolist()
 
 
 class Scores:
