@@ -48,7 +48,7 @@ def find_numbered(text: str) -> Iterator[Stretch]:
     instruments = [(match, _source(match)) for pattern in (_INSTRUMENT, _ACT) for match in pattern.finditer(text)]
     before = {end: (match.start(), numbers) for match, numbers, end in _heads(text)}
     for match, source in instruments:
-        if _NAMED_BEFORE.search(text, max(0, match.start() - 12), match.start()):
+        if _NAMED_BEFORE.search(text, match.start() - 12, match.start()):
             yield stretch("statute", "", [], *match.span())
         elif match.start() in before:
             start, paths = before[match.start()]

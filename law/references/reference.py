@@ -15,6 +15,8 @@ Path = tuple[str, ...]
 COARSER = 0.5
 """What Part 3 is worth where rule 3.4 is expected: true, but the reader has to search."""
 
+_NOWHERE = Span(0, 0)
+"""The place of a reference that was not read from a text."""
 _YEAR = re.compile(r"(.*?) ?(\d{4})?$")
 _SMALL = frozenset("of and the for in to on by with etc".split())
 
@@ -28,7 +30,7 @@ class Reference:
     """`CPR`; `53B`; `limitation act 1980`; `eu directive 1995/46`; `commercial court`; `EWHC (Ch)`; `UKEAT`."""
     path: Path
     """`("3", "4", "2", "a")` for rule 3.4(2)(a); year and number of a case; empty for an Act as a whole."""
-    span: Span = field(default=Span(0, 0), compare=False)
+    span: Span = field(default=_NOWHERE, compare=False)
 
     def __str__(self) -> str:
         """The reference in one form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""

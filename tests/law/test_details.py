@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evidence import Document
@@ -9,10 +11,11 @@ from law.citations import find_citations
 from law.opening import parties_of
 from law.references import credit, references
 from law.sentences import sentences
-from law.structure.headings import find_headings
+from law.structure.headings import Heading, find_headings
 from law.structure.lines import read_lines
 from law.structure.profile import _shortened
 from law.structure.titles import run_in
+from law.structure.tree import _as_roman
 
 
 def told(text: str) -> list[str]:
@@ -150,3 +153,12 @@ def test_a_line_that_goes_on_at_the_margin_is_no_title_of_the_number_above_it():
     assert headings(f"{before}The Tenant May Assign The Lease To Any Company Of Its Group\nif asked.\n") == ["4.1"]
     titled = f"{before}Assignment\nThe tenant may assign the lease to any company of its\ngroup.\n"
     assert headings(titled) == ["4.1 Assignment"]
+
+
+def test_two_letters_that_are_no_roman_number_stay_letters():
+    heading = Heading(0, 4, "(aa)", "", "(a)", (27,), 9, "clause")
+    assert _as_roman([], heading, None) is heading
+    counted = _as_roman([], replace(heading, label="(ii)", value=(35,)), None)
+    assert (counted.style, counted.value) == ("(i)", (2,))
+    section = Heading(0, 2, "ii", "", "decimal", (2,), 6, "section")
+    assert _as_roman([], section, None) is section
