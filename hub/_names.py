@@ -1,10 +1,11 @@
-"""File names that other systems cannot hold: said before they are published, never changed."""
+"""File names that other systems cannot hold, or that nobody could download: said before, never changed."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from pathlib import PureWindowsPath
 
 _RESERVED = frozenset('<>:"\\|?*')
 _DEVICES = frozenset(
@@ -27,6 +28,16 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
         if len(same) > 1:
             warnings.append(f"{' and '.join(same)}: one file where upper and lower case are not told apart")
     return warnings
+
+
+def refused_by_clients(paths: Iterable[str]) -> list[str]:
+    """Return the paths that the Hub's clients do not download, on any system: they could lead out of a folder."""
+    return sorted(path for path in paths if _leads_out(path))
+
+
+def _leads_out(path: str) -> bool:
+    parts = [PureWindowsPath(part) for part in path.split("/")]
+    return ".." in path.replace("\\", "/").split("/") or any(part.drive or part.root for part in parts)
 
 
 def _faults(path: str) -> Iterator[str]:

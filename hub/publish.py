@@ -22,7 +22,7 @@ from huggingface_hub.errors import EntryNotFoundError
 from hub._checks import check_bundle, check_card, check_licence, check_visibility
 from hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
 from hub._loading import load_lines, metadata_of
-from hub._names import warnings_for
+from hub._names import refused_by_clients, warnings_for
 from hub._plan import Contents, Plan, compare, contents_of, listing
 from hub._remote import KIND, Hub, State
 from hub._trouble import HubError, is_unreachable
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
     hub = Hub(options.repo_id, say=print_note)
     contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
-    _warn_of_names(contents)
+    _check_names(contents)
     author = None if options.dry_run else hub.check_writer()
     try:
         state, branch_is_new = look(hub, options.revision)
@@ -115,7 +115,12 @@ def _recorded(hub: Hub, state: State | None, sent: set[str]) -> frozenset[str]:
         return frozenset()  # not one of our bundles: nothing in it is ours
 
 
-def _warn_of_names(names: Iterable[str]) -> None:
+def _check_names(names: Iterable[str]) -> None:
+    names = list(names)
+    refused = refused_by_clients(names)
+    if refused:
+        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        raise ToolkitError(f"{refused[0]}{more}: reads as a way out of its folder; no client downloads it: rename it")
     warnings = warnings_for(names)
     for line in warnings[:_NAMES_SHOWN]:
         print_note(line)

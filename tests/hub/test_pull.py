@@ -7,6 +7,7 @@ from importlib import import_module
 
 import pytest
 from huggingface_hub import constants
+from huggingface_hub._local_folder import _validate_relative_filename
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ import evaluate_rag
 from converters._cli import main as convert
 from hub import publish, pull
 from hub._fetch import parse_address
+from hub._names import refused_by_clients
 from schemas.bundle import INFO, read_info, write_info
 from schemas.errors import ToolkitError
 from schemas.validate import validate
@@ -74,6 +76,15 @@ def test_odd_names_survive(hub, waits, tmp_path, capsys):
     assert "'CON' is a device on Windows" in err and "Windows allows no | in a name" in err
 
 
+@pytest.mark.parametrize("name", ["\\", "C:x", "a\\..\\b"])
+def test_a_name_that_no_client_downloads_is_refused_before_it_is_sent(hub, waits, tmp_path, capsys, name):
+    folder = write(tmp_path / "in", names=(name + ".txt",))
+    assert publish.main([str(folder), "--repo-id", "me/odd"]) == 1
+    assert "no client downloads it: rename it" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="Invalid filename"):  # as the client says
+        _validate_relative_filename(f"corpus/{name}.txt")
+
+
 @given(name=st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), min_size=1, max_size=40))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_name_survives(hub, waits, tmp_path_factory, name):
@@ -81,7 +92,10 @@ def test_any_name_survives(hub, waits, tmp_path_factory, name):
     if name in {".", ".."}:
         name += "x"
     folder = write(where / "in", names=(name + ".txt",))
-    assert publish.main([str(folder), "--repo-id", "me/any"]) == 0
+    refused = bool(refused_by_clients([f"corpus/{name}.txt"]))
+    assert publish.main([str(folder), "--repo-id", "me/any"]) == int(refused)
+    if refused:
+        return
     assert pull.main(["me/any", "--out", str(where / "out")]) == 0
     assert files_of(where / "out") == files_of(folder)
 
