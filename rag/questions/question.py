@@ -114,7 +114,7 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
 
 def _framed(text: str, span: Span) -> Span:
     """Return a name with the sentence around it where that asks nothing: `Could you look into … for me?`."""
-    before = [match.end() for match in END.finditer(text, 0, span.start)]
+    before = [match.end() for match in END.finditer(text[: span.start])]
     after = END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
     said = content_words(f"{text[start : span.start]} {text[span.end : end]}")

@@ -49,6 +49,10 @@ def test_separators_of_two_signs_are_found_however_often_the_first_comes_alone()
         assert _cuts._find(text, ". ", at + 1) == -1 and _cuts._find(text, "; ", 0) == -1
 
 
+def test_a_short_range_late_in_the_text_is_not_cut():
+    assert find_cuts("aaaa bb cc dd ee", [Span(10, 14)], size=4, separators=["d"], keep="start") == [14]
+
+
 def test_ranges_are_cut_each_by_itself_and_empty_ones_not():
     text = "aa bb cc dd"
     ranges = [Span(0, 3), Span(3, 3), Span(3, 11)]

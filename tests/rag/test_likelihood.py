@@ -9,7 +9,7 @@ import pytest
 
 from law.structure.profile import Profile
 from rag.lexicon.columns import Column
-from rag.lexicon.documents import Choice, Documents, read_names
+from rag.lexicon.documents import Choice, Documents, _normalised, read_names
 from rag.lexicon.postings import Held, Postings
 from rag.questions.question import Query
 
@@ -183,3 +183,8 @@ def test_a_name_that_one_document_alone_carries_makes_it_likelier_than_all_other
     made = documents(("alder.txt", "", (), "", WORDS), *((f"{n}.txt", "", (), "", WORDS) for n in range(7)))
     choice = made.score(Query("?", names="Alder", asks="?", apart=False))
     assert choice.sure > 0.5 and choice.best(1) == [0]
+
+
+def test_very_unlike_documents_still_have_a_likelihood():
+    made = _normalised(np.array([2000.0, 0.0]))
+    assert made.tolist() == [0.0, -2000.0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from law.words import search_terms
 from rag.lexicon import bm25 as words_module
 from rag.lexicon import columns, runs
-from rag.lexicon.bm25 import LENGTH, SATURATION, Words, open_words, rarity
+from rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
 from rag.lexicon.columns import Column, write_archive
 from schemas.errors import BundleError
 
@@ -233,3 +233,16 @@ def test_what_is_added_to_saved_words_is_saved_with_them(tmp_path):
     second.save()
     asked = search_terms("confidential governing law")
     assert open_words(path).scores(asked, np.arange(4)) == pytest.approx(by_the_book(asked, CLAUSES), abs=1e-4)
+
+
+@pytest.mark.parametrize(("row", "sound"), [(0, True), (1, True), (2, False), (-1, False)])
+def test_a_row_of_no_chunk_is_told_apart(row, sound):
+    words = Words()
+    words.add([4, 7], ["oak", "elm"])
+    words.rarity(["oak"])
+    words._rows = np.array([row, 0], np.int64)
+    if sound:
+        _check(words)
+        return
+    with pytest.raises(ValueError, match="words of no chunk"):
+        _check(words)
