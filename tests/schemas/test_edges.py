@@ -11,11 +11,11 @@ import pytest
 from pydantic import ValidationError
 
 from schemas import generate
-from schemas.bundle import read_gold, read_info, read_questions, write_info
+from schemas.bundle import Question, read_gold, read_info, read_questions, write_info
 from schemas.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
 from schemas.errors import BundleError, ToolkitError, disk_trouble, printable
 from schemas.models import Account, BundleInfo, Gold
-from schemas.secrets import names_a_secret, remember_secret, scrubbed, scrubbed_logs
+from schemas.secrets import is_secret_setting, names_a_secret, remember_secret, scrubbed, scrubbed_logs
 
 GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
 
@@ -219,3 +219,12 @@ def test_an_account_adds_up():
     for kept in (2, 4):
         with pytest.raises(ValidationError, match="given is not the sum"):
             Account(given=5, kept=kept, left_out={"empty": 1, "broken": 1})
+
+
+@pytest.mark.parametrize(("name", "secret"), [("judge.api_key", True), ("max_tokens", False), ("key_field", False)])
+def test_a_setting_is_a_secret_by_its_name(name, secret):
+    assert is_secret_setting(name) is secret
+
+
+def test_a_question_is_answerable_unless_told_otherwise():
+    assert not Question(1, "Who pays?", "Alder").is_impossible
