@@ -68,7 +68,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    Setting("weight_lexical", (0, 0.25, 1, 1.5), "a third of the dense evidence: single words know less than meaning"),
+    Setting("weight_lexical", (0, 0.3, 1, 1.5), "half of the dense evidence: single words know less than meaning"),
     Setting("weight_heading", (0, 0.3, 0.5), "a heading speaks for its whole section, so little for any chunk"),
     Setting("weight_neighbours", (0, 0.4, 0.8), "a chunk's edges are chance, but its own words count most"),
     Setting("weight_section", (0, 0.3, 1, 1.5), "the rest of a clause follows its best part"),
@@ -78,6 +78,7 @@ SETTINGS = (
     Setting("tight", (False,), "the first passage is the sentences that answer"),
     Setting("pool", (64, 128, 512), "four times the depth of the ranking", unnamed=True),
     Setting("_MENTION", (0, 1 / 3, 1), "a defined term is in more files than their cube root", documents, unnamed=True),
+    Setting("_TELLING", (1, 2), "nobody says a name by chance", documents),
     Setting("_OTHER_KIND", (0, 1.2, 4.6), "one time in ten a kind is misread or loosely said", documents),
     Setting("KEEP", (0.3, 0.5, 1), "sentences nearly as good as the best one stay with it", extents),
     Setting("LEAST", (20, 80, 120), "less is a number, a label, the end of a line", extents),
