@@ -167,13 +167,12 @@ def skew(picture: Image.Image) -> float:
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
-    best, step, reach = 0.0, 1.0, _STEEPEST
-    while step >= 0.1:
+    best = 0.0
+    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):  # each look is nearer to the best of the last
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
         # the smallest turn of those that are equally good
         best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
-        reach, step = step, step / 5 if step > 0.5 else step / 2
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
 

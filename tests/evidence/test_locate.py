@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Document, Page, Span, fold, locate
-from evidence.locate import worthy
+from evidence.locate import Match, _chains, worthy
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -207,3 +209,17 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
     assert match.how == "fuzzy" and match.score == 0.95
     assert locate(wrong[:20] + "Z" + wrong[21:], document(f"so {sentence} it ends")) == []
     assert locate(sentence[:10] + "X" + sentence[11:39], document(f"so {sentence} it ends")) == []
+
+
+def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypatch):
+    def tried(places: int, pieces: int) -> int:
+        monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", places)
+        firsts = [Match((Span(at, at + 1),), "exact") for at in range(5)]
+        seen: list[int] = []
+        order = sys.modules["evidence.locate"].in_order
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["evidence.locate"], "in_order", lambda all: seen.append(len(all[0])) or order(all))
+            _chains([firsts, *[[Match((Span(at, at + 1),), "exact")] for at in range(9, 8 + pieces)]])
+        return seen[0]
+
+    assert [tried(1, 20), tried(1, 50), tried(1, 51), tried(1, 101), tried(2, 50)] == [5, 2, 1, 1, 4]
