@@ -79,9 +79,8 @@ def _after(markup: str, mark: str, at: int) -> int:
 
 
 def _comment_end(markup: str, start: int) -> int:
-    if markup.startswith((">", "->"), start + 4):
-        return _after(markup, ">", start + 4)
-    return _after(markup, "-->", start + 4)
+    mark = ">" if markup.startswith((">", "->"), start + 4) else "-->"
+    return _after(markup, mark, start)
 
 
 def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
@@ -97,7 +96,7 @@ def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
         if quotes[mark] and _opens(markup, edge.start()):
             close = markup.find(mark, at)
             quotes[mark] = close >= 0
-            at = close + 1 if close >= 0 else at
+            at = max(at, close + 1)
     return len(markup)
 
 

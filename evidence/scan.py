@@ -147,7 +147,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     scale = min(_DPI / 72, _LONGEST_SIDE / longest)
     picture = render(path, page.number, scale=scale).convert("L")
     angle = skew(picture)
-    straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255) if angle else picture
+    straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor="white") if angle else picture
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Document, Page, Span, fold, locate
-from evidence.locate import Match, _chains, worthy
+from evidence.locate import Match, _chains, _windows, worthy
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -212,14 +212,31 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
 
 
 def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypatch):
-    def tried(places: int, pieces: int) -> int:
+    def last_tried(places: int, pieces: int) -> int:
         monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", places)
-        firsts = [Match((Span(at, at + 1),), "exact") for at in range(5)]
-        seen: list[int] = []
-        order = sys.modules["evidence.locate"].in_order
-        with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["evidence.locate"], "in_order", lambda all: seen.append(len(all[0])) or order(all))
-            _chains([firsts, *[[Match((Span(at, at + 1),), "exact")] for at in range(9, 8 + pieces)]])
-        return seen[0]
+        first, *rest = ([Match((Span(at, at + 1),), "exact")] for at in range(10, 10 + pieces))
+        [chain] = _chains([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
+        return chain[0].span.start
 
-    assert [tried(1, 20), tried(1, 50), tried(1, 51), tried(1, 101), tried(2, 50)] == [5, 2, 1, 1, 4]
+    assert [last_tried(1, 16), last_tried(1, 17), last_tried(1, 50), last_tried(1, 51)] == [10, 4, 1, 0]
+    assert [last_tried(1, 101), last_tried(2, 50)] == [0, 3]
+    one, two, three = (Match((Span(at, at + 1),), "exact") for at in (5, 0, 9))
+    rest = [[Match((Span(at, at + 1),), "exact")] for at in range(10, 110)]
+    assert _chains([[one], [two, three], *rest])[0][:2] == [one, three], "the first place is always tried"
+
+
+def test_windows_that_begin_close_together_are_one():
+    needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+    def windows(gap: int) -> list[tuple[int, int, int]]:
+        text = needle[:13] + "-" * 87 + needle[:13] + "-" * gap + needle[13:26] + "-" * 40
+        return [tuple(window) for window in _windows(needle, text, 2)]
+
+    assert windows(4) == [(98, 146, 2), (0, 42, 1)], "twice as far apart as there may be errors"
+    assert windows(5) == [(0, 42, 1), (98, 142, 1), (103, 147, 1)]
+
+
+def test_hyphens_and_case_do_not_count_to_what_pieces_must_be_of_a_quote():
+    doc = document("On re-en-try of T-I-M-E. Some words. By non-use or mis-use it ends.")
+    [match] = locate("re-en-try of T-I-M-E.<omitted>non-use or mis-use", doc)
+    assert words(match, doc) == ["re-en-try of T-I-M-E.", "non-use or mis-use"]

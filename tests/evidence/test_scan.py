@@ -174,6 +174,22 @@ def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypat
     tesseract._installed.cache_clear()
 
 
+def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words(tmp_path, monkeypatch):
+    command = tmp_path / "tesseract"
+    listed = 'if [ "$1" = --list-langs ]; then echo "List of languages"; echo eng; exit; fi\n'
+    command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(command))
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+    with pytest.raises(ToolkitError, match="^Tesseract failed: no such layout$"):
+        tesseract.open("en")(Image.new("RGB", (7, 9), "white"))
+    with Image.open(tmp_path / "tesseract.png") as seen:
+        assert (seen.format, seen.mode, seen.size) == ("PNG", "L", (7, 9))
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+
+
 def test_the_angle_is_looked_for_in_whole_degrees_then_fifths_then_tenths(monkeypatch):
     asked: list[float] = []
 
