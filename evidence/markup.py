@@ -62,7 +62,7 @@ def pieces(markup: str) -> Iterator[Piece]:
             yield Piece("end", end_name.group().lower())
             at = _after(markup, ">", end_name.end())
         elif markup.startswith("<!--", start):
-            at = _comment_end(markup, start)
+            at = _after(markup, "-->", start)  # which `<!-->` and `<!--->` end with as well
         else:
             at = _after(markup, ">", start)
 
@@ -76,11 +76,6 @@ def _after(markup: str, mark: str, at: int) -> int:
     """Return the place behind the next mark; the end of the document where there is none."""
     place = markup.find(mark, at)
     return len(markup) if place < 0 else place + len(mark)
-
-
-def _comment_end(markup: str, start: int) -> int:
-    mark = ">" if markup.startswith((">", "->"), start + 4) else "-->"
-    return _after(markup, mark, start)
 
 
 def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
