@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from typing import NamedTuple
 
 _MARKS = {
@@ -67,14 +68,14 @@ def _unmarked_utf16(data: bytes) -> str | None:
 
 def _by_letters(data: bytes) -> Decoded | None:
     """Return the reading whose letters beyond ASCII are the likeliest."""
-    best: tuple[float, Decoded] | None = None
+    best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        beyond = [character for character in text if character > "\x7f"]
-        share = sum(character.lower() in letters or character in _SHARED for character in beyond) / len(beyond)
-        if best is None or share > best[0]:
-            best = share, Decoded(text, encoding)
+        times = Counter(text)
+        likely = sum(times[character] for character in times if character.lower() in letters or character in _SHARED)
+        if best is None or likely > best[0]:
+            best = likely, Decoded(text, encoding)
     return best[1] if best else None

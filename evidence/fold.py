@@ -132,10 +132,11 @@ def _ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
 
 def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
     """Put runs of combining marks into canonical order, in place: the one part of NFKD that needs context."""
-    if not (folded > 0x2FF).any():
+    marks = np.flatnonzero(folded >= 0x300)  # the first combining mark is U+0300
+    if not len(marks):
         return False
     classes = np.zeros(len(folded), dtype=np.int16)
-    for position in np.flatnonzero(folded > 0x2FF):
+    for position in marks:
         classes[position] = unicodedata.combining(chr(folded[position]))
     wrong = np.flatnonzero((classes[1:] > 0) & (classes[:-1] > classes[1:]))
     done = -1

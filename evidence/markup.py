@@ -62,7 +62,7 @@ def pieces(markup: str) -> Iterator[Piece]:
             yield Piece("end", end_name.group().lower())
             at = _after(markup, ">", end_name.end())
         elif markup.startswith("<!--", start):
-            at = _comment_end(markup, start)
+            at = _after(markup, "-->", start)  # which `<!-->` and `<!--->` end with as well
         else:
             at = _after(markup, ">", start)
 
@@ -78,12 +78,6 @@ def _after(markup: str, mark: str, at: int) -> int:
     return len(markup) if place < 0 else place + len(mark)
 
 
-def _comment_end(markup: str, start: int) -> int:
-    if markup.startswith((">", "->"), start + 4):
-        return _after(markup, ">", start + 4)
-    return _after(markup, "-->", start + 4)
-
-
 def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
     """Return the place behind a start tag; a `>` in a quoted value does not end it.
 
@@ -97,7 +91,7 @@ def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
         if quotes[mark] and _opens(markup, edge.start()):
             close = markup.find(mark, at)
             quotes[mark] = close >= 0
-            at = close + 1 if close >= 0 else at
+            at = max(at, close + 1)
     return len(markup)
 
 

@@ -147,7 +147,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     scale = min(_DPI / 72, _LONGEST_SIDE / longest)
     picture = render(path, page.number, scale=scale).convert("L")
     angle = skew(picture)
-    straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255) if angle else picture
+    straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor="white") if angle else picture
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
@@ -167,13 +167,12 @@ def skew(picture: Image.Image) -> float:
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
-    best, step, reach = 0.0, 1.0, _STEEPEST
-    while step >= 0.1:
+    best = 0.0
+    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):  # each look is nearer to the best of the last
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
         # the smallest turn of those that are equally good
         best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
-        reach, step = step, step / 5 if step > 0.5 else step / 2
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
 

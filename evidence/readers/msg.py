@@ -108,7 +108,7 @@ class _Storage:
         depth = len(self.folder)
         names = {
             tuple(entry[: depth + 1])
-            for entry in self.mail.listdir(streams=True, storages=False)
+            for entry in self.mail.listdir()  # the streams alone
             if len(entry) > depth + 1 and tuple(entry[:depth]) == self.folder and entry[depth].startswith(prefix)
         }
         return [_Storage(self.mail, name) for name in sorted(names)]

@@ -216,11 +216,10 @@ def _page_boxes(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> lis
         page.close()
 
 
-def _part_boxes(page: Any, textpage: Any, number: int, characters: tuple[int, int]) -> list[Box]:
-    first, last = characters
-    if last <= first:
+def _part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:
+    if not characters:
         return []
-    count = pdfium_c.FPDFText_CountRects(textpage, first, last - first)
+    count = pdfium_c.FPDFText_CountRects(textpage, characters.start, len(characters))
     lines = _lines([_rectangle(textpage, index) for index in range(count)])
     return [_box(page, number, line) for line in lines]
 
@@ -246,18 +245,21 @@ def _counted(textpage: Any) -> _Counted:
     return _Counted(_clean(raw), units)
 
 
-def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> tuple[int, int]:
+_NONE = range(0)
+
+
+def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Turn offsets in the cleaned text of a page into PDFium's character indices."""
     if end > len(counted.text):
-        return 0, 0  # words that OCR read: they have no characters in the PDF
+        return _NONE  # words that OCR read: they have no characters in the PDF
     # a span never ends in white space that matters; drop it so that no empty rectangle follows
     while end > start and counted.text[end - 1].isspace():
         end -= 1
     if end <= start:
-        return 0, 0
+        return _NONE
     first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
     last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[end - 1])
-    return (first, last + 1) if first >= 0 and last >= 0 else (0, 0)
+    return range(first, last + 1) if min(first, last) >= 0 else _NONE
 
 
 class _Rectangle(NamedTuple):

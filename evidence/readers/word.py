@@ -55,9 +55,8 @@ def _prepared(archive: zipfile.ZipFile) -> tuple[dict[str, bytes], int]:
 
     if part(archive, "word/document.xml") is None:
         raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is it a whole Word document?")
-    numbering = _tree(archive, "word/numbering.xml")
-    lists = read_numbering(numbering, _tree(archive, "word/styles.xml"))
-    parts: dict[str, bytes] = {}
+    lists = read_numbering(_tree(archive, "word/numbering.xml"), _tree(archive, "word/styles.xml"))
+    parts = {"word/numbering.xml": _NO_LISTS}  # or mammoth would count a second time, in its own way
     changes = 0
     for name in _TEXT:
         root = _tree(archive, f"word/{name}.xml")
@@ -65,8 +64,6 @@ def _prepared(archive: zipfile.ZipFile) -> tuple[dict[str, bytes], int]:
             changes += accept_changes(root)
             _write_numbers(root, lists)
             parts[f"word/{name}.xml"] = etree.tostring(root)
-    if numbering is not None:
-        parts["word/numbering.xml"] = _NO_LISTS  # or mammoth would count a second time, in its own way
     return parts, changes
 
 

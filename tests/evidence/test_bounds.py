@@ -92,7 +92,7 @@ class Ole:
     def openstream(self, name):
         return SimpleNamespace(read=lambda: self.streams[tuple(name)])
 
-    def listdir(self, *, streams, storages):
+    def listdir(self):
         return [list(name) for name in self.streams]
 
 
@@ -248,6 +248,8 @@ def test_a_page_of_fifty_million_pixels_is_drawn_and_a_larger_one_is_not(monkeyp
     with pytest.raises(DocumentError, match="too large"):
         pdf.render(tmp_path, 1, scale=1.01)
     assert pdf.page_count(tmp_path) == 4 and pdf.render(tmp_path, 3) == ("drawn", 1.5)
+    with pytest.raises(DocumentError, match="page 4 is 5000 by 12000 points"):
+        pdf.render(tmp_path, 4, scale=0.92)
     assert pdf.render(tmp_path, 4, scale=0.9) == ("drawn", 0.9), "both sides are drawn smaller"
 
 

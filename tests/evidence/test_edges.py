@@ -206,6 +206,11 @@ def test_a_section_begins_with_its_heading():
     told = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
     assert faults(gold(**told), quote="rent is due") == []
     assert "does not begin with the heading" in faults(gold(**{**told, "spans": [[5, 11]]}), quote="is due")[0]
+    loud = faults(gold(**{**told, "labels": {"heading": "Re-nt"}}), "RENT is due", "rent is due")
+    assert loud == [], "neither case nor a hyphen makes another heading"
+    short = faults(gold(**{**told, "spans": [[0, 3], [5, 11]]}), quote="ren<omitted>is due")
+    assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the heading is whole in its first span"
+    assert faults(gold(**{**told, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
     assert faults(gold(**{**told, "labels": {}}), quote="rent is due") == [
         "is a section, but its labels name no heading"
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidence.encodings import decode_bytes
+from evidence.encodings import _unmarked_utf16, decode_bytes
 
 CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého dne. Výpovědní lhůta činí tři měsíce."
 
@@ -48,3 +48,27 @@ def test_utf8_always_wins(text):
 def test_no_bytes_raise(data):
     found = decode_bytes(data)
     assert found is None or isinstance(found.text, str)
+
+
+def utf16(*runs: tuple[str, int]) -> str | None:
+    return _unmarked_utf16("".join(character * count for character, count in runs).encode("utf-16-le"))
+
+
+def test_more_than_four_fifths_of_the_other_bytes_are_print():
+    for edge, printed in (("\x7f", False), ("\x1f", False), ("~", True), (" ", True), ("\t", True), ("\n", True)):
+        assert (utf16(("A", 8), (edge, 2)) is not None) is printed, repr(edge)
+
+
+def test_two_fifths_of_zeros_on_one_side_and_a_twentieth_on_the_other():
+    assert utf16(("A", 8), ("\u2041", 12)) == "utf-16-le" and utf16(("A", 7), ("\u2041", 13)) is None
+    assert utf16(("A", 19), ("\u2100", 1)) == "utf-16-le" and utf16(("A", 18), ("\u2100", 2)) is None
+
+
+def test_one_control_character_in_a_hundred_is_a_stray_one():
+    assert decode_bytes(b"\x01" + b"a" * 98 + b"\xe9") == ("\x01" + "a" * 98 + "é", "cp1252")
+    assert decode_bytes(b"\x01\x02" + b"a" * 97 + b"\xe9") is None
+
+
+def test_every_letter_counts_and_not_every_kind_of_letter():
+    data = "šššš".encode("cp1250") + "çêû".encode("cp1252")  # four letters of Czech, three of French
+    assert decode_bytes(data) == ("ššššçęű", "cp1250")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -182,3 +183,12 @@ def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
         assert picture.getpixel(place) == (255, 255, 255), place
     blue = draw_boxes(page, 1, [pdf.Box(1, 100, 60, 200, 80)], colour=(0, 0, 255), scale=2.0)
     assert blue.size == (800, 400) and blue.getpixel((300, 140)) == pytest.approx((165, 165, 255), abs=1)
+
+
+def test_a_character_beyond_the_first_plane_counts_twice_and_a_new_line_does_too():
+    raw = "a\U0001d4b3b\r\nc\rd"
+    textpage = SimpleNamespace(count_chars=lambda: len(raw), get_text_range=lambda errors: raw)
+    counted = pdf._counted(textpage)
+    assert counted == ("a\U0001d4b3b\nc\nd", [0, 1, 3, 4, 6, 7, 8, 9])
+    nothing = SimpleNamespace(count_chars=lambda: 0)
+    assert pdf._counted(nothing) == ("", [0])

@@ -337,3 +337,28 @@ def test_a_zip_that_is_cut_anywhere_never_crashes(write):
         with pytest.raises(DocumentError):
             read_document(write("cut.docx", whole[:cut]))
     assert zipfile.is_zipfile(write("whole.docx", whole))
+
+
+def test_an_outlook_mail_that_is_none_is_told_by_its_first_eight_bytes(write):
+    with pytest.raises(DocumentError, match=r"no Outlook mail, it starts with b'01234567'; is"):
+        read_document(write("a.msg", b"0123456789"))
+
+
+def test_an_attachment_that_is_a_file_and_a_mail_is_the_file(write):
+    inner = {"__properties_version1.0": bytes(24), "__substg1.0_0037001F": "Inner".encode("utf-16-le")}
+    both = {"__substg1.0_37010102": b"data", "__substg1.0_3701000D": inner}
+    tree = {"__properties_version1.0": bytes(32), "__attach_version1.0_#00000000": both}
+    [one] = attachments(write("a.msg", files.ole(tree)))
+    assert (one.name, one.data.rstrip(b"\0")) == ("attachment 1", b"data")
+
+
+def test_a_number_that_a_style_gives_is_set_once(write):
+    level = '<w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/><w:pStyle w:val="Clause"/></w:lvl>'
+    lists = f'<w:abstractNum w:abstractNumId="1">{level}</w:abstractNum>'
+    lists += '<w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>'
+    style = '<w:pPr><w:numPr><w:numId w:val="5"/></w:numPr></w:pPr>'
+    styles = f'<w:styles {W}><w:style w:type="paragraph" w:styleId="Clause">{style}</w:style></w:styles>'
+    body = paragraph("Rent.", '<w:pStyle w:val="Clause"/>')
+    path = write("a.docx", docx(body, numbering=f"<w:numbering {W}>{lists}</w:numbering>", styles=styles))
+    page = printable(path)
+    assert page is not None and page.html == "<p>1. Rent.</p>", "and by nobody else"

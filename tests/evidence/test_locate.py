@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence import Document, Page, Span, fold, locate
-from evidence.locate import worthy
+from evidence.locate import Match, _chains, _windows, worthy
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -207,3 +209,34 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
     assert match.how == "fuzzy" and match.score == 0.95
     assert locate(wrong[:20] + "Z" + wrong[21:], document(f"so {sentence} it ends")) == []
     assert locate(sentence[:10] + "X" + sentence[11:39], document(f"so {sentence} it ends")) == []
+
+
+def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypatch):
+    def last_tried(places: int, pieces: int) -> int:
+        monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", places)
+        first, *rest = ([Match((Span(at, at + 1),), "exact")] for at in range(10, 10 + pieces))
+        [chain] = _chains([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
+        return chain[0].span.start
+
+    assert [last_tried(1, 16), last_tried(1, 17), last_tried(1, 50), last_tried(1, 51)] == [10, 4, 1, 0]
+    assert [last_tried(2, 50), last_tried(1, 101)] == [3, 0]
+    one, two, three = (Match((Span(at, at + 1),), "exact") for at in (5, 0, 9))
+    rest = [[Match((Span(at, at + 1),), "exact")] for at in range(10, 110)]
+    assert _chains([[one], [two, three], *rest])[0][:2] == [one, three], "the first place is always tried"
+
+
+def test_windows_that_begin_close_together_are_one():
+    needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+    def windows(gap: int) -> list[tuple[int, int, int]]:
+        text = needle[:13] + "-" * 87 + needle[:13] + "-" * gap + needle[13:26] + "-" * 40
+        return [tuple(window) for window in _windows(needle, text, 2)]
+
+    assert windows(4) == [(98, 146, 2), (0, 42, 1)], "twice as far apart as there may be errors"
+    assert windows(5) == [(0, 42, 1), (98, 142, 1), (103, 147, 1)]
+
+
+def test_hyphens_and_case_do_not_count_to_what_pieces_must_be_of_a_quote():
+    doc = document("On re-en-try of T-I-M-E. Some words. By non-use or mis-use it ends.")
+    [match] = locate("re-en-try of T-I-M-E.<omitted>non-use or mis-use", doc)
+    assert words(match, doc) == ["re-en-try of T-I-M-E.", "non-use or mis-use"]

@@ -164,6 +164,46 @@ def test_without_tesseract_the_package_is_named(monkeypatch):
     tesseract._installed.cache_clear()
 
 
+def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypatch):
+    command = tmp_path / "tesseract"
+    command.write_text("#!/bin/sh\necho 'no data folder' >&2\nexit 1\n", encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(command))
+    tesseract._installed.cache_clear()
+    assert tesseract.missing("en").endswith("tesseract-ocr-eng")
+    tesseract._installed.cache_clear()
+
+
+def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words(tmp_path, monkeypatch):
+    command = tmp_path / "tesseract"
+    listed = 'if [ "$1" = --list-langs ]; then echo "List of languages"; echo eng; exit; fi\n'
+    command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(command))
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+    with pytest.raises(ToolkitError, match="^Tesseract failed: no such layout$"):
+        tesseract.open("en")(Image.new("RGB", (7, 9), "white"))
+    with Image.open(tmp_path / "tesseract.png") as seen:
+        assert (seen.format, seen.mode, seen.size) == ("PNG", "L", (7, 9))
+    tesseract._installed.cache_clear()
+    tesseract.open.cache_clear()
+
+
+def test_the_angle_is_looked_for_in_whole_degrees_then_fifths_then_tenths(monkeypatch):
+    asked: list[float] = []
+
+    def sharpness(ink: Image.Image, angle: float) -> float:
+        asked.append(round(angle, 6))
+        return -abs(angle - 2.31)
+
+    monkeypatch.setattr("evidence.scan._sharpness", sharpness)
+    assert skew(Image.new("L", (9, 9), 255)) == 2.3
+    coarse = [float(degree) for degree in range(-5, 6)]
+    fifths = [round(1 + 0.2 * step, 6) for step in range(11)]
+    assert asked == [*coarse, *fifths, 2.2, 2.3, 2.4, 2.5, 2.6] and max(fifths) == 3.0
+
+
 def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise pypdf.errors.PdfReadError("broken")

@@ -12,8 +12,9 @@ from PIL import Image
 
 from evidence import Document, Page, Span, read_document
 from evidence.ocr import TextLine, rapidocr
+from evidence.printable import Attachment
 from evidence.read import has_page, printable, readable, suffix_of
-from evidence.readers import epub, export, libreoffice, pdf, picture
+from evidence.readers import epub, export, libreoffice, msg, opendocument, pdf, picture, powerpoint, word
 from evidence.text import main as write_texts
 from schemas.errors import DocumentError, ToolkitError
 from storage.locations import parse_location
@@ -201,6 +202,8 @@ def test_the_pages_that_a_span_touches():
     assert Document("a.txt", "x").pages_of(Span(0, 1)) == []
     later = Document("a.pdf", "x" * 9, (Page(1, Span(5, 9), 1, 1),))
     assert later.pages_of(Span(0, 1)) == [] and later.pages_of(Span(0, 6)) == [1]
+    two = Document("a.pdf", "x" * 19, (Page(1, Span(5, 9), 1, 1), Page(2, Span(10, 19), 1, 1)))
+    assert two.pages_of(Span(0, 6)) == [1] and two.pages_of(Span(0, 11)) == [1, 2]
 
 
 def test_what_can_be_read_is_known_by_its_ending(tmp_path):
@@ -233,6 +236,9 @@ def test_coordinates_to_a_hundredth_of_a_point(tmp_path):
         assert pdf._to_page(opened[0], 0, 0) == (0.0, 200.0)
     [origin, far] = pdf.to_user_space(tmp_path / "a.pdf", 1, [(0, 0), (400, 200)])
     assert origin == pytest.approx((0, 200), abs=1e-3) and far == pytest.approx((400, 0), abs=1e-3)
+    (tmp_path / "stamp.pdf").write_bytes(made(words(5, 15, "x"), box="0 0 40 30"))
+    [near, far] = pdf.to_user_space(tmp_path / "stamp.pdf", 1, [(10, 6), (40, 30)])
+    assert near == pytest.approx((10, 24), abs=1e-3) and far == pytest.approx((40, 0), abs=1e-3)
 
 
 def test_what_is_no_pdf_is_told_by_its_first_kilobyte(tmp_path):
@@ -267,3 +273,36 @@ def test_texts_are_written_one_a_document(tmp_path, capsys):
     assert f"{len(texts)} texts ->" in capsys.readouterr().out
     assert write_texts([str(bundle), "--out", str(tmp_path / "texts")]) == 1
     assert write_texts([str(bundle), "--out", str(tmp_path / "texts"), "--force"]) == 0
+
+
+def test_a_mail_holds_a_megabyte_and_four_times_its_own_size(tmp_path):
+    (tmp_path / "a.msg").write_bytes(bytes(10))
+    most = [Attachment("a", bytes(1 << 20)), Attachment("b", bytes(40))]
+    assert msg._bounded(most, tmp_path / "a.msg") == most
+    with pytest.raises(DocumentError, match="1048617 bytes of attachments in a mail of 10;"):
+        msg._bounded([*most, Attachment("c", b"x")], tmp_path / "a.msg")
+
+
+def test_a_list_of_which_more_levels_are_shown_than_there_are(tmp_path):
+    form = 'style:num-format="1" text:display-levels="3"'
+    levels = "".join(f'<text:list-level-style-number text:level="{depth}" {form}/>' for depth in (0, 1))
+    items = '<text:list text:style-name="L"><text:list-item><text:p>x</text:p></text:list-item></text:list>'
+    style = f'<text:list-style style:name="L">{levels}</text:list-style>'
+    (tmp_path / "a.odt").write_bytes(files.odt(items, automatic=style))
+    assert opendocument.page(tmp_path / "a.odt").html == "<p>1 x</p>"
+
+
+def test_a_word_file_without_a_text_is_named(tmp_path):
+    (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
+    with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
+        word.page(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize(("groups", "read"), [(20, True), (21, False)])
+def test_groups_of_a_slide_are_opened_twenty_deep(groups, read):
+    line = SimpleNamespace(text="deep")
+    shape = SimpleNamespace(has_text_frame=True, is_placeholder=False, text_frame=SimpleNamespace(paragraphs=[line]))
+    for _ in range(groups):
+        shape = SimpleNamespace(shapes=[shape], has_text_frame=False)
+    slide = SimpleNamespace(shapes=[shape], has_notes_slide=False)
+    assert powerpoint._slide(slide) == ("<p>deep</p>" if read else "")
