@@ -246,8 +246,8 @@ def test_a_sentence_that_begins_with_the_name_of_the_recitals_is_none(line):
 
 
 def test_recitals_right_below_a_title_are_seen():
-    text = f"{WORDS}\nPurpose of the Parties\nWHEREAS, Alder mills flour and wishes to sell it to Birch, a baker;\n{WORDS}"
-    assert headings(text) == [
+    lines = "Purpose of the Parties\nWHEREAS, Alder mills flour and wishes to sell it to Birch, a baker;"
+    assert headings(f"{WORDS}\n{lines}\n{WORDS}") == [
         "'Purpose of the Parties' → Purpose of the Parties; title 6 title",
         "'WHEREAS' → WHEREAS; recitals 6 recitals",
     ]
