@@ -26,7 +26,7 @@ ABOUT = {
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the average precisions, None where there is no gold."""
-    return {NAMES[0]: each(cases, _average_precision)}
+    return {"map": each(cases, _average_precision)}
 
 
 def _average_precision(case: Case) -> float | None:
