@@ -18,6 +18,7 @@ from evaluation.metrics import (
     groundedness,
     measure,
     needing,
+    precedent_matching,
     ranking_of,
     references_official,
     relevance,
@@ -71,6 +72,19 @@ def test_the_judge_of_groundedness_reads_24_000_characters_of_sources():
     row = case(passages=[f"{text}yz"], answer="So it is.")
     assert groundedness.measure([row], Options(judge=Reader()))["groundedness"] == [5.0]
     assert text in asked[0].user and f"{text}y" not in asked[0].user
+
+
+def test_two_votes_are_two_readers_with_some_chance():
+    asked = []
+
+    class Panel(Silent):
+        def complete(self, prompts, *, max_tokens, temperature):
+            asked.extend((prompt.user.rpartition("\n\n")[2], temperature) for prompt in prompts)
+            return [Completion("5"), Completion("3")]
+
+    found = answer_correctness.measure([case(answer="A.", truth="B.")], Options(judge=Panel(), votes=2))
+    assert list(found.values()) == [[4.0], [0.0], [1.0], [0.0]]
+    assert asked == [("You are reader 1 of 2.", 0.7), ("You are reader 2 of 2.", 0.7)]
 
 
 def test_those_metrics_are_told_that_need_something():
@@ -175,6 +189,14 @@ def test_files_are_cited_by_the_numbers_that_there_are():
 )
 def test_a_source_is_cited_with_its_page_or_without(truth, answer, share):
     assert citations_matched.measure([case(truth=truth, answer=answer)], Options()) == {"citations_matched": [share]}
+
+
+def test_the_sources_of_a_truth_count_alike():
+    row = case(truth="As in [Part 36] and [Costs].", answer="See [Part 36] and [Costs Rules].")
+    assert precedent_matching.measure([row], Options()) == {
+        "precedent_matching": [pytest.approx((1 + 0.95) / 2)],
+        "precedent_matching_strict": [0.5],
+    }
 
 
 @pytest.mark.parametrize(
