@@ -201,7 +201,7 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     n = sum(value is not None for table in tables for value in table.values[name])
     errors = sum(table.errors for table in tables)
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
-    repeats = min((len(table.repeats) for table in tables), default=0)
+    repeats = min(len(table.repeats) for table in tables)
     means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
     known = [one for one in means if one is not None]
     spread = stdev(known) if len(known) > 1 else None

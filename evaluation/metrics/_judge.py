@@ -97,6 +97,6 @@ def missing_judge(name: str, options: Options) -> str:
 
 def fenced(title: str, text: str) -> str:
     """Return a text between marks that it cannot contain."""
-    longest = max((len(run) for run in re.findall("~+", text)), default=0)
-    fence = "~" * max(3, longest + 1)
+    longest = max(re.findall("~+", text), key=len, default="")
+    fence = "~" * max(3, len(longest) + 1)
     return f"{title}\n{fence}\n{text.strip()}\n{fence}"

@@ -140,7 +140,7 @@ def _in_order(start: Ints, end: Ints, rank: Ints) -> Pieces:
 def spread(first: Ints, counts: Ints) -> Ints:
     """Return first, first + 1 … for each count: the indices of many ranges, one after another."""
     ends = np.cumsum(counts)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts - first, counts)
+    return np.arange(counts.sum()) - np.repeat(ends - counts - first, counts)
 
 
 def distinct(*columns: Ints) -> Ints:
@@ -175,7 +175,7 @@ def overlaps(pieces: Pieces, start: Ints, end: Ints, *, width: int, ks: Sequence
     stretches = pieces.start // width
     first = np.searchsorted(stretches, start // width)
     # pieces are in the order of their starts: those from a target's end on cannot touch it
-    counts = np.maximum(np.searchsorted(pieces.start, end) - first, 0)
+    counts = np.searchsorted(pieces.start, end) - first
     target = np.repeat(np.arange(len(start)), counts)
     piece = spread(first, counts)
     shared = np.minimum(end[target], pieces.end[piece]) - np.maximum(start[target], pieces.start[piece])

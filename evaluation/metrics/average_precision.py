@@ -26,12 +26,11 @@ ABOUT = {
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the average precisions, None where there is no gold."""
-    return {NAMES[0]: each(cases, _average_precision)}
+    return {"map": each(cases, _average_precision)}
 
 
 def _average_precision(case: Case) -> float | None:
     ranking = ranking_of(case)
-    golds = ranking.golds() if ranking else 0
-    if ranking is None or not golds:
+    if ranking is None or not (golds := ranking.golds()):
         return None
     return sum(number / rank for number, rank in enumerate(ranking.gold_ranks(), 1)) / golds

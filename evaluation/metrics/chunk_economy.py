@@ -7,6 +7,7 @@ The three shares add up to 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from evaluation.cases import Case, Passage, Values
@@ -67,7 +68,7 @@ def kind_of(passage: Passage, case: Case) -> str:
         return KINDS[2]
     golds = [gold for gold in case.gold if gold.filename == passage.filename and gold.filename is not None]
     gaps = [_gap(span, other) for gold in golds for place in gold.places for other in place]
-    nearest = min(gaps, default=NEAR + 1)
+    nearest = min(gaps, default=math.inf)
     return KINDS[0] if nearest < 0 else KINDS[1] if nearest <= NEAR else KINDS[2]
 
 

@@ -23,14 +23,14 @@ ABOUT = {
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return 1 or 0 at each k, None where no gold names a file."""
-    first = each(cases, lambda case: _first_hit(case, max(options.ks)))
+    first = each(cases, _first_hit)
     return {f"document_hit@{k}": [None if rank is None else float(rank <= k) for rank in first] for k in options.ks}
 
 
-def _first_hit(case: Case, depth: int) -> float | None:
+def _first_hit(case: Case) -> float | None:
     """Return the rank of the first passage from a gold file, infinity where there is none."""
     files = gold_files(case)
     if not files:
         return None
-    ranks = (rank for rank, passage in enumerate(case.reply.passages[:depth], 1) if passage.filename in files)
+    ranks = (rank for rank, passage in enumerate(case.reply.passages, 1) if passage.filename in files)
     return float(next(ranks, float("inf")))

@@ -43,7 +43,7 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
     """Return the counts behind each share."""
-    running = [_running(case, max(options.ks)) for case in cases]
+    running = list(map(_running, cases))
     return {
         f"drm@{k}": [Mismatch(wrong[:k][-1], len(wrong[:k])) if wrong else None for wrong in running]
         for k in options.ks
@@ -63,8 +63,8 @@ def pooled(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 
-def _running(case: Case, depth: int) -> list[int]:
+def _running(case: Case) -> list[int]:
     files = gold_files(case)
     if case.reply.error or not files:
         return []
-    return list(accumulate(passage.filename not in files for passage in case.reply.passages[:depth]))
+    return list(accumulate(passage.filename not in files for passage in case.reply.passages))

@@ -27,7 +27,7 @@ ABOUT = {
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the reciprocal ranks, None where there is no gold."""
-    return {NAMES[0]: each(cases, _reciprocal)}
+    return {f"mrr@{DEPTH}": each(cases, _reciprocal)}
 
 
 def _reciprocal(case: Case) -> float | None:

@@ -13,6 +13,7 @@ from evaluation.cases import Case, GoldPassage, Reply
 from evaluation.statistics import (
     Difference,
     Estimate,
+    Overlap,
     Table,
     compare,
     document_of,
@@ -280,3 +281,36 @@ def test_a_difference_needs_both_means():
     assert Difference(0.25, 0.75, 4).mean == 0.5
     assert Difference(None, 0.5, 0).mean is None and Difference(0.5, None, 0).mean is None
     assert Difference(0.5, 0.75, 2).beyond_chance is False
+
+
+def test_what_is_not_told_is_no_error_no_repeat_and_no_other_question():
+    assert Estimate(0.5, 3) == Estimate(0.5, 3, 0, None, 1, 1, None)
+    assert Estimate(0.5, 3).as_json() == {"mean": 0.5, "n": 3, "errors": 0, "ci95": [None, None]}
+    assert Overlap(3, 1, 0, 2) == Overlap(3, 1, 0, 2, 0, 0)
+    assert table([1.0]).errors == 0 and table([1.0]).only([0]).failed == ()
+
+
+def test_a_table_is_shown_without_its_labels_and_repeats():
+    shown = repr(Table.of_repeats([table([1.0], labels=[{"court": "TCC"}])] * 2))
+    assert "labels" not in shown and "repeats" not in shown and "recall@10" in shown
+
+
+def test_two_repeats_have_a_spread_and_add_up_their_errors():
+    first, second = table([1.0, None], failed=[0, 1]), table([None, 0.0], failed=[1, 1])
+    joined = Table.of_repeats([first, second])
+    assert (joined.failed, joined.errors) == ([1, 2], 3)
+    told = estimate(joined).as_json()
+    assert (told["errors"], told["repeats"], told["spread"]) == (3, 2, pytest.approx(0.5**0.5))
+    once = estimate(joined, table([1.0], name="asked once"))
+    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"
+
+
+def test_datasets_and_groups_count_alike_whatever_their_rows():
+    labels = [{"kind": "a"}, {"kind": "a"}, {"kind": "b"}]
+    grouped = table([0.0, 1.0, 1.0], labels=labels, groups="kind")
+    assert estimate(grouped, table([0.0] * 5, name="maud")).mean == pytest.approx((0.75 + 0.0) / 2)
+
+
+def test_pooled_needs_both_the_part_and_the_whole():
+    assert pooled([1, 5], [2, None]) == 0.5 and pooled([None, 1], [3, 2]) == 0.5
+    assert mean([0.0, None, 1.0]) == 0.5 and macro([], []) is None

@@ -334,3 +334,9 @@ def test_a_stem_keeps_three_letters_or_four(word, root):
 def test_single_letters_and_apostrophes():
     assert content_words("a B x y") == [] and content_words("Alder’s o'clock") == [stem("alder's"), stem("o'clock")]
     assert content_words("ﬁle") == [stem("file")], "a ligature is its letters"
+
+
+def test_a_sentence_glued_to_the_citation_before_it_is_a_claim_of_its_own():
+    first, second = claims_of("The term is two years.[1]The rent is £900.[2]")
+    assert (first.text, first.citations) == ("The term is two years.", (1,))
+    assert (second.text, second.citations) == ("The rent is £900.", (2,))

@@ -238,3 +238,16 @@ def test_capitals_that_are_a_sentence():
 )
 def test_a_title_that_runs_into_its_paragraph(rest, title, length):
     assert run_in(rest) == (title, length)
+
+
+@pytest.mark.parametrize("line", ["Background checks are made by the Supplier", "Premises shall be kept in repair"])
+def test_a_sentence_that_begins_with_the_name_of_the_recitals_is_none(line):
+    assert headings(f"{WORDS}\n{line}\n{WORDS}") == []
+
+
+def test_recitals_right_below_a_title_are_seen():
+    lines = "Purpose of the Parties\nWHEREAS, Alder mills flour and wishes to sell it to Birch, a baker;"
+    assert headings(f"{WORDS}\n{lines}\n{WORDS}") == [
+        "'Purpose of the Parties' → Purpose of the Parties; title 6 title",
+        "'WHEREAS' → WHEREAS; recitals 6 recitals",
+    ]

@@ -166,6 +166,13 @@ def test_six_words_on_personal_data_are_a_policy(times, kind):
     assert profile("We keep your data. " * times).kind == kind
 
 
+def test_words_on_personal_data_are_counted_over_eight_pages():
+    head = "We keep your data. " * 5
+    for end, kind in ((24_000, "privacy policy"), (24_001, "")):
+        text = head + ends_at("cookies", end - len(head)) + " are kept"
+        assert text.index(" are kept") == end and profile(text).kind == kind
+
+
 def test_lines_shorter_than_a_margin_stand_by_themselves():
     assert profile(f"{'x' * 59}\nand y\n").title == "a"
     policy = "Larkspur Garden Privacy Policy"

@@ -157,3 +157,11 @@ def test_a_heading_alone_is_no_leaf_and_words_before_the_first_heading_are_one()
         (2, "section", "ARTICLE I\nTERM\n\n1. One. It is so.\n\n"),
         (2, "section", "2. Two. It is so.\n"),
     ]
+
+
+def test_one_character_before_the_first_heading_is_an_opening_and_white_space_is_none():
+    text = "1. One. It is so.\n\n2. Two. It is so.\n"
+    for before, kinds in (("§\n", ["opening", "section", "section"]), ("\n", ["section", "section"])):
+        root = read_structure(Document("a.txt", before + text))
+        assert [part.kind for part in root.children] == kinds
+        assert root.children[0].span.start == 0, "the leaves tile the text"
