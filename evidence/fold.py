@@ -146,7 +146,7 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
         start = int(position)
         while start > 0 and classes[start - 1] > 0:
             start -= 1
-        end = int(position) + 1
+        end = int(position)
         while end < len(classes) and classes[end] > 0:
             end += 1
         order = start + np.argsort(classes[start:end], kind="stable")

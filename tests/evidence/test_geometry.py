@@ -192,3 +192,11 @@ def test_a_character_beyond_the_first_plane_counts_twice_and_a_new_line_does_too
     assert counted == ("a\U0001d4b3b\nc\nd", [0, 1, 3, 4, 6, 7, 8, 9])
     nothing = SimpleNamespace(count_chars=lambda: 0)
     assert pdf._counted(nothing) == ("", [0])
+
+
+def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
+    def refuse():
+        raise pdf.pdfium.PdfiumError("no text")
+
+    page = SimpleNamespace(get_textpage=refuse)
+    assert pdf._page_boxes(page, 1, [(0, 3), (4, 9)]) == [[], []]

@@ -225,6 +225,22 @@ def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypa
     assert _chains([[one], [two, three], *rest])[0][:2] == [one, three], "the first place is always tried"
 
 
+@pytest.mark.parametrize(("letters", "places"), [(18, 1), (17, 0)])
+def test_a_quote_that_ends_in_half_a_ligature_is_found_when_it_is_95_of_100(letters, places):
+    words = "abcdefghijklmnopqr"[:letters]
+    matches = locate(f"{words}f", document(f"so {words}\ufb01 it ends"))
+    assert len(matches) == places
+    assert [(match.how, match.score) for match in matches] == [("fuzzy", 0.95)] * places
+
+
+def test_no_more_windows_are_kept_than_places(monkeypatch):
+    needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    text = (needle + "-" * 90) * 3
+    assert len(_windows(needle, text, 2)) == 3
+    monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", 2)
+    assert len(_windows(needle, text, 2)) == 2
+
+
 def test_windows_that_begin_close_together_are_one():
     needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 
