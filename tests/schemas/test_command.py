@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from schemas.command import guarded, print_note
+from schemas.command import guarded, plain_terminal, print_note, without_controls
 from schemas.errors import ToolkitError
 from schemas.secrets import names_a_secret, remember_secret, scrubbed
 
@@ -71,3 +73,38 @@ def test_a_secret_from_elsewhere_is_hidden_once_it_is_known():
     remember_secret("zebra-4711")
     assert scrubbed("token of a file: zebra-4711") == "token of a file: ***"
     assert names_a_secret("X-Api-Key") and not names_a_secret("temperature")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_control_character_reaches_a_terminal_and_a_file_gets_all(monkeypatch):
+    assert without_controls("~\x1f\x7f\x80\x9f\xa0\n\t") == "~\\x1f\\x7f\\x80\\x9f\xa0\n\t"
+    terminal, file = Terminal(), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with plain_terminal():
+        assert sys.stdout.write("a\x1b[2Jb") == 6
+        assert sys.stdout.getvalue() == "a\\x1b[2Jb"  # whatever else is asked of it, the terminal answers
+        with plain_terminal():  # once is enough
+            sys.stdout.write("\x07")
+    assert sys.stdout is terminal and terminal.getvalue() == "a\\x1b[2Jb\\x07"
+    monkeypatch.setattr(sys, "stdout", file)
+    with plain_terminal():
+        sys.stdout.write("\x1b")
+        assert sys.stdout is file
+    assert file.getvalue() == "\x1b"
+
+
+def test_a_reader_that_goes_away_ends_a_command_without_a_word():
+    code = (
+        "import sys\nfrom schemas.command import guarded\n"
+        "@guarded()\ndef main():\n    for _ in range(100_000):\n        print('words')\n    return 0\n"
+        "sys.exit(main())"
+    )
+    command = f'{sys.executable} -c "$CODE" | head -1'
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env={**os.environ, "CODE": code}, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("words\n", "")
