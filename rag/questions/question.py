@@ -196,5 +196,6 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
         if named or quoted:
             names.append((word.strip(",;:?!"), written or quoted))
         fresh = word[-1] in ".?!;:"
-    known = any(written and carried(word) for word, written in names)
+    doubtful = any(not written for _, written in names)  # else nothing is asked of the collection: that takes time
+    known = doubtful and any(written and carried(word) for word, written in names)
     return " ".join(word for word, written in names if written or not known)

@@ -204,7 +204,7 @@ def score_rows(
     on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where a chunk
     has no vector yet, words stand in for it.
     """
-    table = library.table.take(rows, axis=0)
+    table = library.table[rows]  # `take` would copy the whole of a table that lies column by column
     sizes = np.diff(groups, append=len(rows))
     [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
     matched = library.words.evidence(words, table[:, KEY])
