@@ -30,7 +30,7 @@ from engine.progress import track
 from schemas.command import guarded, print_note
 from schemas.errors import ToolkitError
 
-SEED = 71
+SEED = 75
 """Of the page: no test was written against what survived of it."""
 PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
 

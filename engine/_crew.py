@@ -192,9 +192,10 @@ class Crew:
                 self._places.append(self._hire())
 
     def _hire(self) -> _Place:
+        since = time.monotonic()  # its time runs from when it is asked, however soon it begins
         worker = hire(script=self._script)
         worker.assign(self._work)
-        return _Place(worker, time.monotonic())
+        return _Place(worker, since)
 
 
 def _deliver(job: _Job, outcome: Outcome[Any]) -> None:

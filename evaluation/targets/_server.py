@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import time
+from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,7 +86,7 @@ class Known:
     takes_paths: bool = False
 
 
-class Server:
+class Server(ABC):
     """A server; every failure is a reply with an error, and nothing else stops."""
 
     exact = False
@@ -116,9 +117,9 @@ class Server:
 
     # ---------------------------------------------------------------- what a system says of itself
 
+    @abstractmethod
     def exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
         """Ask a question once and return what came back; raise ReplyError where that is no reply."""
-        raise NotImplementedError
 
     def _exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
         """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
@@ -178,7 +179,7 @@ class Server:
         self.saw(answers)
         return notes
 
-    def saw(self, answers: bool) -> None:
+    def saw(self, answers: bool) -> None:  # noqa: B027 - most systems need not know
         """Learn from the probe whether the system answers, or only retrieves."""
 
     def ingest(self, dataset: Dataset) -> Ingestion:
