@@ -7,7 +7,6 @@ nothing lost, nothing twice, no traceback, and the same result as without the fa
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 from engine.watch import programs_below
 from rag.config import DEFAULT, Config
 from tests.campaign.table import Result, as_markdown, write_table
+from tests.hostile.bombs import packed_zeros
 from tests.hostile.files import FILES
 from tests.rag.bundles import contract, rows_of, write_bundle
 
@@ -37,7 +37,7 @@ _PATIENCE = 1200.0
 _SMALL = ("--embedder", "hashing", "--jobs", "2")
 
 
-BOMB = gzip.compress(gzip.compress(bytes(200 << 20), 9), 9)
+BOMB = packed_zeros(2, 200)
 """Some hundred bytes that unpack to 200 MB."""
 
 

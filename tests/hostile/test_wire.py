@@ -21,16 +21,9 @@ from rag.embedders import _weights
 from rag.rerankers import http as reranker
 from schemas.errors import ServiceError, SourceError
 from storage.deadline import with_deadline
+from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]
-
-
-def packed(times: int, size: int) -> bytes:
-    """Return zeros, packed so many times over."""
-    data = bytes(size)
-    for _ in range(times):
-        data = gzip.compress(data, 9, mtime=0)
-    return data
 
 
 @contextmanager
@@ -108,7 +101,7 @@ def test_a_reply_that_is_packed_is_unpacked():
     ("layers", "why"), [(1, "larger than 16 MB"), (2, "larger than 16 MB"), (3, "packed 3 times over, more than 2")]
 )
 def test_a_reply_that_unpacks_to_too_much_is_refused_while_it_comes(layers, why):
-    bomb = packed(layers, 100 << 20)
+    bomb = packed_zeros(layers, 100)
     with server(body(bomb, ", ".join(["gzip"] * layers))) as url, pytest.raises(ReplyError, match=why):
         read(url)
 
@@ -153,8 +146,8 @@ def test_a_reranker_that_drips_is_given_up(monkeypatch):
 @pytest.mark.parametrize(
     ("send", "why"),
     [
-        (body(packed(2, 100 << 20), "gzip, gzip"), "more than 7 bytes"),
-        (body(packed(3, 100 << 20), "gzip, gzip, gzip"), "packed 3 times over"),
+        (body(packed_zeros(2, 100), "gzip, gzip"), "more than 7 bytes"),
+        (body(packed_zeros(3, 100), "gzip, gzip, gzip"), "packed 3 times over"),
         (endless, "more than 7 bytes"),
     ],
 )
