@@ -45,6 +45,18 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return everything in a file's code: to walk through all of it takes longer than to parse it."""
+    return list(ast.walk(parsed(path)))
+
+
+@cache
+def constants(path: Path) -> list[str]:
+    """Return the texts that stand in a file's code."""
+    return [node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
 def files(*folders: str) -> Iterator[Path]:
     for folder in folders or (*ROOMS, *OUTSIDE):
         yield from sorted((ROOT / folder).rglob("*.py"))
@@ -57,9 +69,9 @@ def told(path: Path) -> str:
 # ---------------------------------------------------------------- names
 
 
-def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def bindings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the names that code gives: to variables, parameters, fields, functions and classes."""
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):
@@ -69,7 +81,7 @@ def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_nothing_is_called_found_where_a_noun_would_tell():
-    named = [(told(path), line) for path in files() for line, name in bindings(parsed(path))
+    named = [(told(path), line) for path in files() for line, name in bindings(path)
              if name.strip("_").lower() == "found"]  # fmt: skip
     assert named == []
 
@@ -77,7 +89,7 @@ def test_nothing_is_called_found_where_a_noun_would_tell():
 def test_the_names_that_stand_for_one_thing_are_given_once():
     classes = defaultdict(list)
     for path in files():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 classes[node.name.strip("_")].append(told(path))
     assert {name: classes[name] for name in ONE_EACH} == {name: [place] for name, place in ONE_EACH.items()}
@@ -110,9 +122,9 @@ def branches(function: ast.AST) -> int:
     kinds = (
         ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case,
     )  # fmt: skip
-    nodes = list(ast.walk(function))
-    joined = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
-    return joined + sum(isinstance(node, kinds) for node in nodes)
+    inside = list(ast.walk(function))
+    joined = sum(len(node.values) - 1 for node in inside if isinstance(node, ast.BoolOp))
+    return joined + sum(isinstance(node, kinds) for node in inside)
 
 
 def test_branches_are_counted():
@@ -123,7 +135,7 @@ def test_branches_are_counted():
 def test_no_function_has_too_many_branches_or_lines():
     large = []
     for path in files():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, Function):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if branches(node) > BRANCHES or lines > FUNCTION:
@@ -138,14 +150,14 @@ def test_no_module_is_too_long():
 
 def is_number(value: ast.AST) -> bool:
     """Return whether a constant is made of numbers alone."""
-    nodes = list(ast.walk(value))
-    kinds = [type(node.value) for node in nodes if isinstance(node, ast.Constant)]
-    return bool({int, float} & set(kinds)) and str not in kinds and not any(isinstance(n, ast.Call) for n in nodes)
+    inside = list(ast.walk(value))
+    kinds = [type(node.value) for node in inside if isinstance(node, ast.Constant)]
+    return bool({int, float} & set(kinds)) and str not in kinds and not any(isinstance(n, ast.Call) for n in inside)
 
 
-def bare_numbers(source: str) -> list[str]:
+def bare_numbers(source: str, tree: ast.Module) -> list[str]:
     """Return the constants of a module that are numbers and have no reason beside them."""
-    lines, body = source.splitlines(), ast.parse(source).body
+    lines, body = source.splitlines(), tree.body
     names = []
     for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
         if isinstance(node, ast.Assign) and is_number(node.value):
@@ -160,13 +172,13 @@ def test_a_number_without_its_reason_is_seen():
     source = (
         'import re\n_FAR = 3\n_NEAR = 2  # words\n# pages\n_MOST = 4\n_SHARE = 0.5\n"""Of a line."""\n_NAME = \'x\'\n'
     )
-    assert bare_numbers(source) == ["_FAR = 3"]
+    assert bare_numbers(source, ast.parse(source)) == ["_FAR = 3"]
 
 
 def test_every_number_that_decides_has_its_reason_beside_it():
     folders = (*ROOMS, "training")
-    bare = {told(path): names for path in files(*folders) if (names := bare_numbers(path.read_text(encoding="utf-8")))}
-    assert bare == {}
+    bare = {told(path): bare_numbers(path.read_text(encoding="utf-8"), parsed(path)) for path in files(*folders)}
+    assert {path: names for path, names in bare.items() if names} == {}
 
 
 # ---------------------------------------------------------------- each thing said once
@@ -208,12 +220,7 @@ def test_no_block_stands_in_two_rooms():
     ("mark", "home"), [(r"<\\s\*omitted", "schemas/quotes.py"), (r"\(pages\?\\s", "converters/_maud/text.py")]
 )
 def test_the_marks_of_quotes_are_read_in_one_place(mark, home):
-    patterns = {
-        told(path)
-        for path in files(*ROOMS)
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(mark, node.value)
-    }
+    patterns = {told(path) for path in files(*ROOMS) for text in constants(path) if re.search(mark, text)}
     assert patterns == {home}
 
 
@@ -244,12 +251,7 @@ def test_every_command_prints_its_errors_the_one_way():
 
 
 def test_only_one_place_writes_error():
-    writers = {
-        told(path)
-        for path in files()
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("error: ")
-    }
+    writers = {told(path) for path in files() for text in constants(path) if text.startswith("error: ")}
     # a notebook reads what a command of its own said
     assert writers == {"schemas/command.py", "exhibit/conversion.py"}
 
@@ -309,7 +311,7 @@ def is_converter(file: str) -> bool:
 def imported(path: Path) -> frozenset[str]:
     """Return the modules of the house that a file imports, also through its room's front door."""
     names: set[str] = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             door = ROOT / node.module.replace(".", "/") / "__init__.py"

@@ -101,14 +101,27 @@ def _held(module: ModuleType, source: str) -> Iterator[Expression]:
     for name, value in vars(module).items():
         for pattern in _inside(value, depth=3):
             plain = isinstance(value, re.Pattern)
-            read = source if name.startswith("_") else _sources()
-            used = set(re.findall(rf"\b{re.escape(name)}\.(\w+)\(", read)) if plain else set()
+            calls = _calls(source) if name.startswith("_") else _calls_anywhere()
+            used = calls.get(name) if plain else None
             yield Expression(f"{module.__name__}.{name}", pattern, frozenset(used or {"search"}))
 
 
 @cache
-def _sources() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+def _calls(source: str) -> dict[str, set[str]]:
+    """Return the methods that each name is called with in a source."""
+    calls: dict[str, set[str]] = {}
+    for name, method in re.findall(r"\b(\w++)\.(\w++)\(", source):
+        calls.setdefault(name, set()).add(method)
+    return calls
+
+
+@cache
+def _calls_anywhere() -> dict[str, set[str]]:
+    calls: dict[str, set[str]] = {}
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        for name, methods in _calls(path.read_text(encoding="utf-8")).items():
+            calls.setdefault(name, set()).update(methods)
+    return calls
 
 
 def _inside(value: object, depth: int) -> Iterator[re.Pattern[Any]]:
@@ -121,6 +134,8 @@ def _inside(value: object, depth: int) -> Iterator[re.Pattern[Any]]:
 
 
 def _written(name: str, source: str) -> Iterator[Expression]:
+    if "re" not in _calls(source):
+        return  # most modules: to walk through all of them takes seconds
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS):
             continue
