@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from socketserver import BaseServer
 
 # before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
 # turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
@@ -94,6 +95,14 @@ def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
             patch.setenv(name, str(path))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_end_soon() -> Iterator[None]:
+    """Let the tests' servers look fifty times a second, not twice, whether they are to end: each is waited for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseServer.serve_forever, "__defaults__", (0.02,))
         yield
 
 
