@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
-import httpx
 from tqdm import tqdm
 
 from converters._benchmark import DatasetInfo, Download
@@ -101,7 +101,7 @@ def fetch(info: DatasetInfo) -> Path:
     if info.download is None:
         raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}")
     download = info.download
-    path = cache_folder() / info.name / Path(httpx.URL(download.url).path).name
+    path = cache_folder() / info.name / Path(urlsplit(download.url).path).name
     if path.is_file():
         return path
     tqdm.write(_notice(info), file=sys.stderr)
@@ -129,6 +129,8 @@ def _notice(info: DatasetInfo) -> str:
 
 def _download(download: Download, partial: Path) -> None:
     """Append to what is there already; a server that cannot resume starts from the beginning."""
+    import httpx  # a tenth of a second, which a benchmark that is here already can spare
+
     have = partial.stat().st_size if partial.exists() else 0
     if have >= download.bytes:
         return

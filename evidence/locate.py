@@ -16,7 +16,7 @@ from typing import NamedTuple
 from evidence.align import align
 from evidence.document import Document, Span
 from evidence.fold import Fold, fold
-from schemas.models import HOWS, How
+from schemas.hows import HOWS, How
 from schemas.quotes import quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it

@@ -5,17 +5,15 @@ These models are the only definition; the JSON Schema files beside them are gene
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from schemas.hows import HOWS as HOWS
+from schemas.hows import How as How
+
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
-
-How = Literal["exact", "folded", "parts", "fuzzy", "section", "absent"]
-"""How a gold passage was found, best first; `section`: under the heading or the number that the source cites."""
-
-HOWS: tuple[How, ...] = get_args(How)
 
 
 def _basename(name: str) -> str:
