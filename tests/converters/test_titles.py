@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from converters._titles import join_names, unique_titles
+from engine.llms.openai import OpenAI
 from law.casing import tidy, title_case
 
 
@@ -136,7 +137,8 @@ def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
     assert wanted["strict"] and wanted["schema"]["required"] == ["title"]
 
 
-def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys):
+def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, monkeypatch):
+    monkeypatch.setattr(OpenAI, "_pause", lambda *_: None)  # between its tries
     llm.status = 500
     convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", expect=1)
     error = capsys.readouterr().err

@@ -133,15 +133,17 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
         "--jobs",
         "2",
     ]
-    for wait in (0.2, 0.6, 0.9, 1.2, 1.6):
+    partial = tmp_path / "out.partial"
+    for moment in (partial, partial / "gold.jsonl", partial / "README.md"):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(wait)
+        while process.poll() is None and not moment.exists():
+            time.sleep(0.01)
         process.send_signal(how)
         error = process.communicate()[1]
         assert process.returncode in {0, -how, 130}, error
         assert validate(out) == []
         if how == signal.SIGINT and process.returncode == 130:
-            assert not (tmp_path / "out.partial").exists()
+            assert not partial.exists()
 
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
