@@ -11,19 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.errors import BundleError
+from schemas.layout import CARD as CARD
+from schemas.layout import CORPUS as CORPUS
+from schemas.layout import GOLD as GOLD
+from schemas.layout import INFO as INFO
+from schemas.layout import ORIGIN as ORIGIN
+from schemas.layout import PARTIAL as PARTIAL
+from schemas.layout import TRAIN as TRAIN
 from schemas.models import BundleInfo, Gold, Row
 from schemas.parsing import parse_json
-
-CORPUS = "corpus"
-TRAIN = "train.json"
-GOLD = "gold.jsonl"
-INFO = "bundle.json"
-CARD = "README.md"
-ORIGIN = ".exhibit-origin.json"
-"""In a folder of the cache: the URL of the bundle whose small files it holds."""
-PARTIAL = "bundle.partial"
-"""An object that stands beside the files while they are written: what a killed run leaves is known by it."""
-
 
 # ---------------------------------------------------------------- writing
 

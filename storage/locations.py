@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import Any, NamedTuple
 
-from schemas.bundle import ORIGIN
 from schemas.errors import DocumentError
+from schemas.layout import ORIGIN
 from storage._filesystems import StorageError, explained, filesystem
 from storage.scratch import scratch_folder
 
