@@ -208,7 +208,7 @@ def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine
     def refuse(*_: object, **__: object) -> None:
         raise pypdf.errors.PdfReadError("broken")
 
-    monkeypatch.setattr("evidence.layer.PdfWriter", refuse)
+    monkeypatch.setattr("pypdf.PdfWriter", refuse)
     with pytest.raises(DocumentError, match="its pages cannot be written to"):
         read_scan(read_document(scan), tmp_path / "read.pdf", engine)
 
