@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -241,12 +242,16 @@ def _json(path: Path, text: str) -> list[Any]:
 
 def read_parquet(path: Path) -> list[Any]:
     """Return the rows of a Parquet file. Called in a worker."""
+    # its own pool takes 128 MiB at once, all that a small file may have: then there is none left for a thread
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     import pyarrow  # it takes a third of a second, and tables are seldom Parquet
     from pyarrow import parquet
 
     try:
         with reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
-            rows: list[Any] = parquet.read_table(file, use_threads=False).to_pylist()
+            # not parquet.read_table, which reads ahead in up to eight threads and waits for ever for one of them that
+            # finds no memory left for itself
+            rows: list[Any] = parquet.ParquetFile(file).read(use_threads=False).to_pylist()
     except pyarrow.ArrowMemoryError as error:
         raise MemoryError(str(error)) from error
     except pyarrow.ArrowException as error:

@@ -17,6 +17,9 @@ import pytest
 
 from converters import table
 from converters._benchmark import Benchmark, Tally
+from converters._records import read_parquet
+from engine import Limits, guarded
+from engine._worker import dismiss
 from evidence import read_document
 from evidence.fold import fold
 from schemas.bundle import GOLD, INFO, TRAIN
@@ -365,6 +368,14 @@ def test_impossible_questions_keep_their_document_and_lose_their_passages(folder
 def test_squad_s_answers_are_read(folder):
     row = {**QUESTION, "answer": {"text": ["The tenant", "Tenant"], "answer_start": [0, 4]}}
     assert read(write(folder / "t.parquet", row)).rows[0].answer == "The tenant; Tenant"
+
+
+@pytest.mark.parametrize("mebibytes", [576, 2048])
+def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
+    """It may take a sixteenth: threads that read ahead would each want a stack of their own, and be waited for."""
+    path = write(folder / "t.parquet", QUESTION)
+    dismiss()  # in a new worker: one that has read such a file has what it needs
+    assert guarded(read_parquet, path, limits=Limits(memory=mebibytes << 20)) == [QUESTION]
 
 
 # ---------------------------------------------------------------- documents
