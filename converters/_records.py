@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -242,8 +241,6 @@ def _json(path: Path, text: str) -> list[Any]:
 
 def read_parquet(path: Path) -> list[Any]:
     """Return the rows of a Parquet file. Called in a worker."""
-    # its own pool takes 128 MiB at once, all that a small file may have: then there is none left for a thread
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     import pyarrow  # it takes a third of a second, and tables are seldom Parquet
     from pyarrow import parquet
 

@@ -220,6 +220,8 @@ def _move(work: Work) -> None:
     for name in os.environ.keys() - work.environment.keys():
         del os.environ[name]
     os.environ.update(work.environment)
+    # Arrow's own pool takes 128 MiB at once, all that reading a small file may take: none is left for a thread's stack
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _packed(answer: Outcome[Any] | Bug) -> bytes:
