@@ -49,6 +49,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="measure on this share of the queries on clauses and do not train on it (default: 0)",
     )
+    parser.add_argument("--fold", type=int, default=0, metavar="N", help="which share of them, from 0 (default: 0)")
 
 
 def recipe_of(options: argparse.Namespace, recipe: R) -> R:
@@ -71,7 +72,11 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
 def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> Ground:
     """Return what may be trained on, as the command line says."""
     split = ("train", "dev") if options.all else ("train",)
-    return Ground(pack, device, split, frozenset(options.leave_out), kept_queries(pack, options.keep_queries))
+    return Ground(pack, device, split, frozenset(options.leave_out), _kept(pack, options))
+
+
+def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
+    return kept_queries(pack, options.keep_queries, options.fold)
 
 
 def base_of(options: argparse.Namespace) -> Path:
@@ -91,6 +96,8 @@ def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Ro
         ("dev, words trained on", pack, "train", "dev"),
         ("dev, words not trained on", pack, "test", "dev"),
     ]
+    if asks(pack, role="asked", split="dev"):
+        sets.append(("dev, questions of no kind", pack, "asked", "dev"))
     for path in options.measure:
         other = load_pack(path)
         sets += [(f"{path.stem}, {role}", other, role, None) for role in ("asked", "test") if asks(other, role=role)]

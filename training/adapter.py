@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +47,8 @@ class Recipe:
     """… any others of it …"""
     foreign: int = 1
     """… and likely ones of a document that has no answer to it."""
+    alone: int = 12
+    """Wrong passages of its document, in place of all these, for a question of no kind: others may well answer it."""
     library: int = 6
     """Queries on a library of clauses a step."""
     rate: float = 1e-3
@@ -97,11 +99,13 @@ class Batch:
     queries: Ints
     """Numbers of texts."""
     kinds: Ints
-    """-1: a heading."""
+    """-1: a heading, or a question of no kind."""
     keys: Ints
     """A heading's number, -1 for a question."""
     answers: Ints
     others: Ints
+    alone: dict[int, Ints] = field(default_factory=dict)
+    """The passages that are wrong for a question of no kind, by its place."""
 
 
 class _Batches:
@@ -116,7 +120,7 @@ class _Batches:
         self.order = random.choice(len(rows), size=len(rows), p=examples.shares(rows, recipe.balance))
         lacking = mine(examples, examples.impossible, passages, queries, first=5)
         self.foreign: dict[int, Ints] = {}
-        for kind in {row.kind for row in examples.impossible}:
+        for kind in {row.kind for row in examples.impossible} - {-1}:
             negatives = [hard for row, hard in zip(examples.impossible, lacking, strict=True) if row.kind == kind]
             self.foreign[kind] = np.concatenate(negatives)
 
@@ -124,12 +128,17 @@ class _Batches:
         examples, recipe, random = self.examples, self.recipe, self.random
         pack = examples.pack
         queries, kinds, keys, answers, others = [], [], [], [], []
+        alone: dict[int, Ints] = {}
         for at in self.order[step * recipe.batch : (step + 1) * recipe.batch]:
             row = examples.answerable[at]
-            queries.append(int(pack.queries[examples.draw_wording(row.kind, random), 0]))
+            queries.append(int(pack.queries[examples.draw_wording(row, random), 0]))
             kinds.append(row.kind)
             keys.append(-1)
             answers.append(int(random.choice(row.answers, p=row.weights)))
+            if row.kind < 0:
+                alone[len(queries) - 1] = row.others
+                others += _some(self.hard[at], recipe.alone, random)
+                continue
             others += _some(self.hard[at], recipe.hard, random)
             others += _some(row.others, recipe.easy, random)
             others += _some(self.foreign.get(row.kind, row.others), recipe.foreign, random)
@@ -142,8 +151,11 @@ class _Batches:
                 answers.append(passage)
                 span = pack.passages_of(int(pack.passages[passage, 0]))
                 others.append(int(random.integers(span.start, span.stop)))
-        columns = (queries, kinds, keys, answers, others)
-        return Batch(*(np.array(column, np.int64) for column in columns))
+        return Batch(_ints(queries), _ints(kinds), _ints(keys), _ints(answers), _ints(others), alone)
+
+
+def _ints(numbers: list[int]) -> Ints:
+    return np.array(numbers, np.int64)
 
 
 def _some(numbers: Ints, count: int, random: Random) -> list[int]:
@@ -180,8 +192,8 @@ def contrast(
 def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which passages are not compared with a question: they may answer it, for all that is known.
 
-    Those are what has gold for its kind, what other benchmarks' documents say, which nobody marked for it, and for a
-    heading what stands under the same words.
+    Those are what has gold for its kind, what other benchmarks' documents say, which nobody marked for it, for a
+    question of no kind what any other document says, and for a heading what stands under the same words.
     """
     pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)
@@ -191,7 +203,10 @@ def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tupl
     barred = np.zeros((len(batch.queries), len(passages)), np.bool_)
     kinds = batch.kinds[question]
     barred[question] = gold[kinds] | (owner[pack.passages[passages, 0]][None, :] != of_kind[kinds][:, None])
-    barred[~question] = pack.passages[passages, 4][None, :] == batch.keys[~question][:, None]
+    heading = batch.keys >= 0
+    barred[heading] = pack.passages[passages, 4][None, :] == batch.keys[heading][:, None]
+    for at, wrong in batch.alone.items():
+        barred[at] = ~np.isin(passages, wrong)
     return barred
 
 

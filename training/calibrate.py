@@ -36,8 +36,8 @@ from training.tensors import Array, read_tensors
 
 FIRST = 16
 """Passages whose best score counts: so many does the preset `careful` read again."""
-ROLES: tuple[Role, ...] = ("own", "test")
-"""Each question is asked twice: in its benchmark's words, and in others that were not trained on."""
+ROLES: tuple[Role, ...] = ("own", "test", "asked")
+"""A question of a kind is asked in its benchmark's words and in others that were not trained on; any other as it is."""
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 """Where refusing is looked at: below them hardly anything is refused, above them too much."""
 _STEPS = 50
@@ -64,6 +64,8 @@ def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: s
     told = []
     for role in ROLES:
         wanted = asks(pack, role=role, split=split)
+        if not wanted:
+            continue
         ranked = [order for order, _ in rankings(pack, wanted, *vectors)]
         for ask, scores in zip(wanted, rerank(judge, texts, pack, wanted, ranked, first=FIRST), strict=True):
             if len(scores):

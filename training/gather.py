@@ -25,7 +25,7 @@ from schemas.errors import ToolkitError
 from training._reading import Asked, Material, Reader, read_material, words_hash
 from training.exclusion import NEVER, Excluded, read_names
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
-from training.questions import read_wordings
+from training.questions import read_queries, read_wordings
 
 DEV = 0.12
 """Share of each source's documents that tuning is measured on and that are not trained on meanwhile."""
@@ -51,6 +51,7 @@ class _Tables:
         self.positives: list[tuple[int, int, int]] = []
         self.headings: list[tuple[int, int]] = []
         self.grades: list[tuple[int, int, int]] = []
+        self.also: list[tuple[int, int]] = []
         self._known: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
@@ -135,6 +136,7 @@ class _Tables:
             positives=np.array(self.positives, np.int64).reshape(-1, 3),
             headings=np.array(self.headings, np.int64).reshape(-1, 2),
             grades=np.array(self.grades, np.int64).reshape(-1, 3),
+            also=np.array(self.also, np.int64).reshape(-1, 2),
             tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
             ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
             notes=notes,
@@ -197,8 +199,10 @@ def _prepared(
 def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
     """Add the grades of a library's clauses; return how many are of clauses that are left out."""
     skipped: Counter[str] = Counter()
+    others = read_queries(material.source) if material.graded else {}
     for graded in material.graded:
         query = tables.query(graded.text, -1, "library")
+        tables.also += [(query, tables.query(words, -1, "library")) for words in others.get(graded.text, ())]
         for name, grade in graded.grades.items():
             if name in numbers:
                 tables.grades.append((query, numbers[name], grade))

@@ -32,14 +32,19 @@ class Drawn:
     shares: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
 
 
-def kept_queries(pack: Pack, share: float) -> frozenset[int]:
-    """Return the queries that are kept for measuring: about this share, told by their words, so always the same."""
+def kept_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
+    """Return the queries that are kept for measuring: about this share, told by their words, so always the same.
+
+    Each fold keeps others, so that with a share of a fifth five trainings measure every query once.
+    """
     queries = {int(query) for query in pack.grades[:, 0]} if share else set()
-    return frozenset(q for q in queries if hashlib.sha256(_words(pack, q)).digest()[0] < 256 * share)
+    return frozenset(q for q in queries if fold <= _place(pack, q) / share < fold + 1)
 
 
-def _words(pack: Pack, query: int) -> bytes:
-    return pack.text(int(pack.queries[query, 0])).tobytes()
+def _place(pack: Pack, query: int) -> float:
+    """Return a number from 0 to 1 that the words of a query give."""
+    words = pack.text(int(pack.queries[query, 0])).tobytes()
+    return hashlib.sha256(words).digest()[0] / 256
 
 
 class Library:
@@ -54,6 +59,11 @@ class Library:
         for query, grades in by.items():
             if query not in without and any(grade >= 2 for grade in grades):
                 self.graded[query] = {grade: np.array(documents, np.int64) for grade, documents in grades.items()}
+        self.words = {query: [query] for query in self.graded}
+        """Each query with its other words."""
+        for query, other in pack.also.tolist():
+            if query in self.words:
+                self.words[query].append(other)
 
     def draw(self, count: int, random: Random) -> Drawn:
         """Return some queries with clauses of every grade."""
@@ -69,7 +79,8 @@ class Library:
             total = np.array(gains, np.float32)
             clauses.append(np.array(documents, np.int64))
             shares.append(total / total.sum())
-        return Drawn(self.pack.queries[chosen, 0], clauses, shares)
+        asked = [int(random.choice(self.words[query])) for query in chosen.tolist()]
+        return Drawn(self.pack.queries[asked, 0], clauses, shares)
 
     def passages(self, document: int) -> range:
         """Return the passages of a clause."""

@@ -21,9 +21,9 @@ def mine(
 ) -> list[Ints]:
     """Return, for each question, the wrong passages of its document, the likeliest first, over all its wordings."""
     device = passages.device
-    middles = torch.stack(
-        [queries[torch.from_numpy(examples.wordings[kind]).to(device)].mean(0) for kind in sorted(examples.wordings)]
-    )
+    middles = {
+        kind: queries[torch.from_numpy(numbers).to(device)].mean(0) for kind, numbers in examples.wordings.items()
+    }
     by_document: dict[int, list[int]] = defaultdict(list)
     for at, row in enumerate(rows):
         by_document[row.document].append(at)
@@ -33,7 +33,8 @@ def mine(
         allowed = np.zeros((len(members), span.stop - span.start), np.bool_)
         for place, at in enumerate(members):
             allowed[place, rows[at].others - span.start] = True
-        near = middles[[rows[at].kind for at in members]] @ passages[span].T
+        asked = [middles[rows[at].kind] if rows[at].kind >= 0 else queries[rows[at].query] for at in members]
+        near = torch.stack(asked) @ passages[span].T
         near = near.masked_fill(torch.from_numpy(~allowed).to(device), -torch.inf)
         # all questions of a document at once, on the device: row by row it took half of a training's time
         best = near.topk(min(first, near.shape[1])).indices.cpu().numpy()

@@ -53,6 +53,8 @@ class Pack:
     tokens: npt.NDArray[np.uint16]
     ends: Ints
     """Where each text ends among the tokens; passages first."""
+    also: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """query, query: other words for a query on a library of clauses, to train on."""
     notes: dict[str, Any] = field(default_factory=dict)
 
     def text(self, number: int) -> npt.NDArray[np.uint16]:
@@ -91,7 +93,7 @@ def load_pack(path: Path) -> Pack:
     try:
         with np.load(path) as archive:
             told = json.loads(archive["about"].tobytes())
-            arrays = {name: archive[name] for name in _ARRAYS}
+            arrays = {name: archive[name] for name in _ARRAYS if name in archive or name != "also"}
     except (OSError, KeyError, ValueError) as error:
         raise BundleError(f"{path}: not a pack: {error}; make one with python -m training.gather") from error
     if told.get("format") != FORMAT:

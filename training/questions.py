@@ -1,4 +1,4 @@
-"""Questions in other words, by kind: half of them for training, half for testing only."""
+"""Questions in other words, by kind: some of them for training, others for testing only."""
 
 from __future__ import annotations
 
@@ -34,3 +34,10 @@ def read_wordings(source: str) -> dict[str, Wordings]:
         odd = sorted(told.keys() ^ own.keys())
         raise ToolkitError(f"{path}: has other kinds than converters.{source}: {odd[0]!r}")
     return {kind: Wordings(own[kind], tuple(told[kind]["train"]), tuple(told[kind]["test"])) for kind in own}
+
+
+def read_queries(source: str) -> dict[str, tuple[str, ...]]:
+    """Return other words for the queries on a library of clauses, to train on; none where nobody wrote any."""
+    path = FOLDER / f"{source}.toml"
+    told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {query: tuple(words["train"]) for query, words in told.items()}

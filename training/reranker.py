@@ -160,7 +160,7 @@ class _Groups:
         answerable = name == "answerable"
         row = (self.examples.answerable if answerable else self.examples.impossible)[at]
         hard = (self.hard if answerable else self.lacking)[at]
-        query = int(pack.queries[self.examples.draw_wording(row.kind, random, own=recipe.own), 0])
+        query = int(pack.queries[self.examples.draw_wording(row, random, own=recipe.own), 0])
         count = recipe.others + (0 if answerable else 1)
         wrong = random.choice(hard, size=min(count, len(hard)), replace=False).tolist() if len(hard) else []
         if not answerable:

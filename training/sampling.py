@@ -24,6 +24,9 @@ class Row:
 
     document: int
     kind: int
+    """-1: none."""
+    query: int
+    """Its own words where it is of no kind; else -1."""
     answers: Ints
     weights: npt.NDArray[np.float64]
     """How likely each answer is drawn."""
@@ -46,21 +49,22 @@ class Examples:
         for row, passage, count in pack.positives.tolist():
             gold[row].append((passage, count))
         lengths = {row: end - start for row, start, end in pack.gold.tolist()}
-        for number, (document, kind, _, impossible) in enumerate(pack.rows.tolist()):
+        for number, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
             if document in kept and kind not in out and (impossible or gold[number]):
-                row = _row(pack, document, kind, gold[number], lengths.get(number, 0))
+                row = _row(pack, document, kind, query, gold[number], lengths.get(number, 0))
                 (self.impossible if impossible else self.answerable).append(row)
         self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
         self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
         self.kinds_of: dict[int, set[int]] = defaultdict(set)
         """Which kinds a passage has gold for: it is no wrong answer to them, whoever asks."""
         for row, passage, _ in pack.positives.tolist():
-            self.kinds_of[passage].add(int(pack.rows[row, 1]))
+            if pack.rows[row, 1] >= 0:
+                self.kinds_of[passage].add(int(pack.rows[row, 1]))
         self.headings = pack.headings[np.isin(pack.passages[pack.headings[:, 1], 0], list(kept))]
         self.passages = np.flatnonzero(np.isin(pack.passages[:, 0], list(kept)))
         sources = {name: number for number, name in enumerate(dict.fromkeys(d["source"] for d in pack.documents))}
         self.source_of_document = np.array([sources[document["source"]] for document in pack.documents])
-        self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds])
+        self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds], np.int64)
 
     def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
         """Return how likely each row is drawn: 1 = every source as often as it has rows, 0 = every source alike."""
@@ -69,13 +73,15 @@ class Examples:
         weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
         return np.asarray(weights / weights.sum(), np.float64)
 
-    def draw_wording(self, kind: int, random: Random, *, own: float = 0.0) -> int:
-        """Return a question of a kind in any of its words, and so often in its benchmark's own."""
+    def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
+        """Return a question in any of the words of its kind, and so often in its benchmark's own."""
+        if row.kind < 0:
+            return row.query
         wordings = self.own if own and random.random() < own else self.wordings
-        return int(random.choice(wordings[kind]))
+        return int(random.choice(wordings[row.kind]))
 
 
-def _row(pack: Pack, document: int, kind: int, gold: list[tuple[int, int]], longest: int) -> Row:
+def _row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], longest: int) -> Row:
     span = pack.passages_of(document)
     inside = {passage for passage, _ in gold}
     near = {passage + step for passage in inside for step in range(-_NEAR, _NEAR + 1)}
@@ -87,7 +93,7 @@ def _row(pack: Pack, document: int, kind: int, gold: list[tuple[int, int]], long
     kept = [at for at, share in enumerate(cover) if share >= COVER] or ([int(np.argmax(cover))] if cover else [])
     weights = np.array([min(cover[at], 1.0) for at in kept], np.float64)
     answers = np.array([gold[at][0] for at in kept], np.int64)
-    return Row(document, kind, answers, weights / weights.sum() if len(weights) else weights, others)
+    return Row(document, kind, query, answers, weights / weights.sum() if len(weights) else weights, others)
 
 
 def _wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:

@@ -100,7 +100,7 @@ def read_names(filename: str, profile: Profile, text: str) -> Named:
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(set(name_terms(_HEAD.split(title, maxsplit=1)[0]))),
+        "title": Counter(_naming(_HEAD.split(title, maxsplit=1)[0])),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -334,10 +334,18 @@ class _Layout:
         return rows
 
 
+_SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
+"""What a document is, and not which: who asks about `the Commercial Court` means its guide without the word."""
 _HEAD = re.compile(r"\s[-–—]\s")
 """Ends the part of a title that is cited: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
 """Letters a word needs to be looked for inside a longer one: `inc` is in `since`."""
+
+
+def _naming(title: str) -> set[str]:
+    """Return the words of a title that name it: all but what sort of document it is, where two are left."""
+    said = set(name_terms(title))
+    return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
 def _normalised(scores: Weights) -> Weights:

@@ -122,7 +122,7 @@ def test_the_record_says_what_was_trained_on_and_how_strong_it_is_added():
     assert record["strength"] == legal.STRENGTH
     assert record["base"]["sha256"] == _weights.MODEL.sha256
     counts = {source: len(hashes) for source, hashes in record["documents"].items()}
-    assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711}
+    assert counts == {"cuad": 168, "contractnli": 125, "maud": 25, "acord": 3711, "lessons": 54}
     assert _lowrank.read_record(reranker.WEIGHTS)["adapter"] == record["sha256"]
     assert all(len(digest) == 64 for hashes in record["documents"].values() for digest in hashes)
 

@@ -104,6 +104,16 @@ def test_a_title_that_is_said_in_full_is_meant_and_half_of_it_is_chance():
     assert given(made, "Lease", "title") == near(0.0)
 
 
+def test_what_sort_a_document_is_need_not_be_said_where_two_words_name_it():
+    made = documents(
+        ("a.txt", "The Elm Court Guide", (), "", f"The Elm Court Guide\n{WORDS}"),
+        ("b.txt", "Oak Guide", (), "", f"Oak Guide\n{WORDS}"),
+    )
+    assert given(made, "Elm Court", "title") == near(rarity(1))
+    assert given(made, "Guide", "title") == near(0.0)
+    assert given(made, "Oak", "title") == near(0.0)  # one word alone may be said by chance
+
+
 def test_only_what_stands_on_its_first_pages_is_a_documents_title():
     for before, counts in ((5990, True), (6000, False)):
         text = "x" * before + " Oak Lease"

@@ -119,6 +119,68 @@ def test_a_passage_that_may_answer_is_not_held_against_a_question(pack: Pack) ->
     assert loss(int(rows[0].others[0])) > 0
 
 
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    """Somebody's own bundle, whose questions are of no kind that is known."""
+    folder = tmp_path_factory.mktemp("own")
+    return gather([write_contracts(folder / "deeds", name="deeds")], excluded=Excluded(), dev=0.3)
+
+
+def test_questions_of_no_kind_are_trained_on_in_their_own_words(own: Pack) -> None:
+    assert not own.kinds
+    encoder = train_adapter(Ground(own, CPU), tiny_weights(), replace(QUICK, epochs=15))
+    ahead = {}
+    for strength in (0.0, 1.0):
+        passages, queries = embed_all(encoder, Texts(own.tokens, own.ends, CPU), own, strength=strength)
+        rows = Examples(own, split=("dev",)).answerable
+        near = [(row, passages @ queries[row.query]) for row in rows]
+        ahead[strength] = np.mean([float(n[row.answers].mean() - n[row.others].mean()) for row, n in near])
+    assert ahead[1.0] > ahead[0.0] + 0.02
+    recipe = reranker.Recipe(rank=4, epochs=12, batch=4, headings=0.0, rate=1e-2)
+    judge, texts = train_reranker(Ground(own, CPU), tiny_weights(), recipe), Texts(own.tokens, own.ends, CPU)
+    row = Examples(own).answerable[0]
+    asked = torch.full((1 + len(row.others),), int(own.queries[row.query, 0]))
+    with torch.no_grad():
+        scores = judge.score(texts, asked, torch.tensor([int(row.answers[0]), *row.others.tolist()]))
+    assert int(scores.argmax()) == 0
+
+
+def test_a_question_of_no_kind_is_compared_with_its_own_document_alone(own: Pack) -> None:
+    examples = Examples(own, split=("train", "dev"))
+    row, other = examples.answerable[0], examples.answerable[-1]
+    assert row.document != other.document
+
+    def loss(passage: int) -> float:
+        nothing = np.array([-1])
+        asked = np.array([own.queries[row.query, 0]])
+        batch = Batch(asked, nothing, nothing, row.answers[:1], np.array([passage]), {0: row.others})
+        encoder = Encoder(tiny_weights(), rank=1, seed=0)
+        with torch.no_grad():
+            merged = encoder.merged()
+            return float(contrast(encoder, Texts(own.tokens, own.ends, CPU), batch, examples, QUICK, merged))
+
+    assert loss(int(other.others[0])) == 0
+    assert loss(int(row.others[0])) > 0
+
+
+def test_a_query_on_clauses_is_asked_in_other_words_too(pack: Pack) -> None:
+    library = Ground(pack, CPU).library
+    assert library is not None
+    texts = {int(pack.queries[other, 0]) for query in library.graded for other in library.words[query]}
+    random = np.random.default_rng(1)
+    drawn = {int(text) for _ in range(200) for text in library.draw(1, random).queries}
+    assert drawn == texts
+    assert len(texts) > len(library.graded) == 2
+    kept = frozenset(int(query) for query in pack.also[:, 0])
+    left = Ground(pack, CPU, kept_back=kept).library
+    assert left is not None and len(left.words) == 1 and not kept & left.words.keys()
+
+
+def test_folds_keep_every_query_once(pack: Pack) -> None:
+    folds = [kept_queries(pack, 0.2, fold) for fold in range(5)]
+    assert sorted(query for fold in folds for query in fold) == sorted({int(query) for query in pack.grades[:, 0]})
+
+
 def test_pairs_are_joined_with_one_mark_between_them(pack: Pack) -> None:
     texts = Texts(pack.tokens, pack.ends, CPU)
     question, passage = int(pack.queries[0, 0]), 1
