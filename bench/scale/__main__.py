@@ -4,7 +4,7 @@
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
     python -m bench.scale --part chunks --milvus URI --milvus-data DIR --only-milvus    a server on this machine
-    python -m bench.scale --part memory --full               1,000 and 20,000 documents: twenty minutes
+    python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
     python -m bench.scale --part model                       nothing measured: the model on what is known already
 
@@ -30,6 +30,8 @@ from schemas.command import guarded
 from schemas.errors import ToolkitError
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
+APART = ("flat",)
+"""Parts that are measured when they are asked for alone: they take too long."""
 DOCS = ROOT / "docs"
 
 
@@ -57,7 +59,9 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
     if part == "routed":
         return routed.measure(options.index, options.questions, quick=options.quick)
     if part == "memory":
-        return memory.measure(options.source, quick=options.quick, full=options.full)
+        return memory.measure(options.source, quick=options.quick)
+    if part == "flat":
+        return memory.measure_flatness(options.source, quick=options.quick)
     return workers.measure(options.source, quick=options.quick)
 
 
@@ -90,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--part", choices=[*PARTS, *APART, "all"], default="all")
     parser.add_argument("--out", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
@@ -105,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
     parser.add_argument("--milvus-data", type=Path, metavar="DIR", help="its folder: what `milvus-server --data` has")
     parser.add_argument("--only-milvus", action="store_true", help="no other store: their points stay as they are")
-    parser.add_argument("--full", action="store_true", help="larger graphs, and memory to 20,000 documents")
+    parser.add_argument("--full", action="store_true", help="larger graphs, and more rows for a server")
     parser.add_argument(
         "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
     )

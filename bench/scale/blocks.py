@@ -12,7 +12,7 @@ from bench.scale.draw import Chart, Series
 from bench.scale.ingesting import STAGES
 from bench.scale.markdown import Results, table, told
 from bench.scale.memory import STORES as MEMORY_STORES
-from bench.scale.memory import growth
+from bench.scale.memory import WHOLE, growth
 from bench.scale.workers import parent_share, serial_share, speed_up, steady
 
 _MB = 1e6
@@ -110,6 +110,23 @@ def memory(results: Results) -> str:
         + (
             f"\n1 × is {part['once']} documents; {counts} chunks. The whole tree of processes is counted, "
             f"{part['jobs']} workers and the one that embeds, shared pages once.\n"
+        )
+    )
+
+
+def flat(results: Results) -> str:
+    """Return how little an ingest of many documents takes more than one of few."""
+    points = results["flat"]["points"]
+    grown = growth(points, WHOLE) or {"ratio": math.nan, "document": math.nan}
+    rows = [
+        [f"{p['documents']:,}", f"{p['chunks']:,}", f"{p['peak'] / _MB:.0f}", f"{p['seconds']:.0f}"] for p in points
+    ]
+    return (
+        told(results, "flat")
+        + table(["documents", "chunks", "peak MB", "s by the clock"], rows)
+        + (
+            f"\n{100 * (grown['ratio'] - 1):+.0f}%, {grown['document'] / 1e3:.1f} kB a document: words, three layers "
+            f"of vectors in `faiss`, {results['flat']['jobs']} workers and the process that embeds.\n"
         )
     )
 

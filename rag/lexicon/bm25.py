@@ -116,6 +116,8 @@ class Words:
         self._new: list[tuple[Keys, npt.NDArray[np.uint16]]] = []
         self._single = 0
         """How many of the last of them are each of one document."""
+        self._aside: tuple[Column, Column] | None = None
+        """Keys and lengths before those, on disk."""
         self._runs = Runs(np.uint32, np.uint8, folder=path.parent if path else None, most=_WAITING)
         self._merged: tuple[Column, Column] | None = None
         """Rows and counts that were merged on disk, until somebody looks at them."""
@@ -137,11 +139,23 @@ class Words:
         self._new.append((np.asarray(keys, np.int64), counted.lengths))
         self._single += 1
         if self._single == _JOINED:  # a hundred bytes of each array are its own: those of many are one
-            tail = self._new[-_JOINED:]
-            self._new[-_JOINED:] = [(np.concatenate([k for k, _ in tail]), np.concatenate([n for _, n in tail]))]
-            self._single = 0
+            self._put_aside()
         self._runs.add(Entries(counted.terms, rows, counted.counts))
         self._total += len(keys)
+
+    def _put_aside(self) -> None:
+        """Have the keys and lengths of the last documents in one array each; on disk, where there is a folder."""
+        tail = self._new[-_JOINED:]
+        joined = np.concatenate([keys for keys, _ in tail]), np.concatenate([lengths for _, lengths in tail])
+        self._new[-_JOINED:] = [joined] if self.path is None else []
+        self._single = 0
+        if self.path is None:
+            return
+        if self._aside is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._aside = Column(np.int64, self.path.parent), Column(np.uint16, self.path.parent)
+        for column, part in zip(self._aside, joined, strict=True):
+            column.append(part)
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove chunks; keys that are not there are passed over."""
@@ -159,7 +173,7 @@ class Words:
         if self._merged is not None:
             self._rows, self._counts = (column.read() for column in self._merged)
             self._merged = None  # its files are closed, and gone
-        if not self._new:
+        if not self._has_new:
             return
         self._join_keys()
         added = self._runs.take()
@@ -172,7 +186,15 @@ class Words:
             )
         )
 
+    @property
+    def _has_new(self) -> bool:
+        return bool(self._new) or self._aside is not None
+
     def _join_keys(self) -> None:
+        if self._aside is not None:
+            keys, lengths = self._aside
+            self._new.insert(0, (keys.read(), lengths.read()))
+            self._aside = None  # its files are closed, and gone
         self._keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
         self._lengths = np.concatenate([self._lengths, *(lengths for _, lengths in self._new)])
         self._new, self._single = [], 0
@@ -211,7 +233,7 @@ class Words:
             raise BundleError("these words have no file; open them with a path")
         if self._runs.on_disk and not len(self._terms):
             self._merge(self.path.parent)
-        elif self._new:
+        elif self._has_new:
             self._join()
         rows, counts = self._merged or (self._rows, self._counts)
         table: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}

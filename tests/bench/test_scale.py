@@ -28,7 +28,7 @@ from bench.scale import (
     server,
     workers,
 )
-from bench.scale.__main__ import DOCS, PARTS, main, same_machine
+from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
 from bench.scale.process import Clock, machine_kind, run_apart
 from bench.stores import recall
 from rag.index import open_index
@@ -74,12 +74,19 @@ def results():
     ]
     run = {"kind": "text", "documents": 100, "chunks": 2500, "seconds": 10.0, "stages": STAGES, "peak": 2e8}
     return {
-        "machines": {part: {"cores": 2, "machine": "x", "load": 0.1} for part in PARTS},
+        "machines": {part: {"cores": 2, "machine": "x", "load": 0.1} for part in (*PARTS, *APART)},
         "documents": {
             "ingest": ingest, "convert": {"text": converted, "pdf": converted}, "exponent": 1.0, "spread": 0.0,
             "default_embedder": {"chunks": 1, "seconds": 0.02, "clock": 0.01}, "pdf": {"pages": 1, "seconds": 0.005},
         },
         "memory": {"once": 100, "jobs": 2, "points": remembered},
+        "flat": {
+            "jobs": 2,
+            "points": [
+                {"store": "whole", "documents": 1000 * t, "chunks": 26_000 * t, "seconds": 30.0, "peak": peak}
+                for t, peak in ((1, 2e8), (20, 2.38e8))
+            ],
+        },
         "chunks": {"points": searched, "vectors": "made up"},
         "routed": {
             "from": "made up",
@@ -254,6 +261,18 @@ def test_the_serial_share_is_amdahls(share, jobs):
     assert workers.serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
 
 
+def test_the_flatness_of_memory_is_that_of_an_index_with_words_and_vectors(monkeypatch):
+    monkeypatch.setattr(memory, "FLAT_TIMES", (1, 2))
+    found = memory.measure_flatness(None, quick=True)
+    assert [(p["store"], p["documents"]) for p in found["points"]] == [("whole", 15), ("whole", 30)]
+    assert all(p["chunks"] > p["documents"] and p["peak"] > 1e7 for p in found["points"])
+    kept = []
+    monkeypatch.setattr(memory, "run_apart", lambda *given, **options: kept.append(options))
+    with pytest.raises(AttributeError):  # nothing was measured
+        memory.point(None, 1, 1, "whole")
+    assert kept[0] == {"store": "faiss", "words": True, "engine": "local", "jobs": 2}
+
+
 def test_growth_is_told_by_document_and_by_chunk(results):
     grown = memory.growth(results["memory"]["points"], "faiss")
     assert grown == pytest.approx({"ratio": 5e8 / 1.4e8, "document": 3.6e8 / 900, "chunk": 3.6e8 / 22_500})
@@ -405,6 +424,8 @@ def test_the_page_is_written_from_points_alone(tmp_path, capsys, results):
         "| 100,000,000 | a cluster |",
         "+257%",
         "| 1.33 | 50% |",
+        "| 20,000 | 520,000 | 238 | 30 |",
+        "+19%, 2.0 kB a document",
     ):
         assert told in page
     pictures = set(capsys.readouterr().out.split()) - {str(tmp_path / "scale.md")}
