@@ -51,6 +51,8 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
             return {"points": given, "vectors": options.points_from}
         if bool(options.milvus) != bool(options.milvus_data) or (options.only_milvus and not options.milvus):
             raise ToolkitError("--milvus URI and --milvus-data DIR go together; --only-milvus needs both")
+        if options.only_milvus and not points:
+            raise ToolkitError("--only-milvus: no points of other stores on this machine yet; measure them first")
         server = Server(options.milvus, options.milvus_data) if options.milvus else None
         how = {"quick": options.quick, "full": options.full, "alone": options.only_milvus}
         return chunks.measure(options.vectors, **how, server=server, known=points)

@@ -354,6 +354,9 @@ def test_a_server_alone_is_measured_by_the_clock_and_by_what_it_holds(tmp_path, 
 def test_a_server_needs_its_address_and_its_folder(flags, tmp_path, capsys):
     assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *flags]) == 1
     assert "go together" in capsys.readouterr().err
+    both = ["--milvus", "URI", "--milvus-data", str(tmp_path), "--only-milvus"]
+    assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *both]) == 1
+    assert "no points of other stores on this machine yet" in capsys.readouterr().err
 
 
 def test_points_of_another_machine_do_not_stand_beside_new_ones():
