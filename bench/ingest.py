@@ -1,6 +1,7 @@
 """Ingest: this checkout against another one, by processor time, in turn on the same documents.
 
     python -m bench.ingest --source FOLDER --before ../exhibit-of-last-week [--presets routed,fast] [--every 8]
+    python -m bench.ingest --parts --before ../exhibit-of-last-week --rounds 3    what is not embedding, part by part
 
 The other checkout is asked for the default preset, this one for each of `--presets`. Every run has a process of its own
 and an empty cache of vectors; graphs and tables are made before the clock starts. Processor time counts all processes,
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench._table import ROOT, corpus_folder, print_table
 from rag.config import DEFAULT
@@ -46,6 +47,36 @@ if __name__ == "__main__":
 """
 
 
+_PARTS = """
+import json, sys, time
+from pathlib import Path
+
+def time_calls(module, name, seconds):
+    inner = getattr(module, name)
+
+    def counted(*arguments, **options):
+        started = time.process_time()
+        result = inner(*arguments, **options)
+        seconds[name] = seconds.get(name, 0.0) + time.process_time() - started
+        return result
+
+    setattr(module, name, counted)
+
+if __name__ == "__main__":
+    sys.path.insert(0, "")
+    import rag.ingest
+    from rag.config import Config
+    source, every, preset, folder = sys.argv[1:]
+    seconds = {}
+    for name in ("read_structure", "read_profile", "read_words"):
+        time_calls(rag.ingest, name, seconds)
+    work = rag.ingest.Preparation(Config.preset(preset))
+    for path in sorted(path for path in Path(source).rglob("*") if path.is_file())[:: int(every)]:
+        work(path)
+    print(json.dumps(seconds))
+"""
+
+
 class Ingested(NamedTuple):
     """What an ingest was of, and what it took."""
 
@@ -57,14 +88,34 @@ class Ingested(NamedTuple):
 
 def run(checkout: Path, source: Path, preset: str, *, every: int) -> Ingested:
     """Index a folder's documents by the code of a checkout, in a process of its own."""
+    return Ingested(*_told_by(_CHILD, checkout, source, preset, every=every))
+
+
+def run_parts(checkout: Path, source: Path, preset: str, *, every: int) -> dict[str, float]:
+    """Return the processor seconds that a checkout's code takes for each part of a document but its vectors."""
+    seconds: dict[str, float] = _told_by(_PARTS, checkout, source, preset, every=every)
+    return seconds | {"all three": sum(seconds.values())}
+
+
+def _told_by(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "child.py"  # workers import it again, which a string could not be
-        script.write_text(_CHILD, encoding="utf-8")
+        script.write_text(code, encoding="utf-8")
         command = [sys.executable, str(script), str(source.resolve()), str(every), preset, folder]
         done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ToolkitError(f"{checkout}: {preset} failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
-    return Ingested(*json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare_parts(before: Path, source: Path, *, every: int, rounds: int) -> list[list[str]]:
+    """Return a row for each part: the least processor seconds of both checkouts, and their ratio."""
+    turns = [[run_parts(where, source, DEFAULT, every=every) for where in (before, ROOT)] for _ in range(rounds)]
+    rows = []
+    for part in turns[0][0]:
+        old, new = (min(turn[which][part] for turn in turns) for which in (0, 1))
+        rows.append([part, f"{old:.2f}", f"{new:.2f}", f"{old / new:.2f}"])
+    return rows
 
 
 def best(runs: Sequence[Ingested]) -> Ingested:
@@ -87,8 +138,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--presets", default=f"{DEFAULT},fast", help=f"of this checkout (default: {DEFAULT},fast)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth document (default: 1)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each, of which the best counts (default: 1)")
+    parser.add_argument("--parts", action="store_true", help="structure, profile and words alone, both checkouts")
     options = parser.parse_args(arguments)
     source = corpus_folder(options.source)
+    if options.parts:
+        head = ["processor seconds", "before", "now", "times as fast"]
+        print_table("Parts", head, compare_parts(options.before, source, every=options.every, rounds=options.rounds))
+        return 0
     cases = [(options.before, DEFAULT), *((ROOT, preset) for preset in options.presets.split(","))]
     turns = [
         [run(where, source, preset, every=options.every) for where, preset in cases] for _ in range(options.rounds)

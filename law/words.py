@@ -34,12 +34,13 @@ _STOP = frozenset(
 )
 """Words that any passage has: English ones, those of legal drafting, and those that answers frame their claims with."""
 
-_ENDINGS = sorted(
+_ENDINGS = frozenset(
     """ifications ification ifying ified ifies ify ations ation ating ators ator ated ates ate itions ition itive
     ivity ively ives ive ments ment ions ion ings ing ities ity ably able ibly ible ances ance ences ence ants ant
-    ents ent ures ure als al ers er ors or edly ed ies ied ly es s e y""".split(),
-    key=lambda ending: (-len(ending), ending),
+    ents ent ures ure als al ers er ors or edly ed ies ied ly es s e y""".split()
 )
+_LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
+"""Of one length a word has one ending at most: the longest is looked for first."""
 _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave three letters; the others leave four."""
 
@@ -48,9 +49,9 @@ _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
 def stem(word: str) -> str:
     """Return a word without its ending, in lower case; light: it errs towards leaving words apart."""
     word = word.lower().removesuffix("'s")
-    for ending in _ENDINGS:
-        left = len(word) - len(ending)
-        if word.endswith(ending) and left >= (3 if ending in _SHORT else 4) and not word.endswith("ss"):
+    for length in () if word.endswith("ss") else _LENGTHS:
+        left = len(word) - length
+        if left >= 3 and (ending := word[left:]) in _ENDINGS and (left > 3 or ending in _SHORT):
             word = word[:left]
             break
     bare = word.rstrip("e")  # agree, agreed, agreement

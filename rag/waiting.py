@@ -12,7 +12,8 @@ import numpy as np
 
 from rag.seams import Keys
 
-_LENGTH = struct.Struct("<I")
+_HEAD = struct.Struct("<qI")
+"""What stands before a text: its key and its length."""
 _BUFFER = 1 << 20
 """Bytes that are written and read at once."""
 
@@ -23,7 +24,6 @@ class Waiting:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
-        self._keys: list[Keys] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -31,24 +31,22 @@ class Waiting:
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
         """Add texts, one for each key; a text may hold half a surrogate pair."""
-        for text in texts:
+        for key, text in zip(np.asarray(keys, np.int64).tolist(), texts, strict=True):
             data = text.encode("utf-8", "surrogatepass")
-            self._file.write(_LENGTH.pack(len(data)) + data)
-        self._keys.append(np.asarray(keys, np.int64))
+            self._file.write(_HEAD.pack(key, len(data)) + data)
         self._count += len(keys)
 
     def batches(self, size: int) -> Iterator[tuple[Keys, list[str]]]:
         """Yield keys and texts, so many at a time."""
-        keys = np.concatenate([np.zeros(0, np.int64), *self._keys])
         self._file.seek(0)
-        for at in range(0, len(keys), size):
-            part = keys[at : at + size]
-            yield part, [self._read() for _ in part]
+        for at in range(0, self._count, size):
+            keys, texts = zip(*(self._read() for _ in range(min(size, self._count - at))), strict=True)
+            yield np.array(keys, np.int64), list(texts)
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
-    def _read(self) -> str:
-        (length,) = _LENGTH.unpack(self._file.read(_LENGTH.size))
-        return self._file.read(length).decode("utf-8", "surrogatepass")
+    def _read(self) -> tuple[int, str]:
+        key, length = _HEAD.unpack(self._file.read(_HEAD.size))
+        return key, self._file.read(length).decode("utf-8", "surrogatepass")

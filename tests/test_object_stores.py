@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import fsspec
 import pytest
 
-from schemas.validate import validate
 from storage.locations import Remote, StorageError, fetch, list_files
 from storage.upload import send
+from storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import KEY, SECRET, Fault, Proxy, Request, google, moto, rclone
 from tests.test_remote import convert, evaluate, there

@@ -3,7 +3,8 @@
     python -m bench.scale                                    everything, about twelve minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
-    python -m bench.scale --part memory --full               1,000 and 20,000 documents: twenty minutes
+    python -m bench.scale --part chunks --milvus URI --milvus-data DIR --only-milvus    a server on this machine
+    python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
     python -m bench.scale --part model                       nothing measured: the model on what is known already
 
@@ -24,9 +25,13 @@ from typing import Any
 from bench._table import ROOT
 from bench.scale import chunks, documents, memory, page, routed, workers
 from bench.scale.process import machine, machine_kind, refuse_busy
+from bench.scale.server import Server
 from schemas.command import guarded
+from schemas.errors import ToolkitError
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
+APART = ("flat",)
+"""Parts that are measured when they are asked for alone: they take too long."""
 DOCS = ROOT / "docs"
 
 
@@ -44,14 +49,21 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
         if options.points:
             given = chunks.merged(points, chunks.read_points(options.points))
             return {"points": given, "vectors": options.points_from}
-        how = {"quick": options.quick, "full": options.full, "milvus": options.milvus}
-        return chunks.measure(options.vectors, **how, known=points)
+        if bool(options.milvus) != bool(options.milvus_data) or (options.only_milvus and not options.milvus):
+            raise ToolkitError("--milvus URI and --milvus-data DIR go together; --only-milvus needs both")
+        if options.only_milvus and not points:
+            raise ToolkitError("--only-milvus: no points of other stores on this machine yet; measure them first")
+        server = Server(options.milvus, options.milvus_data) if options.milvus else None
+        how = {"quick": options.quick, "full": options.full, "alone": options.only_milvus}
+        return chunks.measure(options.vectors, **how, server=server, known=points)
     if part == "documents":
         return documents.measure(options.source, limit=300 if options.quick else options.limit)
     if part == "routed":
         return routed.measure(options.index, options.questions, quick=options.quick)
     if part == "memory":
-        return memory.measure(options.source, quick=options.quick, full=options.full)
+        return memory.measure(options.source, quick=options.quick)
+    if part == "flat":
+        return memory.measure_flatness(options.source, quick=options.quick)
     return workers.measure(options.source, quick=options.quick)
 
 
@@ -84,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--part", choices=[*PARTS, *APART, "all"], default="all")
     parser.add_argument("--out", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
@@ -97,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
     parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
-    parser.add_argument("--full", action="store_true", help="larger graphs, and memory to 20,000 documents")
+    parser.add_argument("--milvus-data", type=Path, metavar="DIR", help="its folder: what `milvus-server --data` has")
+    parser.add_argument("--only-milvus", action="store_true", help="no other store: their points stay as they are")
+    parser.add_argument("--full", action="store_true", help="larger graphs, and more rows for a server")
     parser.add_argument(
         "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
     )

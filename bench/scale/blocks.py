@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.scale.chunks import LIMIT_MS, STORES, crossing, reckon
+from bench.scale.chunks import LIMIT_MS, crossing, reckon
 from bench.scale.documents import spread
 from bench.scale.draw import Chart, Series
 from bench.scale.ingesting import STAGES
 from bench.scale.markdown import Results, table, told
 from bench.scale.memory import STORES as MEMORY_STORES
-from bench.scale.memory import growth
+from bench.scale.memory import WHOLE, growth
 from bench.scale.workers import parent_share, serial_share, speed_up, steady
 
 _MB = 1e6
@@ -114,6 +114,23 @@ def memory(results: Results) -> str:
     )
 
 
+def flat(results: Results) -> str:
+    """Return how little an ingest of many documents takes more than one of few."""
+    points = results["flat"]["points"]
+    grown = growth(points, WHOLE) or {"ratio": math.nan, "document": math.nan}
+    rows = [
+        [f"{p['documents']:,}", f"{p['chunks']:,}", f"{p['peak'] / _MB:.0f}", f"{p['seconds']:.0f}"] for p in points
+    ]
+    return (
+        told(results, "flat")
+        + table(["documents", "chunks", "peak MB", "s by the clock"], rows)
+        + (
+            f"\n{100 * (grown['ratio'] - 1):+.0f}%, {grown['document'] / 1e3:.1f} kB a document: words, three layers "
+            f"of vectors in `faiss`, {results['flat']['jobs']} workers and the process that embeds.\n"
+        )
+    )
+
+
 def memory_pictures(results: Results) -> dict[str, Chart]:
     """Return memory over documents."""
     points = results["memory"]["points"]
@@ -138,19 +155,23 @@ def chunks(results: Results) -> str:
     text = told(results, "chunks") + table(
         ["chunks", "store", "ms a query", "in a batch", *names[2:4], "build, s", "memory MB", "disk MB"], rows
     )
-    limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in STORES]
+    limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in _stores(points)]
     words = [f"`{store}` at {about(limit)} chunks" for store, limit in limits if limit]
-    others = [f"`{store}`" for store, limit in limits if not limit and any(p["store"] == store for p in points)]
+    others = [f"`{store}`" for store, limit in limits if not limit]
     text += f"\nVectors: {results['chunks']['vectors']}; k = 64; times by the clock, a batch by the processor. "
     text += f"By these points a query takes {LIMIT_MS} ms: " + (", ".join(words) or "nowhere")
     text += f"; far beyond what was measured: {', '.join(others)}.\n" if others else ".\n"
     return text + _ten_million(points)
 
 
+def _stores(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(p["store"] for p in points))
+
+
 def _ten_million(points: Sequence[Mapping[str, Any]]) -> str:
     """Return ten million chunks on paper: the lines through the last points, drawn on."""
     rows = []
-    for store in dict.fromkeys(p["store"] for p in points):
+    for store in _stores(points):
         sizes = sorted(p["rows"] for p in points if p["store"] == store)
         values = [reckon(points, store, what, _PAPER) for what in ("one ms", "search MB", "disk MB", "build s")]
         if len(sizes) >= 2 and sizes[-1] >= _PAPER // 100 and values[0]:
@@ -176,7 +197,8 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
-        return [Series(s, [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in STORES]
+        stores = _stores(points)
+        return [Series(s, [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in stores]
 
     limit = (float(LIMIT_MS), f"{LIMIT_MS} ms")
     return {

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.scale.server import Server
 from bench.stores import compare, grow, mixture, read_vectors
 from engine import track
+from rag.seams import Vectors
 
 ROWS = (10_000, 100_000, 310_000, 1_000_000)
 STORES = ("faiss", "faiss:fp16", "faiss:pq", "faiss:ivf", "faiss:hnsw")
@@ -19,8 +21,8 @@ LIMIT_MS = 60
 _HNSW_ROWS = 100_000
 """A graph is built by one thread, ten minutes for a million rows: larger ones only when asked for in full."""
 _QUERIES = 200
-MILVUS = ("", "?index=HNSW")
-"""What a server is measured with: all vectors compared, and a graph."""
+MILVUS = ("", "?index=IVF_FLAT", "?index=HNSW")
+"""What a server is measured with: all vectors compared, lists of them, and a graph."""
 _MILVUS_ROWS = 100_000
 """A server takes rows in by a few hundred a time: a million take a quarter of an hour."""
 
@@ -28,25 +30,46 @@ Point = dict[str, Any]
 
 
 def measure(
-    vectors: Path | None, *, quick: bool, full: bool, milvus: str = "", known: Sequence[Point] = ()
+    vectors: Path | None,
+    *,
+    quick: bool,
+    full: bool,
+    server: Server | None = None,
+    alone: bool = False,
+    known: Sequence[Point] = (),
 ) -> dict[str, Any]:
-    """Return points by rows and store; those that are not measured now are kept from before."""
+    """Return points by rows and store; those that are not measured now are kept from before.
+
+    `alone` measures nothing but the server.
+    """
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
     queries = grow(base, _QUERIES, 2, spread=0.6, keep=False)
     sizes = (2_000, 10_000) if quick else ROWS
     points: list[Point] = []
     for rows in track(sizes, total=len(sizes), label="chunks", unit="size"):
         stores = [store for store in STORES if full or store != "faiss:hnsw" or rows <= _HNSW_ROWS]
-        if milvus and (full or rows <= _MILVUS_ROWS):
-            stores += [f"milvus:{milvus}{kind}" for kind in MILVUS]
-        by_store = {_plain(store, milvus): values for store, values in compare(rows, stores, base, queries).items()}
+        by_store = {} if alone else compare(rows, stores, base, queries)
+        if server and (full or rows <= _MILVUS_ROWS):
+            by_store |= {f"milvus{kind}": _served(server, kind, rows, base, queries) for kind in MILVUS}
         points += [{"rows": rows, "store": store, **values} for store, values in by_store.items()]
     return {"points": merged(known, points), "vectors": vectors.name if vectors else "a mixture of 300 clusters"}
 
 
-def _plain(store: str, milvus: str) -> str:
-    """Return a store's name without the address of the server, which says nothing."""
-    return store.replace(milvus, "SERVER") if milvus else store
+def _served(server: Server, kind: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
+    """Return what a kind of index takes of a server: its own memory and disk, and the clock's time, not this process's.
+
+    A batch has no time: the processor's, which other stores are told by, is the server's.
+    """
+    before = server.disk()
+    spec = f"milvus:{server.uri}{kind}"
+
+    def seen() -> dict[str, float]:
+        return {"search MB": server.memory(), "disk MB": server.disk() - before}
+
+    figures = compare(rows, [spec], base, queries, seen=seen)[spec]
+    figures["build s"] = figures["build clock s"]
+    del figures["batch ms"]
+    return figures
 
 
 def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
@@ -81,7 +104,7 @@ def read_points(path: Path) -> list[Point]:
 def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
     """Return all points in order; a new one takes the place of an old one."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
-    order = {store: number for number, store in enumerate(STORES)}
+    order = {store: number for number, store in enumerate((*STORES, *(f"milvus{kind}" for kind in MILVUS)))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 

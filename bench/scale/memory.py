@@ -15,8 +15,6 @@ from engine import track
 
 ONCE = 200
 TIMES = (1, 10)
-FULL = 1000
-"""Documents once, in full: 20,000 of them take some six minutes for each store."""
 STORES = {
     "none": "the work alone",
     "words": "with words (`lexicon`)",
@@ -25,15 +23,26 @@ STORES = {
 }
 """What an index keeps beside what it knows of its documents: nothing, words, or vectors; by the name in the table."""
 JOBS = 2
+WHOLE = "whole"
+"""An index as `routed` makes one: words, and vectors in `faiss`."""
+FLAT_ONCE, FLAT_TIMES = 1000, (1, 20)
+"""Documents that must not take more memory than so many times fewer."""
 
 
-def measure(source: Path | None, *, quick: bool, full: bool = False) -> dict[str, Any]:
-    """Return the peak memory of the process tree by store and by size; in full, a thousand documents and twenty."""
-    once, sizes = (FULL, (1, 20)) if full else (30 if quick else ONCE, TIMES)
-    stores = [store for store in STORES if store != "milvus:lite" or (find_spec("pymilvus") and not full)]
-    wanted = [(store, times) for store in stores for times in sizes]
+def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return the peak memory of the process tree by store and by size."""
+    once = 30 if quick else ONCE
+    stores = [store for store in STORES if store != "milvus:lite" or find_spec("pymilvus")]
+    wanted = [(store, times) for store in stores for times in TIMES]
     points = [point(source, once, times, store) for store, times in track(wanted, total=len(wanted), label="memory")]
     return {"once": once, "jobs": JOBS, "points": points}
+
+
+def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Return the peak of an ingest with words and vectors, of a thousand documents and of twenty thousand."""
+    once = 15 if quick else FLAT_ONCE
+    points = [point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")]
+    return {"jobs": JOBS, "points": points}
 
 
 def point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
@@ -41,8 +50,9 @@ def point(source: Path | None, once: int, times: int, store: str) -> dict[str, A
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), once * times, folder / "corpus")
-        kept = "none" if store == "words" else store
-        run = run_apart(ingest_once, paths, folder, store=kept, words=store == "words", engine="local", jobs=JOBS)
+        kept = {"words": "none", WHOLE: "faiss"}.get(store, store)
+        words = store in ("words", WHOLE)
+        run = run_apart(ingest_once, paths, folder, store=kept, words=words, engine="local", jobs=JOBS)
         figures = {"documents": run.value["documents"], "chunks": run.value["chunks"], "seconds": run.value["clock"]}
         return {"store": store, "times": times, **figures, "peak": run.peak}
 

@@ -83,6 +83,7 @@ _NEEDS = {"model": ("documents", "chunks", "memory")}
 PARTS: dict[str, tuple[Block, Pictures]] = {
     "documents": (blocks.documents, blocks.document_pictures),
     "memory": (blocks.memory, blocks.memory_pictures),
+    "flat": (blocks.flat, lambda _: {}),
     "chunks": (blocks.chunks, blocks.chunk_pictures),
     "routed": (blocks.routed, lambda _: {}),
     "workers": (blocks.workers, lambda _: {}),

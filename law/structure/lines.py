@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from evidence import Document, Span
 
-_LINE = re.compile(r"[^\n]*\n?")
-_PIECE = re.compile(r"\S[^ \t\xa0\n]*+(?:[ \t\xa0]{1,2}[^ \t\xa0\n]++)*+(?:[ \t\xa0]{1,2}\Z)?")
-"""Words with at most two spaces between them: some text files part paragraphs by wide spaces only."""
+_SPACES = " \t\xa0"
+_WIDE = 3 * " "
+"""What parts two pieces of a line: some text files part paragraphs by wide spaces only."""
 _NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
 _RULE = re.compile(r"[\W_]{3,}")
 _PAGE_MARK = re.compile(r"(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?", re.IGNORECASE)
@@ -22,15 +22,16 @@ _WRAPPED = 160
 _RUN_ON = 800
 """A line longer than this holds whole sections: some text files have lost the ends of their paragraphs."""
 _INLINE = re.compile(
-    r"(?=\s)(?:(?<=[.;:”\")A-Z])\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
+    r"[.;:”\")A-Z](?:\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
     r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
     r"|(?<=[A-Z]{3})\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z][a-z])"
     r"|(?<=[.;:”\")])\s+(?=\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|\d{1,2}\.\s+[A-Z]|\([a-z]{1,2}\)\s+[A-Z“\"]|\(a\)\s|"
     r"RECITALS\b|WHEREAS\b|NOW,? THEREFORE|IN WITNESS WHEREOF))"
 )
+"""What stands before a heading inside a line: the last sign of what ends there, and spaces."""
 _TITLE = 140  # characters in which a title ends and its list begins
-_FIRST = re.compile(r"(?<=[.:])\s+(?=\([a1A]\)(?:\s|$))")
-"""The first item of a list that runs on from the title: `4.1 Conduct of Business. (a) The Company …`."""
+_FIRST = re.compile(r"[.:]\s+(?=\([a1A]\)(?:\s|$))")
+"""The same before the first item of a list that follows a title: `4.1 Conduct of Business. (a) The Company …`."""
 _SHORT = 0.6  # of the usual width: a line that ends before it ends a paragraph
 _ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 
@@ -87,20 +88,40 @@ class _Piece(NamedTuple):
 def _pieces(document: Document) -> Iterator[_Piece]:
     """Yield every stretch between line ends or wide spaces; an empty one for a blank line; no furniture."""
     text = document.text
+    flat = text.replace("\t", " ").replace("\xa0", " ")
     furniture = iter([*_furniture(document), Span(len(text), len(text))])
     skip = next(furniture)
-    for line in _LINE.finditer(text):
-        start, end = line.span()
+    for start, end in _line_spans(text):
         while skip.end <= start < len(text):
             skip = next(furniture)
         if skip.start <= start < skip.end:
             continue
         worded = False
-        for piece in _PIECE.finditer(text, start, end):
-            yield from _at_headings(text, *piece.span(), wide=worded)
+        for first, last in _stretches(text, flat, start, end):
+            yield from _at_headings(text, first, last, wide=worded)
             worded = True
         if not worded:
             yield _Piece(start, start, False)
+
+
+def _line_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each line begins and where its words can end: before the spaces in front of its line feed."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield start, start + len(text[start:end].rstrip(_SPACES))
+        start = end + 1
+    yield start, len(text)
+
+
+def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of a line that wide spaces part; `flat` is the text with spaces alone for tabs and such."""
+    while start < end:
+        wide = flat.find(_WIDE, start, end)
+        last = end if wide < 0 else wide
+        words = text[start:last].lstrip()
+        if words:
+            yield last - len(words), last
+        start = last + len(_WIDE)
 
 
 def _furniture(document: Document) -> list[Span]:
@@ -125,7 +146,7 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
     for mark in marks:
         if mark.end() >= end:
             break
-        yield _Piece(start, mark.start(), wide)
+        yield _Piece(start, mark.start() + 1, wide)
         start, wide = mark.end(), False
     yield _Piece(start, end, wide)
 
@@ -157,6 +178,9 @@ _MARKS = 20  # places where the word stands: a text full of it must not take for
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 
 
+_LEADING = frozenset(".… \xa0")
+
+
 def find_contents(text: str) -> Span:
     """Return where the table of contents stands, empty when there is none: entries with rising page numbers."""
     for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
@@ -175,4 +199,7 @@ def find_contents(text: str) -> Span:
 
 def is_entry(text: str) -> bool:
     """Return whether a line leads to a page number, as an entry of a table of contents does."""
-    return _LEADERS.search(text[-60:]) is not None
+    last = text[-1:]
+    if last == "." and text[-2:-1] not in _LEADING:
+        return False  # a sentence: most lines end so, or in a letter
+    return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None

@@ -8,12 +8,10 @@ Ten million entries (310,000 chunks) take 50 MB on disk, where they stay: a ques
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,35 +63,42 @@ class Counted(NamedTuple):
     counts: npt.NDArray[np.uint8]
 
 
-class _Digests(dict[str, "int | None"]):
-    """Words in lower case to the digest of what they are kept under, None where they are not; each is made once."""
+class _Digests(dict[str, int]):
+    """Words in lower case to the digest of what they are kept under, below 0 where they are not; each is made once."""
 
-    def __missing__(self, word: str) -> int | None:
+    def __missing__(self, word: str) -> int:
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[word] = number = digest(stem(word)) if is_content(word) else None
+        self[word] = number = digest(stem(word)) if is_content(word) else _EMPTY
         return number
 
 
+_EMPTY = -1
+"""Instead of the digest of a word that carries no meaning."""
 _digests = _Digests()
-
-
-def _count(text: str) -> Counter[int]:
-    counter = Counter(map(_digests.__getitem__, written_words(text)))
-    counter.pop(None, None)
-    counter.update(map(digest, numbers(text)))
-    return cast("Counter[int]", counter)
 
 
 def count_terms(texts: Iterable[str]) -> Counted:
     """Return how often each text has which term, of its search terms: all that `Words` needs to know of it."""
-    counters = [_count(text) for text in texts]
-    sizes = np.array([len(counter) for counter in counters], np.uint32)
-    total = int(sizes.sum())
-    owned = np.fromiter(chain.from_iterable(counters), np.uint32, total)
-    counts = np.fromiter(chain.from_iterable(counter.values() for counter in counters), np.int64, total)
-    lengths = np.array([min(counter.total(), 0xFFFF) for counter in counters], np.uint16)
-    return Counted(lengths, sizes, owned, np.minimum(counts, _MOST).astype(np.uint8))
+    digests: list[int] = []
+    written: list[int] = []
+    for text in texts:
+        before = len(digests)
+        digests += map(_digests.__getitem__, written_words(text))
+        digests += map(digest, numbers(text))
+        written.append(len(digests) - before)
+    total = len(written)
+    terms = np.array(digests, np.int64)
+    kept = terms != _EMPTY
+    owners = np.repeat(np.arange(total), written)[kept]
+    # one sort for all texts: a counter for each takes a fifth longer (29,000 chunks of LegalBench-RAG-mini)
+    entries, counts = np.unique(owners << 32 | terms[kept], return_counts=True)
+    return Counted(
+        lengths=np.minimum(np.bincount(owners, minlength=total), 0xFFFF).astype(np.uint16),
+        sizes=np.bincount(entries >> 32, minlength=total).astype(np.uint32),
+        terms=entries.astype(np.uint32),  # the digest is the lower half
+        counts=np.minimum(counts, _MOST).astype(np.uint8),
+    )
 
 
 class Words:
@@ -111,6 +116,8 @@ class Words:
         self._new: list[tuple[Keys, npt.NDArray[np.uint16]]] = []
         self._single = 0
         """How many of the last of them are each of one document."""
+        self._aside: tuple[Column, Column] | None = None
+        """Keys and lengths before those, on disk."""
         self._runs = Runs(np.uint32, np.uint8, folder=path.parent if path else None, most=_WAITING)
         self._merged: tuple[Column, Column] | None = None
         """Rows and counts that were merged on disk, until somebody looks at them."""
@@ -132,11 +139,23 @@ class Words:
         self._new.append((np.asarray(keys, np.int64), counted.lengths))
         self._single += 1
         if self._single == _JOINED:  # a hundred bytes of each array are its own: those of many are one
-            tail = self._new[-_JOINED:]
-            self._new[-_JOINED:] = [(np.concatenate([k for k, _ in tail]), np.concatenate([n for _, n in tail]))]
-            self._single = 0
+            self._put_aside()
         self._runs.add(Entries(counted.terms, rows, counted.counts))
         self._total += len(keys)
+
+    def _put_aside(self) -> None:
+        """Have the keys and lengths of the last documents in one array each; on disk, where there is a folder."""
+        tail = self._new[-_JOINED:]
+        joined = np.concatenate([keys for keys, _ in tail]), np.concatenate([lengths for _, lengths in tail])
+        self._new[-_JOINED:] = [joined] if self.path is None else []
+        self._single = 0
+        if self.path is None:
+            return
+        if self._aside is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._aside = Column(np.int64, self.path.parent), Column(np.uint16, self.path.parent)
+        for column, part in zip(self._aside, joined, strict=True):
+            column.append(part)
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove chunks; keys that are not there are passed over."""
@@ -154,7 +173,7 @@ class Words:
         if self._merged is not None:
             self._rows, self._counts = (column.read() for column in self._merged)
             self._merged = None  # its files are closed, and gone
-        if not self._new:
+        if not self._has_new:
             return
         self._join_keys()
         added = self._runs.take()
@@ -167,7 +186,15 @@ class Words:
             )
         )
 
+    @property
+    def _has_new(self) -> bool:
+        return bool(self._new) or self._aside is not None
+
     def _join_keys(self) -> None:
+        if self._aside is not None:
+            keys, lengths = self._aside
+            self._new.insert(0, (keys.read(), lengths.read()))
+            self._aside = None  # its files are closed, and gone
         self._keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
         self._lengths = np.concatenate([self._lengths, *(lengths for _, lengths in self._new)])
         self._new, self._single = [], 0
@@ -206,7 +233,7 @@ class Words:
             raise BundleError("these words have no file; open them with a path")
         if self._runs.on_disk and not len(self._terms):
             self._merge(self.path.parent)
-        elif self._new:
+        elif self._has_new:
             self._join()
         rows, counts = self._merged or (self._rows, self._counts)
         table: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}

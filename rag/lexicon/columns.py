@@ -53,9 +53,11 @@ class Column:
 
     def read(self, start: int = 0, end: int | None = None) -> Array:
         """Return the numbers from one place to another, in memory."""
-        self._file.seek(start * self.dtype.itemsize)
-        count = (self._length if end is None else end) - start
-        return np.frombuffer(bytearray(self._file.read(count * self.dtype.itemsize)), self.dtype)
+        numbers = np.empty((self._length if end is None else end) - start, self.dtype)
+        if len(numbers):  # into the array itself: no copy beside it
+            self._file.seek(start * self.dtype.itemsize)
+            self._file.readinto(numbers.data.cast("B"))
+        return numbers
 
     def pieces(self) -> Iterator[Array]:
         """Yield all numbers, some at a time."""

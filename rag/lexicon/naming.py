@@ -25,6 +25,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z0-9]+)?")
 _PLAIN_FRESH = re.compile(rf"[.!?:;\n\r][^A-Za-z0-9]{{0,6}}({_PLAIN_WORD.pattern})")
 _UPPER = re.compile(r"[A-Z]")
 """The same in parts, for ASCII: a regular expression that looks for less at each place is quicker."""
+_APART = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "'"}
 _NON = re.compile(r"non(?=[a-z]{5})")
 _NEAR = 2
 """Signs between two words of one name: a full stop or a comma, and a space."""
@@ -104,7 +105,7 @@ def proper_counts(text: str) -> Counter[str]:
 def _plain_capitals(text: str) -> Counter[str]:
     """Return what `_CAPITAL` finds that is not fresh, where all is ASCII: all such words, less the fresh ones."""
     counts: Counter[str] = Counter()
-    for written, count in Counter(_PLAIN_WORD.findall(text)).items():
+    for written, count in _plain_words(text).items():
         if not written.islower():
             first, _, rest = written.partition("'")
             counts[written if _UPPER.search(first) else rest] += count
@@ -112,6 +113,16 @@ def _plain_capitals(text: str) -> Counter[str]:
         if _UPPER.search(written.partition("'")[0]):
             counts[written] -= count
     return Counter({written: count for written, count in counts.items() if count > 0 and _UPPER.search(written)})
+
+
+def _plain_words(text: str) -> Counter[str]:
+    """Return how often `_PLAIN_WORD` finds each word in ASCII: it is asked about those with apostrophes alone."""
+    words = Counter(text.translate(_APART).split())
+    for written in [word for word in words if "'" in word]:
+        count = words.pop(written)
+        for word in _PLAIN_WORD.findall(written):
+            words[word] += count
+    return words
 
 
 def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:

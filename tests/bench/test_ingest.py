@@ -39,3 +39,13 @@ def test_the_ratio_is_that_of_the_least_processor_time(source, monkeypatch, caps
     assert ingest.main(["--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0
     ends = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[4:]]
     assert ends == ["1.0", "3.0", "30.0"]
+
+
+def test_parts_are_timed_in_both_checkouts_and_the_least_of_each_counts(source, monkeypatch, capsys, tmp_path):
+    parts = ingest.run_parts(ingest.ROOT, source, "routed", every=1)
+    assert list(parts) == ["read_structure", "read_profile", "read_words", "all three"]
+    assert parts["all three"] == pytest.approx(sum(list(parts.values())[:3])) and min(parts.values()) > 0
+    times = {tmp_path: [{"words": 4.0}, {"words": 5.0}], ingest.ROOT: [{"words": 3.0}, {"words": 2.0}]}
+    monkeypatch.setattr(ingest, "run_parts", lambda where, *_, every: times[where].pop(0))
+    assert ingest.main(["--parts", "--source", str(source), "--before", str(tmp_path), "--rounds", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["words", "4.00", "2.00", "2.00"]

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from statistics import median
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,10 +25,12 @@ from bench.scale import (
     model,
     process,
     routed,
+    server,
     workers,
 )
-from bench.scale.__main__ import DOCS, PARTS, main, same_machine
+from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
 from bench.scale.process import Clock, machine_kind, run_apart
+from bench.stores import recall
 from rag.index import open_index
 from rag.questions.question import Query
 from rag.splitters import rcts
@@ -71,12 +74,19 @@ def results():
     ]
     run = {"kind": "text", "documents": 100, "chunks": 2500, "seconds": 10.0, "stages": STAGES, "peak": 2e8}
     return {
-        "machines": {part: {"cores": 2, "machine": "x", "load": 0.1} for part in PARTS},
+        "machines": {part: {"cores": 2, "machine": "x", "load": 0.1} for part in (*PARTS, *APART)},
         "documents": {
             "ingest": ingest, "convert": {"text": converted, "pdf": converted}, "exponent": 1.0, "spread": 0.0,
             "default_embedder": {"chunks": 1, "seconds": 0.02, "clock": 0.01}, "pdf": {"pages": 1, "seconds": 0.005},
         },
         "memory": {"once": 100, "jobs": 2, "points": remembered},
+        "flat": {
+            "jobs": 2,
+            "points": [
+                {"store": "whole", "documents": 1000 * t, "chunks": 26_000 * t, "seconds": 30.0, "peak": peak}
+                for t, peak in ((1, 2e8), (20, 2.38e8))
+            ],
+        },
         "chunks": {"points": searched, "vectors": "made up"},
         "routed": {
             "from": "made up",
@@ -251,6 +261,18 @@ def test_the_serial_share_is_amdahls(share, jobs):
     assert workers.serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
 
 
+def test_the_flatness_of_memory_is_that_of_an_index_with_words_and_vectors(monkeypatch):
+    monkeypatch.setattr(memory, "FLAT_TIMES", (1, 2))
+    found = memory.measure_flatness(None, quick=True)
+    assert [(p["store"], p["documents"]) for p in found["points"]] == [("whole", 15), ("whole", 30)]
+    assert all(p["chunks"] > p["documents"] and p["peak"] > 1e7 for p in found["points"])
+    kept = []
+    monkeypatch.setattr(memory, "run_apart", lambda *given, **options: kept.append(options))
+    with pytest.raises(AttributeError):  # nothing was measured
+        memory.point(None, 1, 1, "whole")
+    assert kept[0] == {"store": "faiss", "words": True, "engine": "local", "jobs": 2}
+
+
 def test_growth_is_told_by_document_and_by_chunk(results):
     grown = memory.growth(results["memory"]["points"], "faiss")
     assert grown == pytest.approx({"ratio": 5e8 / 1.4e8, "document": 3.6e8 / 900, "chunk": 3.6e8 / 22_500})
@@ -273,6 +295,68 @@ def test_new_points_take_the_place_of_old_ones(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("rows,store,what,value\n10,faiss,build s,3\n10,faiss,one ms,4\n", encoding="utf-8")
     assert chunks.read_points(file) == [{"rows": 10, "store": "faiss", "build s": 3.0, "one ms": 4.0}]
+
+
+def test_any_of_the_chunks_with_one_vector_is_found():
+    vectors = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8]], np.float32)
+    keys = np.array([[1, 3], [2, -1]])  # 0 and 1 are alike; nothing but one row was found for the second query
+    assert recall(vectors, np.eye(2, dtype=np.float32), keys, np.array([1.0, 0.8], np.float32)) == 0.5
+
+
+def test_a_server_is_told_by_its_own_processes_and_its_data(tmp_path):
+    folder, proc = tmp_path / "milvus", tmp_path / "proc"
+    for place, size in (
+        ("bin/milvus", 9_000_000),
+        ("logs/log", 1_000_000),
+        ("data/a/rows", 1_500_000),
+        ("wal", 500_000),
+    ):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(bytes(size))
+    for number, program in (("12", folder / "bin" / "milvus"), ("13", tmp_path / "other")):
+        (proc / number).mkdir(parents=True)
+        (proc / number / "exe").symlink_to(program)
+        (proc / number / "status").write_text("Name:\tx\nVmRSS:\t 2000 kB\n", encoding="utf-8")
+    there = server.Server("http://127.0.0.1:1", folder)
+    assert there.disk() == 2.0, "not the program, nor what it says"
+    assert there.memory(proc=proc) == 2.048
+    with pytest.raises(ToolkitError, match="no server runs from there"):
+        replace(there, folder=tmp_path / "elsewhere").memory(proc=proc)
+
+
+def test_a_server_alone_is_measured_by_the_clock_and_by_what_it_holds(tmp_path, monkeypatch):
+    class Fake(server.Server):
+        def memory(self, *, proc=None):
+            return 300.0
+
+        def disk(self):
+            return next(sizes)
+
+    sizes = iter(range(0, 100, 10))
+    asked = []
+
+    def compare(rows, specs, base, queries, *, seen):
+        asked.append((rows, *specs))
+        return {spec: {"build s": 1.0, "build clock s": 9.0, "batch ms": 2.0, **seen()} for spec in specs}
+
+    monkeypatch.setattr(chunks, "compare", compare)
+    monkeypatch.setattr(chunks, "ROWS", (1000, 1_000_000))
+    known = [{"rows": 1000, "store": "faiss", "one ms": 1.0}]
+    told = chunks.measure(None, quick=False, full=False, server=Fake("URI", tmp_path), alone=True, known=known)
+    assert asked == [(1000, "milvus:URI"), (1000, "milvus:URI?index=IVF_FLAT"), (1000, "milvus:URI?index=HNSW")]
+    first, *served = told["points"]
+    assert first == known[0] and [point["store"] for point in served] == [f"milvus{kind}" for kind in chunks.MILVUS]
+    own = {"build s": 9.0, "build clock s": 9.0, "search MB": 300.0, "disk MB": 10}
+    assert all(point == {"rows": 1000, "store": point["store"], **own} for point in served)
+
+
+@pytest.mark.parametrize("flags", [["--milvus", "URI"], ["--milvus-data", "folder"], ["--only-milvus"]])
+def test_a_server_needs_its_address_and_its_folder(flags, tmp_path, capsys):
+    assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *flags]) == 1
+    assert "go together" in capsys.readouterr().err
+    both = ["--milvus", "URI", "--milvus-data", str(tmp_path), "--only-milvus"]
+    assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *both]) == 1
+    assert "no points of other stores on this machine yet" in capsys.readouterr().err
 
 
 def test_points_of_another_machine_do_not_stand_beside_new_ones():
@@ -343,6 +427,8 @@ def test_the_page_is_written_from_points_alone(tmp_path, capsys, results):
         "| 100,000,000 | a cluster |",
         "+257%",
         "| 1.33 | 50% |",
+        "| 20,000 | 520,000 | 238 | 30 |",
+        "+19%, 2.0 kB a document",
     ):
         assert told in page
     pictures = set(capsys.readouterr().out.split()) - {str(tmp_path / "scale.md")}

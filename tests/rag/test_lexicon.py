@@ -327,3 +327,17 @@ def test_a_name_is_kept_where_it_was_said():
     assert counts("pairs", "oaklease", "elmtrading", "ltdand") == [1, 1, 0]
     assert counts("proper", "elm", "ltd", "fir", "between") == [1, 1, 2, 0]
     assert counts("file", "oak", "lease", "dir", "txt") == [1, 1, 0, 0]
+
+
+def test_keys_of_many_documents_wait_on_disk_and_give_the_same_file(tmp_path):
+    here, aside = Words(), Words(tmp_path / "b" / "words.npz")
+    for number in range(600):
+        for words in (here, aside):
+            words.add([2 * number, 2 * number + 1], [f"oak {number}", "elm"])
+    assert len(aside._new) < 256 and len(aside._aside[0]) == 1024, "two blocks of 256 documents are in files"
+    here.path = tmp_path / "words.npz"
+    here.save()
+    aside.save()
+    assert here.path.read_bytes() == aside.path.read_bytes()
+    assert aside._aside is None and len(aside) == 1200 and aside.lengths(np.array([1199, 7])).tolist() == [1, 1]
+    assert aside.lengths(np.array([598, 1198])).tolist() == [2, 2]

@@ -63,7 +63,8 @@ def test_many_small_additions_wait_in_few_arrays(tmp_path, monkeypatch):
     for number in range(11):
         table.add(number, {"lease": 1 + number})
         words.add([number], ["The lease ends"])
-    assert len(table._runs._new) == len(words._new) == 2 + 3, "two of four each, and three that wait for a fourth"
+    assert len(table._runs._new) == 2 + 3, "two of four each, and three that wait for a fourth"
+    assert len(words._new) == 3 and len(words._aside[0]) == 8, "the same, the two of four on disk"
     assert [column.tolist() for column in table.find("lease")] == [[*range(11)], [*range(1, 12)]]
     assert words.frequencies(["leas"], np.arange(11)).ravel().tolist() == [1.0] * 11
     assert words.lengths(np.arange(12)).tolist() == [2.0] * 11 + [0.0]
