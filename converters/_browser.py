@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from converters import _playwright
 from converters._fonts import font_hashes, sealed_environment
-from converters._playwright import HERE, NEEDED, PlaywrightError, sync_playwright
 from schemas.command import guarded
 from schemas.errors import ServiceError
 
@@ -82,8 +82,8 @@ def require_browser() -> Path:
 
 def fetch_browser() -> Path:
     """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
-    if not HERE:
-        raise ServiceError(NEEDED)
+    if not _playwright.HERE:
+        raise ServiceError(_playwright.NEEDED)
     attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
     if shutil.which("apt-get") and is_root():
         attempts["the distribution's Chromium"] = [
@@ -118,12 +118,12 @@ def _fault(commands: list[list[str]]) -> str:
 
 
 def _playwrights() -> str | None:
-    if not HERE:
+    if not _playwright.HERE:
         return None
     try:
-        with sync_playwright() as playwright:
+        with _playwright.sync_playwright() as playwright:
             return playwright.chromium.executable_path
-    except PlaywrightError:
+    except _playwright.PlaywrightError:
         return None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from schemas.errors import ServiceError
 
@@ -13,23 +14,40 @@ NEEDED = (
 )
 HERE = importlib.util.find_spec("playwright") is not None
 
-if TYPE_CHECKING or HERE:
+
+if TYPE_CHECKING:
     from playwright.async_api import async_playwright
     from playwright.sync_api import Error as PlaywrightError
     from playwright.sync_api import TimeoutError as PlaywrightTimeout
     from playwright.sync_api import sync_playwright
-else:
 
-    class PlaywrightError(Exception):
-        """Never raised: there is no browser that could fail."""
 
-    class PlaywrightTimeout(PlaywrightError):  # noqa: N818 - Playwright's own name
-        """Never raised, either."""
+def __getattr__(name: str) -> Any:
+    """Return what is asked for by name, from Playwright: it takes 10 MB, and most processes print nothing."""
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, its_name, instead = _NAMES[name]
+    return getattr(import_module(f"playwright.{module}"), its_name) if HERE else instead
 
-    def sync_playwright():
-        """Say what is missing."""
-        raise ServiceError(NEEDED)
 
-    async_playwright = sync_playwright
+class _MissingError(Exception):
+    """Never raised: there is no browser that could fail."""
 
+
+class _MissingTimeoutError(_MissingError):
+    """Never raised, either."""
+
+
+def _say() -> NoReturn:
+    """Say what is missing."""
+    raise ServiceError(NEEDED)
+
+
+_NAMES: dict[str, tuple[str, str, Any]] = {
+    "PlaywrightError": ("sync_api", "Error", _MissingError),
+    "PlaywrightTimeout": ("sync_api", "TimeoutError", _MissingTimeoutError),
+    "sync_playwright": ("sync_api", "sync_playwright", _say),
+    "async_playwright": ("async_api", "async_playwright", _say),
+}
+"""Where Playwright has each, what it is called there, and what stands in for it where it is not installed."""
 __all__ = ["HERE", "NEEDED", "PlaywrightError", "PlaywrightTimeout", "async_playwright", "sync_playwright"]

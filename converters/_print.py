@@ -10,12 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from pypdf import PdfWriter
-from pypdf.generic import StreamObject
-
+from converters import _playwright
 from converters._browser import is_root, launch_options
 from converters._fonts import font_hashes
-from converters._playwright import PlaywrightError, sync_playwright
 from engine.limits import programs_unlimited
 from schemas.errors import DocumentError, ServiceError
 from schemas.models import Printing
@@ -48,7 +45,7 @@ class Printer:
         with ExitStack() as stack:
             self._folder = stack.enter_context(scratch_folder())
             with programs_unlimited():
-                self._playwright: Playwright = sync_playwright().start()
+                self._playwright: Playwright = _playwright.sync_playwright().start()
                 stack.callback(self._playwright.stop)
                 self._open()
             self._stack = stack.pop_all()
@@ -58,7 +55,7 @@ class Printer:
         self._browser = self._launch()
         try:
             self._page: Page = self._browser.new_page(**PAGE)
-        except PlaywrightError as error:
+        except _playwright.PlaywrightError as error:
             raise ServiceError(f"Chromium opens no page: {error.message.splitlines()[0]}") from error
 
     @property
@@ -72,14 +69,14 @@ class Printer:
         for sandbox in (False,) if is_root() else (True, False):
             try:
                 return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-            except PlaywrightError as error:
+            except _playwright.PlaywrightError as error:
                 problem = error
         raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._stack, suppress(PlaywrightError):  # it may have ended by itself
+        with self._stack, suppress(_playwright.PlaywrightError):  # it may have ended by itself
             self._browser.close()
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
@@ -88,14 +85,14 @@ class Printer:
             # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
             self._page.set_content(html, wait_until="load", timeout=0)
             data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
-        except PlaywrightError as error:
+        except _playwright.PlaywrightError as error:
             self._renew()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
     def _renew(self) -> None:
         """Open another browser: a page that crashed may have taken the old one with it."""
-        with suppress(PlaywrightError):
+        with suppress(_playwright.PlaywrightError):
             self._browser.close()
         self._open()
 
@@ -130,8 +127,11 @@ def in_order(data: bytes, html: str) -> bytes:
     For a joined letter Chromium writes which one it is beside the glyph (`ActualText`), and PDFium then reads a word
     of such letters backwards; from the glyphs alone, which tell the same, it reads all of them rightly.
     """
-    if not _ARABIC.search(html):
+    if html.isascii() or not _ARABIC.search(html):
         return data
+    from pypdf import PdfWriter  # 8 MB that few processes need
+    from pypdf.generic import StreamObject
+
     writer = PdfWriter(clone_from=BytesIO(data))
     for page in writer.pages:
         contents = page["/Contents"].get_object()

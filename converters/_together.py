@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import Destination
+from typing import TYPE_CHECKING
 
 from converters._benchmark import RawDocument
 from converters._print import Printer
@@ -15,9 +13,15 @@ from schemas.errors import DocumentError
 from storage.scratch import scratch_folder
 from storage.whole import whole
 
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+    from pypdf.generic import Destination
+
 
 def print_together(printer: Printer, documents: Sequence[RawDocument], corpus: Path) -> None:
     """Print each document to a PDF of its own, by way of one print with all of them."""
+    from pypdf import PdfReader, PdfWriter  # here, as most processes that know of printing do not print
+
     pages = [html_from_text(document.text or "", title=document.heading) for document in documents]
     with scratch_folder() as folder:
         path = folder / "together.pdf"

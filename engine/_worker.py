@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from engine._spawn import Context
+from engine._spawn import Context, main_name, unpack
 from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within, worker_failed
 from engine.watch import programs_below
@@ -36,11 +36,14 @@ class Work(NamedTuple):
     folder: str
     path: tuple[str, ...]
     environment: dict[str, str]
+    main: str = ""
+    """The module that was started with `-m`, where one was."""
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> Work:
         """Return the work of this process, in its folder and with its environment."""
-        return Work(function, limits, os.getcwd(), tuple(sys.path), dict(os.environ))  # noqa: PTH109 - as bytes allow
+        folder = os.getcwd()  # noqa: PTH109 - as bytes allow
+        return Work(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
@@ -191,7 +194,7 @@ def _serve(pipe: Connection) -> None:
     os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
-    limits = Limits()
+    limits, main = Limits(), ""
     while True:
         try:
             data = pipe.recv_bytes()
@@ -199,10 +202,11 @@ def _serve(pipe: Connection) -> None:
             return
         sent: Any = None
         try:
-            sent = pickle.loads(data)
+            sent = unpack(data, main=main)
             if isinstance(sent, Work):
                 _move(sent)
-                function, limits = pickle.loads(sent.function), sent.limits
+                main = sent.main
+                function, limits = unpack(sent.function, main=main), sent.limits
                 serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:

@@ -12,23 +12,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
-
-from pypdf import PdfReader, PdfWriter
-from pypdf.errors import PyPdfError
-from pypdf.generic import (
-    ArrayObject,
-    DictionaryObject,
-    FloatObject,
-    NameObject,
-    NumberObject,
-    RectangleObject,
-    StreamObject,
-    TextStringObject,
-)
+from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.errors import DocumentError
 from storage.whole import whole
+
+if TYPE_CHECKING:
+    from pypdf import PdfWriter
+    from pypdf.generic import DictionaryObject, RectangleObject, StreamObject
 
 _FONT = "ExhibitUnseen"
 _ADVANCE = 500
@@ -72,6 +63,10 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
     Words that run askew are read in a jumble by tools that sort them by height, so the picture is turned instead.
     """
+    from pypdf import PdfReader, PdfWriter  # 8 MB that only a scan needs
+    from pypdf.errors import PyPdfError
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject
+
     try:
         writer = PdfWriter(clone_from=PdfReader(path))
         font = writer._add_object(_font(writer))
@@ -163,6 +158,8 @@ def _number(value: float) -> str:
 
 def _font(writer: PdfWriter) -> DictionaryObject:
     """Return a font for all of Unicode: its codes are UTF-16, and say so themselves."""
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NumberObject, TextStringObject
+
     file = _stream(_truetype())
     file[NameObject("/Length1")] = NumberObject(len(_truetype()))
     box = ArrayObject(NumberObject(value) for value in (0, _DESCENT, _ADVANCE, _ASCENT))
@@ -238,6 +235,8 @@ def _checksum(data: bytes) -> int:
 
 
 def _stream(data: bytes) -> StreamObject:
+    from pypdf.generic import NameObject, StreamObject
+
     stream = StreamObject()
     stream[NameObject("/Filter")] = NameObject("/FlateDecode")
     stream._data = zlib.compress(data, 9)
@@ -245,6 +244,8 @@ def _stream(data: bytes) -> StreamObject:
 
 
 def _dictionary(**entries: object) -> DictionaryObject:
+    from pypdf.generic import DictionaryObject, FloatObject, NameObject, NumberObject
+
     made = DictionaryObject()
     for name, value in entries.items():
         if isinstance(value, str):

@@ -81,14 +81,18 @@ def write_tables(
     gold: Sequence[Gold],
     engine: Engine,
     out: Out | None = None,
+    texts: Path | None = None,
 ) -> list[Config]:
-    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table."""
+    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table.
+
+    A document whose text lies in `texts`, as UTF-8 under its file name, is not read for it.
+    """
     (folder / PARQUET).mkdir()
     configs = []
     if rows:
         configs.append(_write(folder, "questions", _QUESTIONS, [row.model_dump() for row in rows]))
         configs.append(_write(folder, "gold", _gold_schema(gold), list(_gold_records(gold))))
-    configs.append(_write_corpus(bundle, out or Out(folder), engine))
+    configs.append(_write_corpus(bundle, out or Out(folder), engine, texts))
     return configs
 
 
@@ -136,14 +140,14 @@ def _gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine) -> Config:
+def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
     writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
-    tracked = track(engine.map(_content_of, files), total=len(files), label="tables")
-    for document, file, outcome in zip(bundle.documents, files, tracked, strict=True):
-        writer.add(_document(document, bundle, outcome.unwrap(), file, pdfs))
+    tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
+    for document, file, content in zip(bundle.documents, files, tracked, strict=True):
+        writer.add(_document(document, bundle, content, file, pdfs))
     writer.close()
     return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
 
@@ -160,6 +164,14 @@ def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Lo
         content = file.read_bytes() if isinstance(file, Path) and _is_pdf(file) else read.pdf
         record["pdf"] = {"bytes": content, "path": entry.filename} if content is not None else None
     return record
+
+
+def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> Iterator[_Content]:
+    """Yield what each file holds; those are read whose text is not known."""
+    known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
+    read = engine.map(_content_of, [file for file, text in zip(files, known, strict=True) if text is None])
+    for text in known:
+        yield next(read).unwrap() if text is None else _Content(text.read_bytes().decode("utf-8"), None)
 
 
 def _content_of(file: Location) -> _Content:

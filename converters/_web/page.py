@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from converters import _playwright
 from converters._browser import is_root, launch_options
-from converters._playwright import PlaywrightError, PlaywrightTimeout, async_playwright
 from converters._print import fix_dates, in_order, pdf_options
 from converters._typeset import html_from_text
 from converters._web.addresses import FetchError
@@ -67,7 +67,7 @@ class PagePrinter:
     async def aclose(self) -> None:
         """Close the browser."""
         if self._browser is not None:
-            with suppress(PlaywrightError):
+            with suppress(_playwright.PlaywrightError):
                 await self._browser.close()
         if self._playwright is not None:
             await self._playwright.stop()
@@ -88,16 +88,16 @@ class PagePrinter:
                         accept_downloads=False,
                     )
                     return await self._printed(await context.new_page(), reply, url)
-            except (TimeoutError, PlaywrightTimeout):
+            except (TimeoutError, _playwright.PlaywrightTimeout):
                 detail = f"in the browser, after {self._timeout:g} s"
                 raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
-            except PlaywrightError as error:
+            except _playwright.PlaywrightError as error:
                 detail = error.message.splitlines()[0]
                 raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
             finally:
                 if context is not None:
                     # a page that is caught in a loop may not answer; its process ends with the browser
-                    with suppress(PlaywrightError, TimeoutError):
+                    with suppress(_playwright.PlaywrightError, TimeoutError):
                         await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
@@ -120,11 +120,12 @@ class PagePrinter:
         try:
             async with asyncio.timeout(self._timeout / 2 + idle):
                 await page.wait_for_load_state("load", timeout=500 * self._timeout)
-                with suppress(PlaywrightError):  # the page moved on to another one, whose load is awaited below
+                # the page moved on to another one, whose load is awaited below
+                with suppress(_playwright.PlaywrightError):
                     await asyncio.wait_for(page.evaluate(_REVEAL), idle)
                 await page.wait_for_load_state("load", timeout=1000 * idle)
                 await page.wait_for_load_state("networkidle", timeout=1000 * idle)
-        except (TimeoutError, PlaywrightTimeout):
+        except (TimeoutError, _playwright.PlaywrightTimeout):
             return False
         return True
 
@@ -132,7 +133,7 @@ class PagePrinter:
         """Return the browser, started when first needed and again should it have crashed."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
-                self._playwright = self._playwright or await async_playwright().start()
+                self._playwright = self._playwright or await _playwright.async_playwright().start()
                 self._browser = await self._launch(self._playwright)
             return self._browser
 
@@ -143,7 +144,7 @@ class PagePrinter:
         for sandbox in (False,) if is_root() else (True, False):
             try:
                 return await playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-            except PlaywrightError as error:
+            except _playwright.PlaywrightError as error:
                 problem = error
             if sandbox:
                 tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
