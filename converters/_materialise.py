@@ -105,7 +105,8 @@ def tasks(
         path = raw.path or target
         # by another ending it would be read in another way; and from a store its bytes must come again in any case
         text = texts / raw.filename if texts and remote is None and path.suffix == target.suffix else None
-        yield Task(raw, wanted, path, target, fault, remote, known, notes, ocr, text)
+        printed = replace(raw, html=None, typeset=None)  # its page is not needed any more
+        yield Task(printed, wanted, path, target, fault, remote, known, notes, ocr, text)
 
 
 def materialise(task: Task) -> Done:

@@ -149,7 +149,6 @@ def _digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
-@cache
 def _same(one: str, other: str) -> bool:
     """Whether two words are one, with a letter wrong, missing or doubled, two in long words."""
     if one == other:
@@ -160,4 +159,10 @@ def _same(one: str, other: str) -> bool:
     # a slip is in one place: the word still begins or ends as it should
     if one[:3] != other[:3] and one[-3:] != other[-3:]:
         return False
-    return edit_distance(one, other) <= (1 if short < 8 else 2)
+    return _edits(one, other) <= (1 if short < 8 else 2)
+
+
+@cache
+def _edits(one: str, other: str) -> int:
+    """Return how many letters differ; few pairs of words are alike enough to be asked about, and those come again."""
+    return edit_distance(one, other)

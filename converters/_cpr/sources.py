@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
@@ -190,12 +191,12 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:
         tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
-    blocks = blocks_of(title, text)
+    blocks = tuple(blocks_of(title, text))
     raw = RawDocument(
         f"{name}.pdf",
         title,
         text=_joined(blocks),
-        html=page_of(title, blocks),
+        typeset=partial(page_of, title, blocks),
         source=export.url,
         items=tuple(export.items),
     )
@@ -203,7 +204,7 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     # some titles are a number alone: the text's own first line then has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
     names = (title, export.key, "" if misleading else export.sourcefile)
-    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=tuple(blocks))
+    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
 
 
 def _joined(blocks: Iterable[Block]) -> str:
