@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any
 
 
@@ -30,7 +27,7 @@ def _script_hidden() -> Iterator[None]:
     """Hide the script or the module that runs, which a new process would otherwise run from its top.
 
     Of a module that was started with `-m` a worker needs little or nothing: it imports that when it is sent something
-    of it (`unpack`).
+    of it.
     """
     main = sys.modules["__main__"]
     path, spec = main.__dict__.get("__file__"), main.__spec__
@@ -48,22 +45,6 @@ def _script_hidden() -> Iterator[None]:
 def main_name() -> str:
     """Return the name of the module that was started with `-m`, empty where a script or a notebook runs."""
     return getattr(sys.modules["__main__"].__spec__, "name", "")
-
-
-def unpack(data: bytes, *, main: str = "") -> Any:
-    """Return what was sent from a process whose program is the module `main`, imported where it is needed."""
-    return _Unpickler(BytesIO(data), main).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: BytesIO, main: str) -> None:
-        super().__init__(file)
-        self._main = main
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "__main__" and self._main:
-            _fixup_main_from_name(self._main)  # as multiprocessing itself does it; a second call does nothing
-        return super().find_class(module, name)
 
 
 def belongs_to_script(function: Any) -> bool:
