@@ -113,8 +113,10 @@ def _memory_given_back() -> Iterator[None]:
 def _write(folder: Path, name: str, schema: Any, records: Iterator[dict[str, Any]]) -> Config:
     path = f"{PARQUET}/{name}.parquet"
     # a thousand at a time: as Python's objects they take ten times what they take in a table
-    parts = iter(lambda: pa.Table.from_pylist(list(islice(records, 1000)), schema=schema), schema.empty_table())
-    table = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+    parts = [schema.empty_table()]
+    while some := list(islice(records, 1000)):
+        parts.append(pa.Table.from_pylist(some, schema=schema))
+    table = pa.concat_tables(parts).combine_chunks()
     pq.write_table(table, folder / path, compression="zstd")
     return Config(name, path, features(schema), len(table), table.nbytes)
 
