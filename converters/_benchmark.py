@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -86,6 +86,8 @@ class RawDocument:
     text_path: Path | None = None
     """The UTF-8 file that holds `text`, read when it is needed: for corpora too large to hold at once."""
     html: str | None = None
+    typeset: Callable[[], str] | None = None
+    """Makes `html` in the process that prints: a page brings its fonts along, ten times the size of its words."""
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
     short: bool = False

@@ -42,6 +42,8 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
+_TEXTS = "texts.partial"
+"""The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 
@@ -53,8 +55,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     (folder / CORPUS).mkdir()
     limits = limits_from(options)
     engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits)
+    texts = folder / _TEXTS
+    texts.mkdir()
     with Press(limits) as press:
-        done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options))
+        done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     questions = [_row(row) for row in rows]
     write_train(questions, folder / TRAIN)
@@ -68,7 +72,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
-    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
+    shutil.rmtree(texts)
     browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
     bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
     write_info(bundle, folder / INFO)
@@ -80,7 +85,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
 
 
 def _materialise_all(
-    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press, *, ocr: Ocr | None
+    benchmark: Benchmark, out: Out, engine: Engine, tally: Tally, press: Press, *, ocr: Ocr | None, texts: Path
 ) -> dict[str, Done]:
     corpus = out.folder / CORPUS
     quotes: dict[str, list[Quote]] = defaultdict(list)
@@ -88,7 +93,7 @@ def _materialise_all(
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr)
+    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from schemas.errors import DocumentError
 from schemas.models import DocumentEntry, How
 from storage.locations import Remote
 from storage.upload import Out, Sent, send
+from storage.whole import write_whole
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Task:
     """What was said while it was printed."""
     ocr: Ocr | None = None
     """How pages without text are read; without it they are not."""
+    text: Path | None = None
+    """Where its text is left for the tables, so that it is not read a second time."""
 
     def __str__(self) -> str:
         """Return what an error calls it."""
@@ -80,6 +84,7 @@ def tasks(
     press: Press,
     out: Out | None = None,
     ocr: Ocr | None = None,
+    texts: Path | None = None,
 ) -> Iterator[Task]:
     """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
     for raw in documents:
@@ -97,7 +102,11 @@ def tasks(
         remote = out.remote / name if out and out.remote else None
         known = out.known.get(name) if out else None
         wanted = tuple(quotes.get(raw.filename, ()))
-        yield Task(raw, wanted, raw.path or target, target, fault, remote, known, notes, ocr)
+        path = raw.path or target
+        # by another ending it would be read in another way; and from a store its bytes must come again in any case
+        text = texts / raw.filename if texts and remote is None and path.suffix == target.suffix else None
+        printed = replace(raw, html=None, typeset=None)  # its page is not needed any more
+        yield Task(printed, wanted, path, target, fault, remote, known, notes, ocr, text)
 
 
 def materialise(task: Task) -> Done:
@@ -125,6 +134,9 @@ def materialise(task: Task) -> Done:
         source=raw.source,
         ocr=scanned.confidence if scanned else {},
     )
+    if task.text is not None:
+        with suppress(OSError):  # then it is read again
+            write_whole(task.text, document.text)
     # last, so that nothing is sent of a document that cannot be used
     sent = send(path, task.remote, task.known) if task.remote else None
     return Done(entry, places, (*task.notes, *document.notes), sent)

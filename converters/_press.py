@@ -140,4 +140,6 @@ def _print_sheet(sheet: _Sheet) -> _Printed:
 def _page(raw: RawDocument) -> Printable:
     if raw.original is not None:
         return office_page(raw.original)
+    if raw.typeset is not None:
+        return Printable(raw.typeset())
     return Printable(raw.html or html_from_text(source_text(raw) or "", title=raw.heading))

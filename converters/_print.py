@@ -127,7 +127,7 @@ def in_order(data: bytes, html: str) -> bytes:
     For a joined letter Chromium writes which one it is beside the glyph (`ActualText`), and PDFium then reads a word
     of such letters backwards; from the glyphs alone, which tell the same, it reads all of them rightly.
     """
-    if not _ARABIC.search(html):
+    if html.isascii() or not _ARABIC.search(html):
         return data
     # here, as Arabic is seldom printed: a tenth of a second in every command and every worker
     from pypdf import PdfWriter

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import stat
 import sys
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -75,6 +76,7 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
     total = sum(entry.file_size for entry in entries)
     if total > MAX_BYTES:
         raise SourceError(f"{archive}: unpacks to {total >> 20} MiB, more than the {MAX_BYTES >> 20} allowed")
+    _check_twins(archive, [entry.filename for entry in entries if not entry.is_dir()])
     for entry in entries:
         name = entry.filename
         path = PurePosixPath(name)
@@ -91,6 +93,19 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
         if entry.file_size > _RATIO_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
             ratio = entry.file_size // max(entry.compress_size, 1)
             raise SourceError(f"{archive}: {name!r} unpacks to {ratio} times its size; do not trust this file")
+
+
+def _check_twins(archive: Path, names: list[str]) -> None:
+    """Refuse two names that are one file where case or the spelling of accents does not count, as on macOS."""
+    firsts: dict[str, str] = {}
+    for name in names:
+        key = unicodedata.normalize("NFC", name).casefold()
+        if key in firsts:
+            raise SourceError(
+                f"{archive}: {firsts[key]!r} and {name!r} are one file on many systems: one of the two would be lost; "
+                "rename it, and pack them again"
+            )
+        firsts[key] = name
 
 
 # ---------------------------------------------------------------- downloads

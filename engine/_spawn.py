@@ -24,22 +24,29 @@ class Context(SpawnContext):
 
 @contextmanager
 def _script_hidden() -> Iterator[None]:
-    """Hide the path of the script that runs, which a new process would otherwise run from its top.
+    """Hide the script or the module that runs, which a new process would otherwise run from its top.
 
-    A module that was started with `-m` is left: its name is enough, and functions in it may be what is sent.
+    Of a module that was started with `-m` a worker needs little or nothing: it imports that when it is sent something
+    of it.
     """
     main = sys.modules["__main__"]
-    path = main.__dict__.get("__file__")
-    if path is None or main.__spec__ is not None:
+    path, spec = main.__dict__.get("__file__"), main.__spec__
+    if path is None:
         yield
         return
     del main.__file__
+    main.__spec__ = None
     try:
         yield
     finally:
-        main.__file__ = path
+        main.__file__, main.__spec__ = path, spec
+
+
+def main_name() -> str:
+    """Return the name of the module that was started with `-m`, empty where a script or a notebook runs."""
+    return getattr(sys.modules["__main__"].__spec__, "name", "")
 
 
 def belongs_to_script(function: Any) -> bool:
     """Return whether a function is defined in the script itself, so that a worker must run it to have the function."""
-    return "__main__" in (getattr(function, "__module__", ""), type(function).__module__)
+    return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)

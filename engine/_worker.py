@@ -14,12 +14,14 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
+from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from engine._spawn import Context
+from engine._spawn import Context, main_name
 from engine.limits import Limits, serve_within, spent_by
 from engine.outcome import Outcome, attempt_within, worker_failed
 from engine.watch import programs_below
@@ -36,11 +38,14 @@ class Work(NamedTuple):
     folder: str
     path: tuple[str, ...]
     environment: dict[str, str]
+    main: str = ""
+    """The module that was started with `-m`, where one was."""
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> Work:
         """Return the work of this process, in its folder and with its environment."""
-        return Work(function, limits, os.getcwd(), tuple(sys.path), dict(os.environ))  # noqa: PTH109 - as bytes allow
+        folder = os.getcwd()  # noqa: PTH109 - as bytes allow
+        return Work(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
@@ -191,7 +196,7 @@ def _serve(pipe: Connection) -> None:
     os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
-    limits = Limits()
+    limits, main = Limits(), ""
     while True:
         try:
             data = pipe.recv_bytes()
@@ -199,10 +204,11 @@ def _serve(pipe: Connection) -> None:
             return
         sent: Any = None
         try:
-            sent = pickle.loads(data)
+            sent = _unpacked(data, main=main)
             if isinstance(sent, Work):
                 _move(sent)
-                function, limits = pickle.loads(sent.function), sent.limits
+                main = sent.main
+                function, limits = _unpacked(sent.function, main=main), sent.limits
                 serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:
@@ -210,6 +216,22 @@ def _serve(pipe: Connection) -> None:
         except Exception as error:
             answer = Bug(error, traceback.format_exc())
         pipe.send_bytes(_packed(answer))
+
+
+def _unpacked(data: bytes, *, main: str = "") -> Any:
+    """Return what was sent from a process whose program is the module `main`, imported where it is needed."""
+    return _Unpickler(BytesIO(data), main).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: BytesIO, main: str) -> None:
+        super().__init__(file)
+        self._main = main
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "__main__" and self._main:
+            _fixup_main_from_name(self._main)  # as multiprocessing itself does it; a second call does nothing
+        return super().find_class(module, name)
 
 
 def _move(work: Work) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +16,7 @@ from evaluation.testdata import bundle_of
 from law.officials import CASE_LAW, LEGISLATION
 from rag.config import DEFAULT, Config, given_settings, setting_help
 from schemas.errors import ToolkitError
+from schemas.parsing import parse_json, parse_toml
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -238,12 +237,12 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return a JSON or TOML file's settings under our names, and what was passed over."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except OSError as error:
         raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
-        raise ToolkitError(f"{path}: not {kind}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ToolkitError(f"{path}: not UTF-8: {error}") from error
+    toml = path.suffix.lower() == ".toml"
+    content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
         raise ToolkitError(f"{path}: must be an object of settings")
     notes = []

@@ -8,7 +8,9 @@ So the documents are here a second time, uncompressed: the Hub's storage keeps e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,22 +83,42 @@ def write_tables(
     gold: Sequence[Gold],
     engine: Engine,
     out: Out | None = None,
+    texts: Path | None = None,
 ) -> list[Config]:
-    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table."""
+    """Write the tables into `parquet/`, the default config's first; a corpus without questions is one table.
+
+    A document whose text lies in `texts`, as UTF-8 under its file name, is not read for it.
+    """
     (folder / PARQUET).mkdir()
     configs = []
-    if rows:
-        configs.append(_write(folder, "questions", _QUESTIONS, [row.model_dump() for row in rows]))
-        configs.append(_write(folder, "gold", _gold_schema(gold), list(_gold_records(gold))))
-    configs.append(_write_corpus(bundle, out or Out(folder), engine))
+    with _memory_given_back():
+        if rows:
+            configs.append(_write(folder, "questions", _QUESTIONS, (row.model_dump() for row in rows)))
+            configs.append(_write(folder, "gold", _gold_schema(gold), _gold_records(gold)))
+        configs.append(_write_corpus(bundle, out or Out(folder), engine, texts))
     return configs
 
 
-def _write(folder: Path, name: str, schema: Any, records: list[dict[str, Any]]) -> Config:
+@contextmanager
+def _memory_given_back() -> Iterator[None]:
+    """Let Arrow take memory from the system and give it back at once; its own pool keeps 100 MB after 50 of PDFs."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def _write(folder: Path, name: str, schema: Any, records: Iterator[dict[str, Any]]) -> Config:
     path = f"{PARQUET}/{name}.parquet"
-    table = pa.Table.from_pylist(records, schema=schema)
+    # a thousand at a time: as Python's objects they take ten times what they take in a table
+    parts = [schema.empty_table()]
+    while some := list(islice(records, 1000)):
+        parts.append(pa.Table.from_pylist(some, schema=schema))
+    table = pa.concat_tables(parts).combine_chunks()
     pq.write_table(table, folder / path, compression="zstd")
-    return Config(name, path, features(schema), len(records), table.nbytes)
+    return Config(name, path, features(schema), len(table), table.nbytes)
 
 
 # ---------------------------------------------------------------- gold
@@ -136,14 +158,14 @@ def _gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
 # ---------------------------------------------------------------- corpus
 
 
-def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine) -> Config:
+def _write_corpus(bundle: BundleInfo, out: Out, engine: Engine, texts: Path | None) -> Config:
     files = [out.file(f"{CORPUS}/{document.filename}") for document in bundle.documents]
     pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema([*_CORPUS, ("pdf", _PDF)] if pdfs else _CORPUS)
     writer = _Shards(out.folder / PARQUET, schema, finished=out.send)
-    tracked = track(engine.map(_content_of, files), total=len(files), label="tables")
-    for document, file, outcome in zip(bundle.documents, files, tracked, strict=True):
-        writer.add(_document(document, bundle, outcome.unwrap(), file, pdfs))
+    tracked = track(_contents(files, engine, texts), total=len(files), label="tables")
+    for document, file, content in zip(bundle.documents, files, tracked, strict=True):
+        writer.add(_document(document, bundle, content, file, pdfs))
     writer.close()
     return Config("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
 
@@ -160,6 +182,14 @@ def _document(entry: DocumentEntry, bundle: BundleInfo, read: _Content, file: Lo
         content = file.read_bytes() if isinstance(file, Path) and _is_pdf(file) else read.pdf
         record["pdf"] = {"bytes": content, "path": entry.filename} if content is not None else None
     return record
+
+
+def _contents(files: Sequence[Location], engine: Engine, texts: Path | None) -> Iterator[_Content]:
+    """Yield what each file holds; those are read whose text is not known."""
+    known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
+    read = engine.map(_content_of, [file for file, text in zip(files, known, strict=True) if text is None])
+    for text in known:
+        yield next(read).unwrap() if text is None else _Content(text.read_bytes().decode("utf-8"), None)
 
 
 def _content_of(file: Location) -> _Content:
@@ -219,10 +249,11 @@ class _Shards:
             )
             self._files += 1
         table = pa.Table.from_pylist(self._group, schema=self._schema)
+        self._group.clear()  # before it is written: the writer holds the documents once more
         self._writer.write_table(table)
         self.bytes += table.nbytes
         self._written += self._held
-        self._group, self._held = [], 0
+        self._held = 0
         if self._written >= _SHARD_BYTES:
             self._end_file()
 

@@ -52,13 +52,14 @@ def write_card(
     engine: Engine,
     text: CardText,
     out: Out | None = None,
+    texts: Path | None = None,
 ) -> BundleInfo:
     """Write `README.md`, `parquet/` and, where there is a page to show, `page.png` into a bundle's folder.
 
-    `out` is told where the documents are in a store already, and where large files go as they are finished. The
-    bundle that comes back notes the pages that could not be drawn.
+    `out` is told where the documents are in a store already, and where large files go as they are finished. `texts`
+    is a folder with the texts that are known already. The bundle that comes back notes pages that could not be drawn.
     """
-    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out)
+    configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, out=out, texts=texts)
     undrawn: list[str] = []
     example = write_example(rows, gold, folder, out=out, undrawn=undrawn.append)
     if undrawn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.errors import ToolkitError
+from schemas.parsing import parse_toml
 from schemas.plugins import plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
@@ -207,9 +207,10 @@ class Config(Search, Ingest):
         if not path.is_file():
             raise ToolkitError(f"no preset {name!r}; there are {', '.join(preset_names())}, or pass a .toml file")
         try:
-            settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise ToolkitError(f"{path}: not TOML: {error}") from error
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
+        settings = parse_toml(text, where=path)
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod

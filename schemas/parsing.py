@@ -1,8 +1,9 @@
-"""JSON from outside: what cannot be read is one error that says where, never a traceback."""
+"""JSON and TOML from outside: what cannot be read is one error that says where, never a traceback."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import Any
 
 from schemas.errors import BundleError, ToolkitError
@@ -20,3 +21,13 @@ def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = 
         raise error(f"{where}: JSON that is nested too deep") from None
     except ValueError as fault:  # Python reads no number of more than 4,300 digits
         raise error(f"{where}: JSON with a number that is too long") from fault
+
+
+def parse_toml(text: str, *, where: object) -> dict[str, Any]:
+    """Return parsed TOML; raise ToolkitError where it is none, nested too deep, or has a number too long to read."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ToolkitError(f"{where}: TOML that is nested too deep") from None
+    except ValueError as fault:
+        raise ToolkitError(f"{where}: not TOML: {fault}") from fault

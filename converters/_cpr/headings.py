@@ -51,6 +51,8 @@ _ENDS = re.compile(r"[.;:?!)\]”’\"]$|\b(?:and|or)$")
 _OPEN = re.compile(
     r"[.;,:–-]$|\b(?:and|or|of|the|a|an|to|in|for|by|with|see|CPR|PD|Part|rules?|section|paragraphs?|clause|Chapter)$"
 )
+_LONGEST_WORD = 16  # characters at a line's end in which each of these words stands whole
+_DOTTED = re.compile(r"[^\s.]*+\.")
 _FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
@@ -153,8 +155,9 @@ def find_headings(lines: Sequence[SourceLine], known: Mapping[str, float]) -> li
     keys: set[tuple[str, str, str]] = set()
     chapter: Heading | None = None
     index = 0
+    titles = _Titles(lines, known)
     while index < len(lines):
-        heading, taken = _heading(lines, index, known, headings[-1] if headings else None)
+        heading, taken = _heading(lines, index, titles, headings[-1] if headings else None)
         if heading is not None:
             if heading.level <= CHAPTER and not heading.name.number:
                 # the contents mean the first of this title; below an appendix it may come again
@@ -177,17 +180,33 @@ def _counted(heading: Heading, chapter: Heading | None, *, sure: bool) -> Headin
     return heading if is_chapter else replace(heading, level=SCHEDULE)
 
 
+class _Titles:
+    """Which lines begin with a title that is known; the letters of each line are taken once."""
+
+    def __init__(self, lines: Sequence[SourceLine], known: Mapping[str, float]) -> None:
+        self.known = known
+        self._lines = lines
+        self._letters = [letters(line.text) for line in lines] if known else []
+        # a title may end in the number of a footnote
+        self._ends = [letters(_FOOTNOTE.sub("", line.text)) for line in lines] if known else []
+
+    def at(self, index: int) -> Iterator[tuple[int, str, float]]:
+        """Yield each number of lines from this one on that are a title, the longest first, its words and its level."""
+        for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
+            last = index + count - 1
+            level = self.known.get("".join(self._letters[index:last]) + self._ends[last])
+            if level is not None:
+                text = _FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : index + count]))
+                if len(text) <= 2 * _LONGEST and text[-1] not in ",;":
+                    yield count, text, level
+
+
 def _heading(
-    lines: Sequence[SourceLine], index: int, known: Mapping[str, float], before: Heading | None
+    lines: Sequence[SourceLine], index: int, titles: _Titles, before: Heading | None
 ) -> tuple[Heading | None, int]:
     line = lines[index]
     follows = before is not None and index > 0 and before.level < PARAGRAPH and before.end >= lines[index - 1].end
-    for count in range(min(_MOST_LINES, len(lines) - index), 0, -1):
-        taken = lines[index : index + count]
-        text = _FOOTNOTE.sub("", " ".join(part.text for part in taken))
-        level = known.get(letters(text)) if len(text) <= 2 * _LONGEST else None
-        if level is None or text[-1] in ",;":
-            continue
+    for count, text, level in titles.at(index):
         name = read_name(text, loose=False)
         # a word of the contents may end a sentence by chance
         if name.number or (
@@ -196,30 +215,32 @@ def _heading(
             and (follows or _apart(lines, index, index + count))
         ):
             level = level_of(name, worded=_is_worded(text)) if name.number else level
-            return _made(taken, name, level), count
+            return _made(lines[index : index + count], name, level), count
     if line.marked:
         name = read_name(line.text, loose=False)
         return _made([line], name, level_of(name, worded=_is_worded(line.text)) if name.number else BARE), 1
-    return _by_shape(lines, index, listed=bool(known))
+    return _by_shape(lines, index, listed=bool(titles.known))
 
 
 def _by_shape(lines: Sequence[SourceLine], index: int, *, listed: bool) -> tuple[Heading | None, int]:
     """Return a heading that no contents tell of: a number with a title, a paragraph's number, a title over a number."""
     line = lines[index]
     number = _PARAGRAPH.match(line.text)
-    titled = len(line.text) <= _LONGEST and not _OPEN.search(line.text)
+    # the end of the line alone: a search through all of it takes most of the time
+    titled = len(line.text) <= _LONGEST and not _OPEN.search(line.text, max(0, len(line.text) - _LONGEST_WORD))
     if number:
         return _numbered(lines, index, number, titled=titled), 1
-    chapter = read_name(line.text, loose=False)
-    if titled and chapter.number and chapter.title[:1].isupper() and _starts(lines, index + 1, chapter.number):
-        return _made([line], chapter, level_of(chapter, worded=_is_worded(line.text))), 1
+    after = lines[index + 1] if index + 1 < len(lines) else None
+    if titled and after is not None and _DOTTED.match(after.text):
+        chapter = read_name(line.text, loose=False)
+        if chapter.number and chapter.title[:1].isupper() and _starts(lines, index + 1, chapter.number):
+            return _made([line], chapter, level_of(chapter, worded=_is_worded(line.text))), 1
     if titled and (word := re.match(r"(?i:annex|appendix|schedule|section)\b", line.text)):
         name = read_name(line.text, loose=False)
         fits = name.number and (name.title[:1].isupper() or not name.title) and _apart(lines, index, index + 1)
         # the contents have the annexes; a schedule may be part of one
         if fits and (not listed or word.group().lower() == "schedule"):
             return _made([line], name, SCHEDULE if listed else CHAPTER), 1
-    after = lines[index + 1] if index + 1 < len(lines) else None
     over = after is not None and _PARAGRAPH.match(after.text)
     if over and titled and line.text[:1].isupper() and len(line.text) > 3 and _apart(lines, index, index):
         return _made([line], read_name(line.text, loose=False), BARE + 0.1), 1

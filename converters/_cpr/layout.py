@@ -8,10 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-import pypdf
-from pypdf.errors import PyPdfError
-from pypdf.generic import Destination
-
 from converters._cpr.headings import (
     BARE,
     CHAPTER,
@@ -26,6 +22,7 @@ from converters._cpr.names import Name, likeness, read_name
 from converters._cpr.sources import Source
 from engine import guarded
 from engine.limits import reading
+from evidence.readers import pdf
 from law.names import letters
 from schemas.errors import DocumentError, LimitError
 
@@ -102,7 +99,7 @@ def layout_of(source: Source) -> Layout:
         return read_layout(source)
     try:
         # its markup is not looked at, and stays here
-        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None)))
+        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None, typeset=None)))
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
@@ -144,15 +141,9 @@ def _bookmarked(path: Path) -> dict[str, float]:
 def read_outline(path: Path) -> list[tuple[str, int]]:
     """Return the titles of a PDF's outline with their depths; empty where it is damaged: a help, not a need."""
     try:
-        with reading(str(path), path.stat().st_size):
-            return list(_walk(pypdf.PdfReader(path).outline, 0))
-    except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        with reading(str(path), path.stat().st_size, pdf.MEMORY):
+            return pdf.outline(path)
+    except LimitError:
+        raise
+    except (DocumentError, OSError):
         return []
-
-
-def _walk(items: Sequence[object], depth: int) -> Iterator[tuple[str, int]]:
-    for item in items:
-        if isinstance(item, list):
-            yield from _walk(item, depth + 1)
-        elif isinstance(item, Destination) and item.title:
-            yield str(item.title), depth

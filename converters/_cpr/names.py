@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from evidence.align import edit_distance
 from law.names import letters, plain
@@ -45,7 +45,7 @@ class Name:
     cut: bool = False
     """Whether it ends in an ellipsis."""
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The title's words that carry meaning; all of them where it has none but small ones."""
         words = tuple(plain(self.title).split())
@@ -107,8 +107,7 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
         return 0.0  # "Part 8 claims" is no slip for "Part 20 claims"
     mine, theirs = cited.words, heading.words
-    missing = [word for word in mine if not any(_same(word, its) for its in theirs)]
-    extra = [word for word in theirs if not any(_same(word, its) for its in mine)]
+    missing, extra = _unmatched(mine, theirs), _unmatched(theirs, mine)
     if not missing and not extra:
         return 0.97
     if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
@@ -122,6 +121,10 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     begins = all(_same(a, b) for a, b in zip(short, long, strict=False))
     least, fewest = (0.3, 1) if agreed else (0.6, 3)
     return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
+
+
+def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
+    return [word for word in words if word not in others and not any(_same(word, other) for other in others)]
 
 
 def _run_together(one: str, other: str) -> float:
@@ -146,7 +149,6 @@ def _digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
-@cache
 def _same(one: str, other: str) -> bool:
     """Whether two words are one, with a letter wrong, missing or doubled, two in long words."""
     if one == other:
@@ -157,4 +159,10 @@ def _same(one: str, other: str) -> bool:
     # a slip is in one place: the word still begins or ends as it should
     if one[:3] != other[:3] and one[-3:] != other[-3:]:
         return False
-    return edit_distance(one, other) <= (1 if short < 8 else 2)
+    return _edits(one, other) <= (1 if short < 8 else 2)
+
+
+@cache
+def _edits(one: str, other: str) -> int:
+    """Return how many letters differ; few pairs of words are alike enough to be asked about, and those come again."""
+    return edit_distance(one, other)

@@ -7,10 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-
-import pypdf
-from pypdf.errors import PyPdfError
 
 from converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from converters._cpr.pages import Block, blocks_of, heading_of, page_of
@@ -18,11 +16,13 @@ from converters._cpr.parsing import read_export, read_page
 from converters._titles import unique_titles
 from converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from engine import guarded
+from engine.limits import reading
 from evidence import Document, read_document
 from evidence.folder import Listed, list_folder, with_attachments
 from evidence.read import has_page
+from evidence.readers import pdf
 from law.casing import tidy
-from schemas.errors import DocumentError, LimitError, SourceError
+from schemas.errors import DocumentError, LimitError, SourceError, printable
 from storage.folders import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
@@ -191,12 +191,12 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:
         tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {name}.pdf")
-    blocks = blocks_of(title, text)
+    blocks = tuple(blocks_of(title, text))
     raw = RawDocument(
         f"{name}.pdf",
         title,
         text=_joined(blocks),
-        html=page_of(title, blocks),
+        typeset=partial(page_of, title, blocks),
         source=export.url,
         items=tuple(export.items),
     )
@@ -204,7 +204,7 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
     # some titles are a number alone: the text's own first line then has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
     names = (title, export.key, "" if misleading else export.sourcefile)
-    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=tuple(blocks))
+    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
 
 
 def _joined(blocks: Iterable[Block]) -> str:
@@ -272,16 +272,16 @@ def _pdf_title(path: Path) -> str:
         title = guarded(read_title, path)
     except DocumentError:
         return ""  # a damaged file, or one that takes too long: the conversion reads it next, and reports it
-    return tidy(title) if isinstance(title, str) and not title.startswith("Microsoft Word") else ""
+    return "" if title.startswith("Microsoft Word") else tidy(title)
 
 
-def read_title(path: Path) -> str | None:
-    """Return the title that a PDF gives itself, None where it is damaged. Called in a worker."""
+def read_title(path: Path) -> str:
+    """Return the title that a PDF gives itself, empty where it is damaged. Called in a worker."""
     try:
-        metadata = pypdf.PdfReader(path).metadata
-        return metadata.title if metadata else None
-    except (PyPdfError, OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        with reading(str(path), path.stat().st_size, pdf.MEMORY):
+            return printable(pdf.title(path))
+    except (OSError, ValueError):  # half a surrogate pair is no title
+        return ""
 
 
 def _office(path: Path) -> Source:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from schemas.errors import ToolkitError
+from schemas.parsing import parse_toml
 
 Band = Literal["Good", "Acceptable", "Poor"]
 
@@ -84,10 +84,10 @@ def read_scale(path: Path | None = None) -> Scale:
     """Return the bands of a file, or those that are shipped."""
     file = path or DEFAULT
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        content = parse_toml(file.read_text(encoding="utf-8-sig"), where=file)
     except OSError as error:
         raise ToolkitError(f"{file}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise ToolkitError(f"{file}: not TOML: {error}") from error
     own = content.pop(_DATASETS, {})
     if not isinstance(own, dict):

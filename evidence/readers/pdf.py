@@ -61,6 +61,37 @@ def page_count(path: Path) -> int:
         return len(pdf)
 
 
+def title(path: Location) -> str:
+    """Return the title that a PDF gives itself, empty where it gives none."""
+    with _opened(path) as pdf:
+        return str(pdf.get_metadata_value("Title"))
+
+
+def outline(path: Location) -> list[tuple[str, int]]:
+    """Return the titles of a PDF's bookmarks in order, each with its depth; one that leads in a circle is cut there."""
+    titles: list[tuple[str, int]] = []
+    with _opened(path) as pdf:
+        seen: set[int] = set()
+        waiting = [(pdfium_c.FPDFBookmark_GetFirstChild(pdf, None), 0)]
+        while waiting:
+            mark, depth = waiting.pop()
+            if not mark or (place := ctypes.addressof(mark.contents)) in seen:
+                continue
+            seen.add(place)
+            if words := _bookmark_title(mark):
+                titles.append((words, depth))
+            waiting.append((pdfium_c.FPDFBookmark_GetNextSibling(pdf, mark), depth))
+            waiting.append((pdfium_c.FPDFBookmark_GetFirstChild(pdf, mark), depth + 1))
+    return titles
+
+
+def _bookmark_title(mark: Any) -> str:
+    size = pdfium_c.FPDFBookmark_GetTitle(mark, None, 0)
+    words = ctypes.create_string_buffer(size)
+    pdfium_c.FPDFBookmark_GetTitle(mark, words, size)
+    return words.raw.decode("utf-16-le", "replace").removesuffix("\0")
+
+
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
     rectangles: list[Box] = []

@@ -27,6 +27,8 @@ from typing import Any
 
 from converters._benchmark import Tally
 from converters._cli import make_parser
+from converters._cpr.layout import read_outline
+from converters._cpr.sources import read_title
 from converters._source import unpack
 from engine import Limits, open_engine
 from engine.llms.openai import _text_of
@@ -130,7 +132,9 @@ def _damaged_pdf(chance: random.Random) -> bytes:
 
 
 def fuzz_pdf(chance: random.Random) -> None:
-    _file(chance, "a.pdf", _damaged_pdf(chance), read_document)
+    _file(
+        chance, "a.pdf", _damaged_pdf(chance), lambda path: (read_title(path), read_outline(path), read_document(path))
+    )
 
 
 def fuzz_drawing(chance: random.Random) -> None:
@@ -167,12 +171,17 @@ def _damaged_inside(chance: random.Random, data: bytes) -> bytes:
     return out.getvalue()
 
 
+_LONGEST_IN_ZIP = 65_535  # bytes of a name
+
+
 def fuzz_archive(chance: random.Random) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for _ in range(chance.randrange(1, 5)):
             odd = words(chance, 3).partition("\0")[0].encode("utf-8", "replace").decode("utf-8") or "d"
-            name = chance.choice(["a.txt", "../a", "/etc/x", "b/" * 90 + "c", odd])
+            # no archive can hold a longer name
+            odd = odd.encode("utf-8")[:_LONGEST_IN_ZIP].decode("utf-8", "ignore")
+            name = chance.choice(["a.txt", "A.txt", "../a", "/etc/x", "b/" * 90 + "c", odd])
             if name not in file.namelist():
                 file.writestr(name, "x")
     _file(chance, "a.zip", damaged(chance, out.getvalue()), lambda path: unpack(path, path.parent / "out"))

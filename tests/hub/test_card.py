@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from converters import cuad
+from converters._cli import main as convert_main
 from converters.cuad import INFO
 from engine import open_engine
 from evidence import Span, fold, read_document
@@ -332,6 +334,30 @@ def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypat
     assert [pq.ParquetFile(file).num_row_groups for file in files] == [len(pq.read_table(file)) for file in files]
     names = [name for file in files for name in pq.read_table(file)["filename"].to_pylist()]
     assert names == [document.filename for document in info.documents]
+
+
+def test_a_text_that_is_known_is_not_read_again(bundle, tmp_path):
+    info = read_info(bundle / "bundle.json")
+    known, *others = [document.filename for document in info.documents]
+    (tmp_path / "corpus").symlink_to(bundle / "corpus")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / known).write_text("Words that\r\nno file has.", encoding="utf-8", newline="")
+    _tables.write_tables(
+        info, tmp_path, rows=[], gold=[], engine=open_engine("local", jobs=1), texts=tmp_path / "texts"
+    )
+    rows = pq.read_table(tmp_path / "parquet" / "corpus-00000.parquet").to_pylist()
+    texts = {row["filename"]: row["text"] for row in rows}
+    assert texts.pop(known) == "Words that\r\nno file has."
+    assert texts == {name: read_document(bundle / "corpus" / name).text for name in others}
+
+
+def test_a_conversion_reads_each_document_once(samples, tmp_path, monkeypatch):
+    monkeypatch.setattr(_tables, "read_document", None)  # whoever calls it fails
+    out = tmp_path / "cuad"
+    assert convert_main(cuad, ["--source", str(samples / "cuad"), "--out", str(out), "--engine", "serial"]) == 0
+    rows = pq.read_table(out / "parquet" / "corpus-00000.parquet").to_pylist()
+    assert rows and all(row["text"] == read_document(out / "corpus" / row["filename"]).text for row in rows)
+    assert not list(out.glob("*.partial")), "what was kept for the tables is gone"
 
 
 def test_pdfs_stand_uncompressed_in_the_table(bundle):

@@ -1,0 +1,66 @@
+"""Workers hold what their work needs, and not the whole program that started them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from engine import open_engine
+
+Path(f"ran-{Path('ran-1').exists() + 1}").touch()
+
+@dataclass(frozen=True)
+class Pair:
+    one: int
+    other: int
+
+def add(pair):
+    return Pair(pair.one + pair.other, 0)
+
+def scaled(factor, number):
+    return factor * number
+
+if __name__ == "__main__":
+    work = {"function": (add, [Pair(1, 2)]), "partial": (partial(scaled, 3), [5]), "item": (str, [Pair(4, 5)]),
+            "neither": (float, [7])}[sys.argv[1]]
+    print([outcome.unwrap() for outcome in open_engine("local", jobs=1).map(*work)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "printed", "runs"),
+    [
+        ("function", "[Pair(one=3, other=0)]", 2),
+        ("partial", "[15]", 2),
+        ("item", "['Pair(one=4, other=5)']", 2),
+        ("neither", "[7.0]", 1),
+    ],
+)
+def test_a_module_that_is_run_is_imported_by_its_workers_only_where_something_of_it_is_sent(
+    tmp_path, what, printed, runs
+):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "program", what]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == printed, done.stderr
+    assert len(list(tmp_path.glob("ran-*"))) == runs
+
+
+def test_what_puts_a_document_into_the_corpus_loads_no_library_that_it_seldom_needs():
+    """Playwright prints, pypdf writes into scans, pyarrow makes tables, httpx fetches: 30 MB in each worker."""
+    heavy = "{'playwright', 'pypdf', 'pyarrow', 'httpx', 'jinja2'} & set(sys.modules)"
+    code = f"import sys, converters._materialise; print(sorted({heavy}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
