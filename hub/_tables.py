@@ -110,11 +110,12 @@ def _memory_given_back() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def _write(folder: Path, name: str, schema: Any, records: Iterator[dict[str, Any]]) -> Config:
+def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> Config:
     path = f"{PARQUET}/{name}.parquet"
     # a thousand at a time: as Python's objects they take ten times what they take in a table
     parts = [schema.empty_table()]
-    while some := list(islice(records, 1000)):
+    rest = iter(records)
+    while some := list(islice(rest, 1000)):
         parts.append(pa.Table.from_pylist(some, schema=schema))
     table = pa.concat_tables(parts).combine_chunks()
     pq.write_table(table, folder / path, compression="zstd")
