@@ -73,7 +73,7 @@ def test_exports_that_cannot_be_read_are_named_and_odd_ones_are_read(tmp_path):
 
 
 def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_path):
-    heavy = '{"id": "x", "content": "y", "junk": [' + "{}," * 300_000 + "1]}"
+    heavy = '{"id": "x", "content": "y", "junk": [' + "{}," * 1_500_000 + "1]}"
     page = "<title>Part 8</title>" + "<p>8.1 The claim.</p>" * 10
     with limits_in_force(Limits(memory=64 << 20)):
         documents, tally = read_cpr(tmp_path, {"heavy.json": heavy, "page.html": page})
