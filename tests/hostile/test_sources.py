@@ -116,7 +116,8 @@ def write_wide(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "why"),
     [
-        ("a.parquet", write_parquet, "MiB of memory to be read, too much for a file of"),
+        # where memory ends within a thread of Arrow's, the library ends its process
+        ("a.parquet", write_parquet, "(MiB of memory to be read, too much for a file of|SIGABRT .*too little memory)"),
         pytest.param("a.xlsx", write_far_cell, "takes more processor time to read", marks=pytest.mark.slow),
         ("a.csv", write_wide, "20001 columns, and rows that lack 40000000 cells"),
     ],
