@@ -253,8 +253,8 @@ class Words:
             self._join()
         held: tuple[Array | Column, ...] = self._merged or (self._keys, self._lengths, self._rows, self._counts)
         keys, lengths, rows, counts = held
-        postings = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}
-        write_archive(self.path, {"keys": keys, "lengths": lengths} | postings)
+        postings: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}
+        write_archive(self.path, {"keys": keys, "lengths": lengths, **postings})
 
     # ---------------------------------------------------------------- looking
 
