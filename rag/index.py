@@ -37,7 +37,7 @@ from rag.index_files import (
 )
 from rag.lexicon import FILES, Lexicon
 from rag.lexicon.columns import opened_archive
-from rag.seams import Chunk, Keys, Layer, VectorStore, section_keys
+from rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
 from rag.shelf import Chunks, Entries
 from schemas import __version__
 from schemas.errors import BundleError
@@ -274,12 +274,23 @@ class Index:
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
         store = self.store(layer)
-        # the keys of chunks are many, and on disk: how many there are is known without them
-        keys = self.keys(layer) if layer != "chunk" or len(store) > len(self) else None
-        if keys is not None and len(store) > len(keys):
+        count, last = self._extent(layer)
+        if len(store) > count:
             with self._held():  # or they are those of a run that goes on
-                store.keep(keys)
-        store.fence(self._chunks.last if keys is None else int(keys.max(initial=-1)))
+                store.keep(self.keys(layer))
+        store.fence(last)
+
+    def _extent(self, layer: Layer) -> tuple[int, int]:
+        """Return how many keys a layer has, and the greatest, -1 where there is none: keys are many, and on disk."""
+        if layer == "chunk":
+            return len(self), self._chunks.last
+        if layer == "document":
+            return len(self.entries), max(self.entries, default=-1)
+        count, last = 0, -1
+        for number, entry in self.entries.items():  # one at a time
+            if sections := len(entry.sections):
+                count, last = count + sections, section_key(number, sections - 1)
+        return count, last
 
     @property
     def layers(self) -> tuple[Layer, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -22,19 +23,21 @@ _KEY = np.dtype([("digest", "<u8"), ("rest", "V24"), ("check", "<u4")])
 """The sha256 of a role and a text, its first eight bytes apart to search by; and a checksum of the vector."""
 _SLAB = 1024
 """Texts that are embedded before they are written: what a kill can cost."""
+_LONGEST = 1 << 18
+"""Digests that are sorted as one: 3 MB, and twice as much again while they are."""
 _POLL = 0.01
 """Seconds between two looks whether another writer is done; it writes a slab in about as long."""
 
 _Keys = npt.NDArray[np.void]
 _Digests = npt.NDArray[np.uint64]
-_Rows = npt.NDArray[np.int64]
+_Rows = npt.NDArray[np.uint32]
 
 
 class VectorCache:
     """One model's vectors in two files that only grow: keys, and rows of single-precision numbers.
 
     A row counts once its key is written, so a kill leaves at most a tail that the next writer cuts off. Runs
-    share the files: writers take turns, and everybody sees what the others added. In memory are 16 bytes a
+    share the files: writers take turns, and everybody sees what the others added. In memory are 12 bytes a
     vector; the vectors stay on disk, at full precision, so that a second run gives the same numbers.
     """
 
@@ -69,12 +72,13 @@ class VectorCache:
         places = np.flatnonzero(rows >= 0)
         if not len(places):
             return known, vectors
-        kept = np.memmap(self._keys, _KEY, "r", shape=(self._known.total,))
-        stored = np.memmap(self._vectors, "<f4", "r", shape=(self._known.total, self._dimensions))
-        for position in places:
-            key, vector = kept[rows[position]], stored[rows[position]]
-            if key["rest"] == wanted["rest"][position] and zlib.crc32(vector.tobytes()) == key["check"]:
-                vectors[position], known[position] = vector, True
+        # read, not mapped: around each number of a mapped file that is looked at, the system maps 64 kB
+        with self._keys.open("rb", buffering=0) as key_file, self._vectors.open("rb", buffering=0) as vector_file:
+            for position in places.tolist():
+                key = np.frombuffer(_row(key_file, rows[position], _KEY.itemsize), _KEY)[0]
+                vector = _row(vector_file, rows[position], self._width)
+                if key["rest"] == wanted["rest"][position] and zlib.crc32(vector) == key["check"]:
+                    vectors[position], known[position] = np.frombuffer(vector, "<f4"), True
         return known, vectors
 
     def put(self, texts: Sequence[str], vectors: Vectors, *, role: Role) -> None:
@@ -110,14 +114,16 @@ class VectorCache:
             return
         if whole < seen:  # somebody cleared the files
             self._known, seen = _Known(), 0
-        self._known.add(np.fromfile(self._keys, _KEY, whole - seen, offset=seen * _KEY.itemsize)["digest"])
+        for start in range(seen, whole, _LONGEST):
+            count = min(_LONGEST, whole - start)
+            self._known.add(np.fromfile(self._keys, _KEY, count, offset=start * _KEY.itemsize)["digest"])
 
 
 class _Known:
-    """Digests with the rows they stand in, in a few sorted runs, each longer than the one after it.
+    """Digests with the rows they stand in, in a few sorted runs, each longer than the one after it or of full length.
 
-    A batch becomes a run, and runs of like length are merged, so that a digest is sorted as often as there are
-    runs: a cache of a million vectors, filled by five hundred, has about eleven, and is not sorted anew for each.
+    A batch becomes a run, and runs of like length are merged up to some length, so that few digests are ever copied: a
+    cache of a million vectors, filled by five hundred, has about a dozen.
     """
 
     def __init__(self) -> None:
@@ -126,14 +132,18 @@ class _Known:
 
     def add(self, digests: _Digests) -> None:
         """Add the digests of the rows that follow."""
-        self._runs.append(_by_digest(digests, np.arange(self.total, self.total + len(digests))))
+        rows = np.arange(self.total, self.total + len(digests), dtype=np.uint32)  # the rest would be six terabytes
+        order = np.argsort(digests, kind="stable")
+        self._runs.append((digests[order], rows[order]))
         self.total += len(digests)
-        while len(self._runs) > 1 and len(self._runs[-2][0]) < 2 * len(self._runs[-1][0]):
-            (older, above), (newer, below) = self._runs[-2:]
-            # older rows first, and a sort that keeps them so: of two rows for one text the later one counts
-            self._runs[-2:] = [_by_digest(np.concatenate([older, newer]), np.concatenate([above, below]))]
+        while len(self._runs) > 1 and self._are_alike(*(len(digests) for digests, _ in self._runs[-2:])):
+            newer, older = self._runs.pop(), self._runs.pop()
+            self._runs.append(_merged(older, newer))
 
-    def find(self, wanted: _Digests) -> _Rows:
+    def _are_alike(self, older: int, newer: int) -> bool:
+        return older < 2 * newer and older + newer <= _LONGEST
+
+    def find(self, wanted: _Digests) -> npt.NDArray[np.int64]:
         """Return the last row of each digest, -1 where there is none."""
         rows = np.full(len(wanted), -1, np.int64)
         for digests, places in self._runs:
@@ -143,9 +153,15 @@ class _Known:
         return rows
 
 
-def _by_digest(digests: _Digests, rows: _Rows) -> tuple[_Digests, _Rows]:
-    order = np.argsort(digests, kind="stable")
-    return digests[order], rows[order]
+def _merged(older: tuple[_Digests, _Rows], newer: tuple[_Digests, _Rows]) -> tuple[_Digests, _Rows]:
+    """Return two runs as one, of equal digests the older first: of two rows for one text the later one counts."""
+    places = np.searchsorted(older[0], newer[0], side="right")
+    return np.insert(older[0], places, newer[0]), np.insert(older[1], places, newer[1])
+
+
+def _row(file: io.FileIO, row: int, width: int) -> bytes:
+    file.seek(int(row) * width)
+    return file.read(width)
 
 
 def _keys_of(texts: Sequence[str], role: Role) -> _Keys:

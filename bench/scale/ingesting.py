@@ -198,7 +198,7 @@ def ingest_once(
         **took,
         "documents": report.documents,
         "chunks": report.chunks,
-        "characters": sum(entry.characters for entry in index.documents),
+        "characters": sum(entry.characters for entry in index.entries.values()),  # one at a time
         "set_aside": len(report.set_aside),
         "stages": _stages(clock),
         "disk": sizes(folder / "index"),

@@ -119,8 +119,8 @@ class Words:
         self._aside: tuple[Column, Column] | None = None
         """Keys and lengths before those, on disk."""
         self._runs = Runs(np.uint32, np.uint8, folder=path.parent if path else None, most=_WAITING)
-        self._merged: tuple[Column, Column] | None = None
-        """Rows and counts that were merged on disk, until somebody looks at them."""
+        self._merged: tuple[Column, ...] | None = None
+        """Keys, lengths, rows and counts that were merged on disk, until somebody looks at them."""
         self._total = 0
         self._measure()
 
@@ -139,15 +139,15 @@ class Words:
         self._new.append((np.asarray(keys, np.int64), counted.lengths))
         self._single += 1
         if self._single == _JOINED:  # a hundred bytes of each array are its own: those of many are one
-            self._put_aside()
+            self._put_aside(_JOINED)
         self._runs.add(Entries(counted.terms, rows, counted.counts))
         self._total += len(keys)
 
-    def _put_aside(self) -> None:
-        """Have the keys and lengths of the last documents in one array each; on disk, where there is a folder."""
-        tail = self._new[-_JOINED:]
+    def _put_aside(self, many: int) -> None:
+        """Have the keys and lengths of the last so many in one array each; on disk, where there is a folder."""
+        tail = self._new[-many:]
         joined = np.concatenate([keys for keys, _ in tail]), np.concatenate([lengths for _, lengths in tail])
-        self._new[-_JOINED:] = [joined] if self.path is None else []
+        self._new[-many:] = [joined] if self.path is None else []
         self._single = 0
         if self.path is None:
             return
@@ -171,8 +171,9 @@ class Words:
     def _join(self) -> None:
         """Have everything in memory, with what was added since the last look merged into the postings."""
         if self._merged is not None:
-            self._rows, self._counts = (column.read() for column in self._merged)
+            self._keys, self._lengths, self._rows, self._counts = (column.read() for column in self._merged)
             self._merged = None  # its files are closed, and gone
+            self._measure()
         if not self._has_new:
             return
         self._join_keys()
@@ -198,9 +199,15 @@ class Words:
         self._keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
         self._lengths = np.concatenate([self._lengths, *(lengths for _, lengths in self._new)])
         self._new, self._single = [], 0
-        if len(self._keys) > 1 and not (np.diff(self._keys) > 0).all():
-            raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
+        self._check_keys([self._keys])
         self._measure()
+
+    def _check_keys(self, pieces: Iterable[Keys]) -> None:
+        last = -1
+        for keys in pieces:
+            if len(keys) and not (keys[0] > last and (np.diff(keys) > 0).all()):
+                raise BundleError(f"{self.path or 'words'}: keys of chunks must grow; this is a defect of the caller")
+            last = int(keys[-1]) if len(keys) else last
 
     def _post(self, entries: Entries) -> None:
         """Sort entries by term and row."""
@@ -211,16 +218,25 @@ class Words:
 
     def _merge(self, folder: Path) -> None:
         """Sort what was put aside on disk, and leave it there: too much for memory, perhaps."""
-        self._join_keys()
+        if self._new:
+            self._put_aside(len(self._new))
+        keys, lengths = self._aside or (Column(np.int64, folder), Column(np.uint16, folder))
+        self._check_keys(keys.pieces())
         rows, counts = Column(np.uint32, folder), Column(np.uint8, folder)
         blocks = [(np.zeros(0, np.uint32), np.zeros(0, np.int64))]
         for block in self._runs.blocks():
-            blocks.append(np.unique(block.terms, return_counts=True))
+            terms, sizes = np.unique(block.terms, return_counts=True)
+            before, ended = blocks[-1]
+            if len(terms) and len(before) and before[-1] == terms[0]:  # a frequent term goes on
+                ended[-1] += sizes[0]
+                terms, sizes = terms[1:], sizes[1:]
+            if len(terms):
+                blocks.append((terms, sizes))
             rows.append(block.owners)
             counts.append(block.counts)
         self._terms = np.concatenate([terms for terms, _ in blocks])
         self._ends = np.cumsum(np.concatenate([sizes for _, sizes in blocks])).astype(np.int64)
-        self._merged = rows, counts
+        self._merged, self._aside = (keys, lengths, rows, counts), None
 
     def _measure(self) -> None:
         self._mean = (float(self._lengths.mean()) if len(self._lengths) else 0.0) or 1.0
@@ -231,13 +247,14 @@ class Words:
         """Write everything to the path; the same words give the same bytes."""
         if self.path is None:
             raise BundleError("these words have no file; open them with a path")
-        if self._runs.on_disk and not len(self._terms):
+        if self._runs.on_disk and not len(self._terms) and not len(self._keys):
             self._merge(self.path.parent)
         elif self._has_new:
             self._join()
-        rows, counts = self._merged or (self._rows, self._counts)
-        table: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}
-        write_archive(self.path, {"keys": self._keys, "lengths": self._lengths, **table})
+        held: tuple[Array | Column, ...] = self._merged or (self._keys, self._lengths, self._rows, self._counts)
+        keys, lengths, rows, counts = held
+        postings: dict[str, Array | Column] = {"terms": self._terms, "ends": self._ends, "rows": rows, "counts": counts}
+        write_archive(self.path, {"keys": keys, "lengths": lengths, **postings})
 
     # ---------------------------------------------------------------- looking
 

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
-from rag.lexicon.columns import opened_archive, write_archive
+from rag.lexicon.columns import Column, opened_archive, write_archive
 from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
@@ -36,6 +37,8 @@ _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
 """Likelihoods that are remembered, of all documents for each name: 10 MB."""
+_TOLD = 1024
+"""Documents whose names are written at once."""
 _MENTION = 2 / 3
 """A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
 more."""
@@ -158,11 +161,26 @@ class Documents:
 
     def save(self, folder: Path) -> None:
         """Write everything; the same documents give the same bytes."""
-        order = sorted(self._kinds)
-        about = {"numbers": order, "kinds": [self._kinds[n] for n in order], "runs": [self._runs[n] for n in order]}
-        packed = np.frombuffer(json.dumps(about, ensure_ascii=True).encode(), dtype=np.uint8)
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = Column(np.uint8, folder)
+        for piece in self._about():
+            packed.append(np.frombuffer(piece.encode(), dtype=np.uint8))
         tables = {f"{name}.{part}": column for name in _FIELDS for part, column in self._fields[name].columns().items()}
         write_archive(folder / FILE, {"about": packed, **tables})
+        packed.close()
+
+    def _about(self) -> Iterator[str]:
+        """Yield the numbers, the kinds and the files' names as the JSON of three lists, some documents at a time."""
+        order = sorted(self._kinds)
+        numbers = dict(zip(order, order, strict=True))
+        lists: dict[str, Mapping[int, object]] = {"numbers": numbers, "kinds": self._kinds, "runs": self._runs}
+        for name, values in lists.items():
+            yield f'{"{" if name == "numbers" else ", "}"{name}": ['
+            for start in range(0, len(order), _TOLD):
+                some = [values[number] for number in order[start : start + _TOLD]]
+                yield (", " if start else "") + json.dumps(some, ensure_ascii=True)[1:-1]
+            yield "]"
+        yield "}"
 
     @classmethod
     def open(cls, folder: Path) -> Documents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,13 @@ _JOINED = 256
 """Additions that are put into one: a document has ten names, and each array takes a hundred bytes by itself."""
 _BITS = 16
 """Terms are hashes: blocks are cut by their first bits, so that every run is cut at the same places."""
+
+
+_TOGETHER = 16
+"""Runs from which a frequent term is read at once: it stands in each some 6,000 times at most, once a chunk."""
+
+_Part = tuple[int, int]
+"""Where entries stand, from and to."""
 
 
 class Entries(NamedTuple):
@@ -35,7 +43,7 @@ class Entries(NamedTuple):
 class Runs:
     """Entries without an end: no more than `most` are in memory where there is a folder to put the others in.
 
-    Merging holds one block; a block is longer only where a single word is. At ten bytes an entry and `most` of 2¹⁸,
+    Merging holds one block; a word that is longer than one comes in several. At ten bytes an entry and `most` of 2¹⁸,
     collecting, sorting and merging stay below 15 MB each, however many entries there are.
     """
 
@@ -78,19 +86,43 @@ class Runs:
         return entries
 
     def blocks(self) -> Iterator[Entries]:
-        """Yield all entries by term, then by where it stands; a term is never in two blocks. Then be empty."""
+        """Yield all entries by term, then by where it stands; only a frequent term is in two blocks. Then be empty."""
         if self._waiting and self._folder is not None:
             self._put_aside(self._folder)
         total = np.cumsum(self._spread)
-        cuts = np.unique(np.searchsorted(total, np.arange(_BLOCK, total[-1], _BLOCK))) + 1
+        heavy = np.flatnonzero(self._spread > _BLOCK)  # by itself: that of a word that most texts have
+        even = np.searchsorted(total, np.arange(_BLOCK, total[-1], _BLOCK)) + 1
+        cuts = np.setdiff1d(np.concatenate([even, heavy, heavy + 1]), [0, 1 << _BITS])
         first_terms = (cuts.astype(np.uint64) << np.uint64(32 - _BITS)).astype(np.int64)
         runs = list(zip([0, *self._ends], self._ends, strict=False))
         places = [self._cut(start, end, first_terms) for start, end in runs]
         for block in range(len(cuts) + 1):
             slices = [(place[block], place[block + 1]) for place in places if place[block] < place[block + 1]]
-            parts = [Entries(*(column.read(*part) for column in self._columns)) for part in slices]
-            yield self._joined(parts).sorted()
+            if sum(end - start for start, end in slices) <= 2 * _BLOCK:
+                yield self._read(slices).sorted()
+            else:
+                yield from self._split(slices)
         self.close()
+
+    def _split(self, slices: list[_Part]) -> Iterator[Entries]:
+        """Yield the entries of a few terms, some at a time where each run stands before the next."""
+        terms, owners, _ = self._columns
+        places: dict[int, list[_Part]] = {}
+        for start, end in slices:
+            some, firsts = np.unique(terms.read(start, end), return_index=True)
+            bounds = [*(start + firsts).tolist(), end]
+            for term, part in zip(some.tolist(), pairwise(bounds), strict=True):
+                places.setdefault(term, []).append(part)
+        for _, parts in sorted(places.items()):
+            ends = [(owners.read(start, start + 1)[0], owners.read(end - 1, end)[0]) for start, end in parts]
+            if any(last >= first for (_, last), (first, _) in pairwise(ends)):
+                yield self._read(parts).sorted()  # they came in another order than their numbers
+                continue
+            for first in range(0, len(parts), _TOGETHER):
+                yield self._read(parts[first : first + _TOGETHER])
+
+    def _read(self, parts: list[_Part]) -> Entries:
+        return self._joined([Entries(*(column.read(*part) for column in self._columns)) for part in parts])
 
     def close(self) -> None:
         """Be empty, and let the files go."""

@@ -7,12 +7,14 @@ here piece by piece as FAISS itself would, and then opened by FAISS to see that 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import faiss
 import numpy as np
 
+from rag.lexicon.columns import Column
 from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
 
@@ -28,11 +30,11 @@ def rows_path(path: Path) -> Path:
 
 
 class Rows:
-    """Vectors in a raw file, their keys in memory; the file is there from the first row until `remove`."""
+    """Vectors in a raw file, their keys in one without a name; both are there from the first row until `remove`."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
-        self._keys: list[Keys] = []
+        self._keys: Column | None = None
         self._count = 0
 
     def __len__(self) -> int:
@@ -41,9 +43,7 @@ class Rows:
     @property
     def keys(self) -> Keys:
         """The key of each row, in the order they were added."""
-        if len(self._keys) != 1:
-            self._keys = [np.concatenate([np.zeros(0, np.int64), *self._keys])]
-        return self._keys[0]
+        return self._keys.read() if self._keys is not None else np.zeros(0, np.int64)
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
         """Add rows; a file that a stopped run has left is begun anew."""
@@ -51,6 +51,8 @@ class Rows:
         with self.path.open("ab" if self._count else "wb") as file:
             file.truncate(self._count * 4 * self.dimensions)  # what a full disk cut off in the middle is not counted
             file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+        if self._keys is None:
+            self._keys = Column(np.int64, self.path.parent)
         self._keys.append(keys)
         self._count += len(keys)
 
@@ -74,13 +76,20 @@ class Rows:
             file.write(struct.pack("<Q", self._count * self.dimensions))
             if self._count:
                 self._copy(file)
-            file.write(struct.pack("<Q", self._count) + self.keys.astype("<i8").tobytes())
+            file.write(struct.pack("<Q", self._count))
+            for piece in self._key_pieces():
+                file.write(piece.astype("<i8").tobytes())
         return self._reads(path)
 
     def remove(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
-        self._keys, self._count = [], 0
+        if self._keys is not None:
+            self._keys.close()
+        self._keys, self._count = None, 0
+
+    def _key_pieces(self) -> Iterator[Keys]:
+        return self._keys.pieces() if self._keys is not None else iter(())
 
     def _header(self) -> bytes:
         """Return what FAISS writes of every index: width, rows, two unused numbers, trained, inner product."""
@@ -103,6 +112,14 @@ class Rows:
         inner = kinds.inner(index)
         if type(inner) is not faiss.IndexFlatIP or inner.ntotal != self._count:
             return False
-        some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64)) if self._count else self.keys
-        same = not len(some) or np.array_equal(kinds.vectors_of(index, some), self.vectors()[some])
-        return bool(same and np.array_equal(kinds.keys_of(index), self.keys))
+        if not self._count:
+            return True
+        some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64))
+        if not np.array_equal(kinds.vectors_of(index, some), self.vectors()[some]):
+            return False
+        read, at = kinds.keys_of(index), 0
+        for piece in self._key_pieces():
+            if not np.array_equal(read[at : at + len(piece)], piece):
+                return False
+            at += len(piece)
+        return True

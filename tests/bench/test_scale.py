@@ -31,7 +31,7 @@ from bench.scale import (
 from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
 from bench.scale.process import Clock, machine_kind, run_apart
 from bench.stores import recall
-from rag.index import open_index
+from rag.index import Index, open_index
 from rag.questions.question import Query
 from rag.splitters import rcts
 from schemas.errors import BundleError, ToolkitError
@@ -144,6 +144,14 @@ def test_the_measured_ingest_is_the_real_one(ingested):
     assert all(seconds > 0 for seconds in found["stages"].values())
     assert 0.5 * found["seconds"] <= sum(found["stages"].values()) <= found["seconds"]
     assert found["disk"]["texts"] == sum(len(path.read_bytes()) for path in paths)
+
+
+def test_an_ingest_never_holds_all_its_documents_or_all_its_keys(tmp_path, ingested, monkeypatch):
+    held = []
+    monkeypatch.setattr(Index, "documents", property(held.append))
+    monkeypatch.setattr(Index, "keys", lambda self, layer: held.append((self, layer)))
+    found = ingesting.ingest_once(ingested[1], tmp_path)
+    assert not held and found["characters"] == ingested[2]["characters"] > 0
 
 
 def test_queries_are_timed_on_every_preset_there_is(ingested):
