@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from evidence import Span
+from rag.columns import opened_archive
 from rag.config import Config
 from rag.index_files import (
     DOCUMENTS,
@@ -36,7 +37,6 @@ from rag.index_files import (
     text_path,
 )
 from rag.lexicon import FILES, Lexicon
-from rag.lexicon.columns import opened_archive
 from rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
 from rag.shelf import Chunks, Entries
 from schemas import __version__

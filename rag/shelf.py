@@ -15,8 +15,8 @@ from typing import IO
 
 import numpy as np
 
+from rag.columns import Column
 from rag.index_files import DOCUMENTS, Entry, entry_of
-from rag.lexicon.columns import Column
 from rag.seams import Keys
 
 KEY, WIDTH = 0, 6

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.words import is_content, numbers, stem, written_words
-from rag.lexicon.columns import Array, Column, opened_archive, write_archive
+from rag.columns import Array, Column, opened_archive, write_archive
 from rag.lexicon.runs import Entries, Runs
 from rag.ranking import ranked
 from rag.seams import Keys, Vectors

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
-from rag.lexicon.columns import Column, opened_archive, write_archive
+from rag.columns import Column, opened_archive, write_archive
 from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
@@ -353,7 +353,7 @@ class _Layout:
 
 
 _SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""What a document is, and not which: who asks about `the Commercial Court` means its guide without the word."""
+"""What a document is, not which, and the article: "the Commercial Court" means its guide without saying so."""
 _HEAD = re.compile(r"\s[-–—]\s")
 """Ends the part of a title that is cited: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from rag.lexicon.columns import Array, Column
+from rag.columns import Array, Column
 from rag.lexicon.runs import Entries, Runs
 
 Numbers = npt.NDArray[np.int64]

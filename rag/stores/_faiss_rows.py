@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import faiss
 import numpy as np
 
-from rag.lexicon.columns import Column
+from rag.columns import Column
 from rag.seams import Keys, Vectors
 from rag.stores import _faiss_kinds as kinds
 

@@ -11,8 +11,9 @@ import faiss
 import numpy as np
 import pytest
 
+from rag import columns
 from rag import vectors as vectors_module
-from rag.lexicon import bm25, columns, runs
+from rag.lexicon import bm25, runs
 from rag.lexicon.bm25 import Counted, Words
 from rag.stores import _faiss_rows
 from rag.stores._faiss_rows import Rows

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from law.structure.profile import Profile
-from rag.lexicon import columns, postings, runs
+from rag import columns
+from rag.columns import Column, write_archive
 from rag.lexicon import documents as documents_module
+from rag.lexicon import postings, runs
 from rag.lexicon.bm25 import Words, count_terms, digest, open_words, rarity
-from rag.lexicon.columns import Column, write_archive
 from rag.lexicon.documents import Documents, read_names
 from rag.lexicon.lexicon import FILES, Lexicon, read_words
 from rag.lexicon.postings import Held, Postings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from law.structure.profile import Profile
-from rag.lexicon.columns import Column
+from rag.columns import Column
 from rag.lexicon.documents import Choice, Documents, _normalised, read_names
 from rag.lexicon.postings import Held, Postings
 from rag.questions.question import Query

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law.words import search_terms
+from rag import columns
+from rag.columns import Column, write_archive
 from rag.lexicon import bm25 as words_module
-from rag.lexicon import columns, runs
+from rag.lexicon import runs
 from rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
-from rag.lexicon.columns import Column, write_archive
 from schemas.errors import BundleError
 
 CLAUSES = [
