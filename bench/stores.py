@@ -42,6 +42,8 @@ _SPREAD = 0.35
 """How far a grown vector lies from the one that it was made of: about as far as chunks of one contract."""
 _ROUNDED = 1e-5
 """What two ways to add 384 products may differ by: 6e-8 was the most that was seen."""
+_STEP, _STEPS = 512, 250
+"""Rows that are added at once, at least, and how often at most: where there are very many an accelerator makes them."""
 _WITHIN = (500, 5000)
 _SINGLE = 40
 
@@ -53,9 +55,10 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Return the vectors of a file."""
+    """Return the vectors of a file; those in half precision at length one again."""
     if path.suffix == ".npy":
-        return np.asarray(np.load(path), dtype=np.float32)
+        stored = np.load(path)
+        return unit(stored.astype(np.float32)) if stored.dtype == np.float16 else stored.astype(np.float32, copy=False)
     index: Any = faiss.read_index(str(path))  # named: it holds what is inside it
     vectors: Vectors = faiss.downcast_index(index.index).reconstruct_n(0, index.ntotal)
     return vectors
@@ -86,12 +89,13 @@ def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: 
 
 
 def build(spec: str, folder: Path) -> dict[str, float]:
-    """Fill a store as ingestion does, a few hundred rows at a time, and save it."""
+    """Fill a store as ingestion does, some hundreds or thousands of rows at a time, and save it."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     store = _opened(spec, folder, vectors.shape[1])
     started, clock = time.process_time(), time.perf_counter()
-    for at in range(0, len(vectors), 512):
-        rows = np.asarray(vectors[at : at + 512])
+    step = max(_STEP, len(vectors) // _STEPS)
+    for at in range(0, len(vectors), step):
+        rows = np.asarray(vectors[at : at + step])
         store.add(np.arange(at, at + len(rows)), rows)
     store.save()
     seconds = {"build s": time.process_time() - started, "build clock s": time.perf_counter() - clock}

@@ -58,6 +58,13 @@ REPLACED = (
         r"(?<=bench\.sensitivity --source )DIR", "samples/legalbenchrag --embedder hashing", "the reader's own folder"
     ),
     Rule(r"(?<=bench\.gpu --source )FOLDER", "samples/cuad/CUAD_v1/full_contract_txt", "the reader's own folder"),
+    Rule(
+        r"--source TEXTS (.*) --embedder cuda",
+        r"--source samples/cuad/CUAD_v1/full_contract_txt \1 --embedder hashing --rows 300",
+        "the reader's own folder, and an accelerator",
+    ),
+    Rule(r"(?<=--part chunks )--vectors", "--quick --stores faiss --vectors", "minutes"),
+    Rule(r"bench\.scale --part .*", r"\g<0> --busy", "other tests run beside it"),
     Rule(r"--embedder cuda --repeat 400 --seconds 5", "--embedder hashing --seconds 1", "an accelerator"),
 )
 RUNS = (

@@ -2,8 +2,9 @@
 
     python -m bench.scale                                    everything, about twelve minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
-    python -m bench.scale --part chunks --full               the large graphs, too: half an hour more
-    python -m bench.scale --part chunks --milvus URI --milvus-data DIR --only-milvus    a server on this machine
+    python -m bench.scale --part chunks --vectors FILE --queries FILE    real vectors (`python -m bench.vectors`)
+    python -m bench.scale --part chunks --rows 1000000 --stores faiss:hnsw      what takes long, one at a time
+    python -m bench.scale --part chunks --stores milvus --milvus URI --milvus-data DIR    a server on this machine
     python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
     python -m bench.scale --part model                       nothing measured: the model on what is known already
@@ -45,17 +46,13 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
     """Return what a part found."""
     if part == "chunks":
         # points of another machine beside those of this one would be taken for a difference of stores
-        points = known.get("chunks", {}).get("points", ()) if same_machine(known, part) else ()
-        if options.points:
-            given = chunks.merged(points, chunks.read_points(options.points))
-            return {"points": given, "vectors": options.points_from}
-        if bool(options.milvus) != bool(options.milvus_data) or (options.only_milvus and not options.milvus):
-            raise ToolkitError("--milvus URI and --milvus-data DIR go together; --only-milvus needs both")
-        if options.only_milvus and not points:
-            raise ToolkitError("--only-milvus: no points of other stores on this machine yet; measure them first")
+        before = known.get("chunks") if same_machine(known, part) else None
+        if bool(options.milvus) != bool(options.milvus_data):
+            raise ToolkitError("--milvus URI and --milvus-data DIR go together")
         server = Server(options.milvus, options.milvus_data) if options.milvus else None
-        how = {"quick": options.quick, "full": options.full, "alone": options.only_milvus}
-        return chunks.measure(options.vectors, **how, server=server, known=points)
+        rows = chunks.QUICK if options.quick else options.rows
+        how = {"rows": rows, "stores": options.stores, "server": server, "known": before}
+        return chunks.measure(options.vectors, options.queries, **how)
     if part == "documents":
         return documents.measure(options.source, limit=300 if options.quick else options.limit)
     if part == "routed":
@@ -104,14 +101,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--index", type=Path, metavar="INDEX", help="what `routed` is grown from (default: samples)")
     parser.add_argument("--questions", type=Path, metavar="BUNDLE", help="what is asked of it (default: a few)")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help=".npy, or the .faiss file of an index")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help=".npy (default: made from the vectors)")
+    parser.add_argument("--rows", type=int, nargs="+", default=(), metavar="N", help="sizes (default: 10⁴ to 10⁶)")
     parser.add_argument(
-        "--points", type=Path, metavar="FILE", help="take chunks' points from what bench.stores --csv wrote"
+        "--stores",
+        nargs="+",
+        default=(),
+        choices=[*chunks.STORES, *chunks.MILVUS],
+        metavar="STORE",
+        help="kinds of index; the points of others stay as they are (default: all)",
     )
-    parser.add_argument("--points-from", default="as given", metavar="WORDS", help="what those vectors are")
     parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
     parser.add_argument("--milvus-data", type=Path, metavar="DIR", help="its folder: what `milvus-server --data` has")
-    parser.add_argument("--only-milvus", action="store_true", help="no other store: their points stay as they are")
-    parser.add_argument("--full", action="store_true", help="larger graphs, and more rows for a server")
     parser.add_argument(
         "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,57 +10,73 @@ import numpy as np
 
 from bench.scale.server import Server
 from bench.stores import compare, grow, mixture, read_vectors
+from bench.vectors import about
 from engine import track
 from rag.seams import Vectors
+from schemas.errors import ToolkitError
 
 ROWS = (10_000, 100_000, 310_000, 1_000_000)
+QUICK = (2_000, 10_000)
 STORES = ("faiss", "faiss:fp16", "faiss:pq", "faiss:ivf", "faiss:hnsw")
 LIMIT_MS = 60
 """What a query may take beside its embedding."""
-_HNSW_ROWS = 100_000
-"""A graph is built by one thread, ten minutes for a million rows: larger ones only when asked for in full."""
-_QUERIES = 200
-MILVUS = ("", "?index=IVF_FLAT", "?index=HNSW")
+MILVUS = ("milvus", "milvus?index=IVF_FLAT", "milvus?index=HNSW")
 """What a server is measured with: all vectors compared, lists of them, and a graph."""
-_MILVUS_ROWS = 100_000
-"""A server takes rows in by a few hundred a time: a million take a quarter of an hour."""
+_LARGEST = 100_000
+"""Rows up to which slow ones are measured unless more are asked for."""
+_SLOW = ("faiss:hnsw", *MILVUS)
+"""A graph is built by one thread, and a server takes rows in by a few hundred a time: minutes for a million rows."""
+_QUERIES = 200
+_MIXED = "a mixture of 300 clusters"
 
 Point = dict[str, Any]
 
 
 def measure(
     vectors: Path | None,
+    asked: Path | None = None,
     *,
-    quick: bool,
-    full: bool,
+    rows: Sequence[int] = (),
+    stores: Sequence[str] = (),
     server: Server | None = None,
-    alone: bool = False,
-    known: Sequence[Point] = (),
+    known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return points by rows and store; those that are not measured now are kept from before.
-
-    `alone` measures nothing but the server.
-    """
+    """Return points by rows and store; those of the same vectors that are not measured now are kept from before."""
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
-    queries = grow(base, _QUERIES, 2, spread=0.6, keep=False)
-    sizes = (2_000, 10_000) if quick else ROWS
+    queries = read_vectors(asked)[:_QUERIES] if asked else grow(base, _QUERIES, 2, spread=0.6, keep=False)
     points: list[Point] = []
-    for rows in track(sizes, total=len(sizes), label="chunks", unit="size"):
-        stores = [store for store in STORES if full or store != "faiss:hnsw" or rows <= _HNSW_ROWS]
-        by_store = {} if alone else compare(rows, stores, base, queries)
-        if server and (full or rows <= _MILVUS_ROWS):
-            by_store |= {f"milvus{kind}": _served(server, kind, rows, base, queries) for kind in MILVUS}
-        points += [{"rows": rows, "store": store, **values} for store, values in by_store.items()]
-    return {"points": merged(known, points), "vectors": vectors.name if vectors else "a mixture of 300 clusters"}
+    for size in track(rows or ROWS, total=len(rows or ROWS), label="chunks", unit="size"):
+        wanted = [one for one in stores or (*STORES, *(MILVUS if server else ())) if rows or allowed(one, size)]
+        here = [one for one in wanted if one not in MILVUS]
+        by_store = compare(size, here, base, queries) if here else {}
+        for one in (one for one in wanted if one in MILVUS):
+            by_store[one] = _served(server, one, size, base, queries)
+        points += [{"rows": size, "store": store, **values} for store, values in by_store.items()]
+    told = described(vectors, len(base))
+    before = known["points"] if known and known["vectors"] == told else ()
+    return {"points": merged(before, points), "vectors": told}
 
 
-def _served(server: Server, kind: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
+def allowed(store: str, rows: int) -> bool:
+    """Return whether a store is measured with so many rows when none are named: not the slow ones with very many."""
+    return rows <= _LARGEST or store not in _SLOW
+
+
+def described(vectors: Path | None, there: int) -> str:
+    """Return what the vectors are, and whether they are as many as the page speaks of."""
+    told = about(vectors) if vectors else _MIXED
+    return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
+
+
+def _served(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
     """Return what a kind of index takes of a server: its own memory and disk, and the clock's time, not this process's.
 
     A batch has no time: the processor's, which other stores are told by, is the server's.
     """
+    if server is None:
+        raise ToolkitError(f"{store}: --milvus URI and --milvus-data DIR say which server is measured")
     before = server.disk()
-    spec = f"milvus:{server.uri}{kind}"
+    spec = store.replace("milvus", f"milvus:{server.uri}", 1)
 
     def seen() -> dict[str, float]:
         return {"search MB": server.memory(), "disk MB": server.disk() - before}
@@ -87,24 +102,10 @@ def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[fl
     return float(slope), float(start), mine[-1][0]
 
 
-def read_points(path: Path) -> list[Point]:
-    """Return the points of a file that `bench.stores --csv` wrote; of those measured twice, the later ones."""
-    by_key: dict[tuple[int, str], Point] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for rows, store, what, value in csv.reader(file):
-            if not rows.isdigit():  # the head, where there is one
-                continue
-            key = int(rows), store
-            if what == "build s":  # the first that is told of a point
-                by_key[key] = {"rows": key[0], "store": store}
-            by_key[key][what] = float(value)
-    return [point for point in by_key.values() if "one ms" in point]
-
-
 def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
     """Return all points in order; a new one takes the place of an old one."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
-    order = {store: number for number, store in enumerate((*STORES, *(f"milvus{kind}" for kind in MILVUS)))}
+    order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 

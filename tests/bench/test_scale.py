@@ -296,13 +296,10 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
     assert chunks.reckon(points, "faiss:ivf", "one ms", 10_000_000) is None
 
 
-def test_new_points_take_the_place_of_old_ones(tmp_path):
+def test_new_points_take_the_place_of_old_ones():
     old = [{"rows": 10, "store": "faiss:hnsw", "one ms": 1.0}, {"rows": 10, "store": "faiss", "one ms": 1.0}]
     new = chunks.merged(old, [{"rows": 10, "store": "faiss", "one ms": 2.0}])
     assert [(point["store"], point["one ms"]) for point in new] == [("faiss", 2.0), ("faiss:hnsw", 1.0)]
-    file = tmp_path / "points.csv"
-    file.write_text("rows,store,what,value\n10,faiss,build s,3\n10,faiss,one ms,4\n", encoding="utf-8")
-    assert chunks.read_points(file) == [{"rows": 10, "store": "faiss", "build s": 3.0, "one ms": 4.0}]
 
 
 def test_any_of_the_chunks_with_one_vector_is_found():
@@ -343,28 +340,49 @@ def test_a_server_alone_is_measured_by_the_clock_and_by_what_it_holds(tmp_path, 
     sizes = iter(range(0, 100, 10))
     asked = []
 
-    def compare(rows, specs, base, queries, *, seen):
+    def compare(rows, specs, base, queries, *, seen=dict):
         asked.append((rows, *specs))
         return {spec: {"build s": 1.0, "build clock s": 9.0, "batch ms": 2.0, **seen()} for spec in specs}
 
     monkeypatch.setattr(chunks, "compare", compare)
     monkeypatch.setattr(chunks, "ROWS", (1000, 1_000_000))
     known = [{"rows": 1000, "store": "faiss", "one ms": 1.0}]
-    told = chunks.measure(None, quick=False, full=False, server=Fake("URI", tmp_path), alone=True, known=known)
+    before = {
+        "points": known,
+        "vectors": "a mixture of 300 clusters; 20,000, grown by moving them along the difference of two others",
+    }
+    there = Fake("URI", tmp_path)
+    told = chunks.measure(None, stores=chunks.MILVUS, server=there, known=before)
     assert asked == [(1000, "milvus:URI"), (1000, "milvus:URI?index=IVF_FLAT"), (1000, "milvus:URI?index=HNSW")]
     first, *served = told["points"]
-    assert first == known[0] and [point["store"] for point in served] == [f"milvus{kind}" for kind in chunks.MILVUS]
+    assert first == known[0] and [point["store"] for point in served] == list(chunks.MILVUS)
     own = {"build s": 9.0, "build clock s": 9.0, "search MB": 300.0, "disk MB": 10}
     assert all(point == {"rows": 1000, "store": point["store"], **own} for point in served)
 
 
-@pytest.mark.parametrize("flags", [["--milvus", "URI"], ["--milvus-data", "folder"], ["--only-milvus"]])
+def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "compare", lambda rows, specs, base, queries: {spec: {"one ms": 2.0} for spec in specs})
+    real = tmp_path / "real.npy"
+    np.save(real, np.eye(4, dtype=np.float16))
+    known = {"points": [{"rows": 10, "store": "faiss", "one ms": 1.0}], "vectors": chunks.described(None, 20_000)}
+    found = chunks.measure(real, real, rows=[1000], stores=["faiss:hnsw"], known=known)
+    assert found["points"] == [{"rows": 1000, "store": "faiss:hnsw", "one ms": 2.0}]
+    assert found["vectors"] == "real.npy; 4, grown by moving them along the difference of two others"
+    again = chunks.measure(real, real, rows=[1_000_000], stores=["faiss:ivf"], known=found)
+    assert [point["store"] for point in again["points"]] == ["faiss:hnsw", "faiss:ivf"]
+    with pytest.raises(ToolkitError, match="--milvus URI and --milvus-data DIR say which"):
+        chunks.measure(real, real, rows=[1000], stores=["milvus"])
+
+
+def test_what_takes_long_is_measured_with_very_many_rows_only_when_they_are_named():
+    assert chunks.allowed("faiss:hnsw", 100_000) and chunks.allowed("faiss:pq", 1_000_000)
+    assert not chunks.allowed("faiss:hnsw", 310_000) and not chunks.allowed("milvus", 310_000)
+
+
+@pytest.mark.parametrize("flags", [["--milvus", "URI"], ["--milvus-data", "folder"]])
 def test_a_server_needs_its_address_and_its_folder(flags, tmp_path, capsys):
     assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *flags]) == 1
     assert "go together" in capsys.readouterr().err
-    both = ["--milvus", "URI", "--milvus-data", str(tmp_path), "--only-milvus"]
-    assert main(["--part", "chunks", "--busy", "--out", str(tmp_path), *both]) == 1
-    assert "no points of other stores on this machine yet" in capsys.readouterr().err
 
 
 def test_points_of_another_machine_do_not_stand_beside_new_ones():

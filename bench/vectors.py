@@ -1,0 +1,117 @@
+"""Real vectors, as many as are asked for: chunks of real documents in many sizes, each string once, and real questions.
+
+    python -m bench.vectors --source FOLDER [FOLDER …] --questions BUNDLE --out vectors.npy --embedder cuda
+    python -m bench.scale --part chunks --vectors vectors.npy --queries vectors.queries.npy
+
+Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` chunks of which no two are the
+same: a hundred contracts give a hundred thousand. A chunk of one size overlaps those of another, so the neighbours of a
+question are many and close, which is the harder case for an index that does not compare all. Rows are in an order drawn
+at random, so that the first so many are a fair sample. A million take a minute on an accelerator, and half a day on
+two cores. Vectors are kept in half precision, and their queries beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench._table import read_texts
+from engine import track
+from rag.seams import Embedder
+from rag.splitters import rcts
+from schemas.command import guarded
+from schemas.errors import ToolkitError
+from schemas.plugins import load_plugin
+from storage.whole import whole
+
+SIZES = range(500, 75, -25)
+"""Characters of a chunk at most: from the usual ones down to the shortest that still say something."""
+_LEAST = 20
+"""Characters below which a chunk is a number or a heading's mark."""
+_PIECE = 1 << 15
+"""Chunks that are embedded before the bar moves."""
+
+
+def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
+    """Return so many chunks of which no two are the same, in an order drawn at random, and the least size used."""
+    chunks: dict[str, None] = {}
+    for size in track(SIZES, total=None, label="split", unit="size"):
+        for text in texts:
+            chunks |= dict.fromkeys(
+                words for start, end in rcts.split(text, size=size) if len(words := text[start:end].strip()) >= _LEAST
+            )
+        if len(chunks) >= rows:
+            kept = list(chunks)[:rows]
+            random.Random(1).shuffle(kept)
+            return kept, size
+    raise ToolkitError(f"{len(texts)} documents have {len(chunks)} different chunks, fewer than --rows {rows}")
+
+
+def embed_all(embedder: Embedder, chunks: Sequence[str]) -> npt.NDArray[np.float16]:
+    """Return a row for each chunk, in half precision."""
+    vectors = np.empty((len(chunks), embedder.dimensions), np.float16)
+    starts = range(0, len(chunks), _PIECE)
+    for at in track(starts, total=len(starts), label="embed", unit="part"):
+        vectors[at : at + _PIECE] = embedder.embed(chunks[at : at + _PIECE], role="passage")
+    return vectors
+
+
+def read_asked(bundles: Sequence[Path]) -> list[str]:
+    """Return the questions of bundles, each once, in an order drawn at random."""
+    rows = [row for bundle in bundles for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
+    asked = list(dict.fromkeys(row["question"] for row in rows))
+    random.Random(1).shuffle(asked)
+    return asked
+
+
+def about(path: Path) -> str:
+    """Return what a file of vectors holds, in words: what was written beside it, or its name."""
+    told = path.with_suffix(".json")
+    return str(json.loads(told.read_text(encoding="utf-8"))["about"]) if told.is_file() else path.name
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Split, embed and write."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.vectors", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--source", type=Path, nargs="+", required=True, metavar="FOLDER", help="with .txt files")
+    parser.add_argument("--questions", type=Path, nargs="+", default=[], metavar="BUNDLE", help="whose train.json asks")
+    parser.add_argument("--rows", type=int, default=1_000_000, metavar="N", help="(default: a million)")
+    parser.add_argument("--embedder", default="legal", metavar="NAME", help="as in --embedder (default: legal)")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="of MiniLM for `cuda`, where not installed")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".npy")
+    options = parser.parse_args(argv)
+    module, argument = load_plugin("rag.embedders", options.embedder)
+    embedder: Embedder = module.open(argument, **({"weights": options.weights} if options.weights else {}))
+    texts = [text for folder in options.source for text in read_texts(folder)]
+    asked = read_asked(options.questions)
+    chunks, least = distinct_chunks(texts, options.rows)
+    words = (
+        f"{len(chunks):,} different chunks of {len(texts):,} documents, split at {SIZES[0]} to {least} characters, "
+        f"embedded by `{options.embedder}` ({embedder.name})"
+    )
+    _write(options.out, embed_all(embedder, chunks))
+    if asked:
+        _write(options.out.with_suffix(".queries.npy"), embedder.embed(asked, role="query").astype(np.float16))
+        words += f"; {len(asked):,} questions of {', '.join(bundle.name for bundle in options.questions)}"
+    options.out.with_suffix(".json").write_text(json.dumps({"about": words}) + "\n", encoding="utf-8")
+    print(f"{options.out}: {words}")
+    return 0
+
+
+def _write(path: Path, vectors: npt.NDArray[np.float16]) -> None:
+    with whole(path) as partial, partial.open("wb") as file:
+        np.save(file, vectors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
