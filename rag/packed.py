@@ -1,6 +1,6 @@
-"""What is known of each document while an index is built, in a few bytes each: an object or a dictionary takes hundreds.
+"""What is known of each document while an index is built, in a few bytes: objects take hundreds.
 
-A collection of twenty thousand documents is then no more in memory than one of a thousand.
+Twenty thousand documents then take little more memory than one thousand.
 """
 
 from __future__ import annotations
@@ -75,6 +75,13 @@ class Paths(Sequence[Location]):
         if isinstance(at, slice):
             return [self[place] for place in range(len(self))[at]]
         return Path(os.fsdecode(self._names[at]))
+
+
+def packed(locations: Iterable[Location]) -> Sequence[Location]:
+    """Return the same places, packed where all of them are paths."""
+    given = list(locations)
+    paths = [place for place in given if isinstance(place, Path)]
+    return Paths(paths) if len(paths) == len(given) else given
 
 
 class Places(MutableMapping[int, int]):

@@ -12,7 +12,7 @@ from rag.packed import Strings
 
 
 class Labels:
-    """Kinds and runs under the documents' numbers, in the order they were added: twenty bytes a document and its run."""
+    """Kinds and runs under the documents' numbers, in the order they were added: twenty bytes each, and the run."""
 
     def __init__(self) -> None:
         self._numbers, self._codes = array("q"), array("I")
