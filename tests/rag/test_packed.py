@@ -5,13 +5,18 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from law.structure.profile import Profile
 from rag import packed as packed_module
+from rag.config import Config
+from rag.index import Entry, Index
 from rag.lexicon.labels import Labels
 from rag.packed import Names, Paths, Places, Strings, packed
+from schemas.errors import BundleError
 from storage.locations import Remote
 
 CHANGES = st.lists(st.tuples(st.booleans(), st.integers(-3, 12), st.integers(0, 1 << 40)))
@@ -110,3 +115,21 @@ def test_a_path_takes_little_more_than_its_letters():
     finally:
         tracemalloc.stop()
     assert len(paths) == 2000 and held < 60 * 2000  # 16 letters, 8 bytes where they end, and what grows ahead
+
+
+def test_an_index_knows_documents_whose_names_it_no_longer_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed_module, "_RECENT", 2)
+    config = Config.preset("sac", embedder="hashing:8", lexicon=False)
+    index = Index(tmp_path / "index", config, embedder="hashing-8", dimensions=8)
+    entries = [Entry(n, f"lease {n}.txt", "00", 4, None, Profile(title="Lease"), "A lease.") for n in range(5)]
+    for entry in entries:
+        keys = index.add(entry, "Rent", np.array([[0, 4, 1, 0]]))
+        index.store("chunk").add(keys, np.ones((1, 8), np.float32))
+    assert [index.entry(entry.filename) for entry in entries] == entries and "lease 5.txt" not in index
+    with pytest.raises(BundleError, match="in this index already"):
+        index.add(entries[1], "Rent", np.array([[0, 4, 1, 0]]))
+    index.remove("lease 1.txt")
+    assert "lease 1.txt" not in index and [entry.number for entry in index.documents] == [0, 2, 3, 4]
+    index.add(Entry(5, "lease 1.txt", "00", 4, None, Profile(title="Lease"), ""), "Rent", np.array([[0, 4, 1, 0]]))
+    assert index.entry("lease 1.txt").number == 5 and index.document_text("lease 3.txt") == "Rent"
+    index.close()
