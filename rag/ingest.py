@@ -37,7 +37,7 @@ from storage.locations import Location, fetched
 _BATCH = 512
 """Strings embedded at once, of as many documents as they come from."""
 _MANY = 1 << 17
-"""Strings to embed for which idle workers are not kept: they hold 60 MB each, and vectors take memory, too. The next map
+"""Strings to embed for which idle workers are not kept: they hold 60 MB each, and vectors take memory. The next map
 starts new ones, in 0.8 s of processor time each; `hashing`, which has no model, takes 12 s for so many strings."""
 
 
