@@ -181,7 +181,7 @@ def hire(*, script: bool) -> Worker:
 
 @atexit.register
 def dismiss() -> None:
-    """End the workers that rest."""
+    """End the workers that rest; the next map starts new ones."""
     with _lock:
         workers, _resting[:] = list(_resting), []
     for worker in workers:

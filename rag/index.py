@@ -37,6 +37,7 @@ from rag.index_files import (
     text_path,
 )
 from rag.lexicon import FILES, Lexicon
+from rag.packed import Names
 from rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
 from rag.shelf import Chunks, Entries
 from schemas import __version__
@@ -56,7 +57,7 @@ class Index:
         self.embedder = embedder
         self.dimensions = dimensions
         self.entries = Entries(folder)
-        self._numbers: dict[str, int] = {}
+        self._numbers = Names(self.entries.filename)
         self._next = 0
         self._next_key = 0
         self._chunks = Chunks(folder)
@@ -104,9 +105,10 @@ class Index:
 
     def entry(self, filename: str) -> Entry:
         """Return a document's entry."""
-        if filename not in self._numbers:
+        number = self._numbers.get(filename)
+        if number is None:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
-        return self.entries[self._numbers[filename]]
+        return self.entries[number]
 
     def store(self, layer: Layer) -> VectorStore:
         """Return a layer's vectors, opened when first asked for."""
@@ -169,15 +171,13 @@ class Index:
         self._next_key += len(chunks)
         self._chunks.add(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
         self.entries.put_aside(entry)
-        self._number(entry)
+        self._numbers.add(entry.filename, entry.number)
+        self._next = max(self._next, entry.number + 1)
         return keys
 
     def _register(self, entry: Entry) -> None:
         self.entries[entry.number] = entry
-        self._number(entry)
-
-    def _number(self, entry: Entry) -> None:
-        self._numbers[entry.filename] = entry.number
+        self._numbers.hold(entry.filename, entry.number)
         self._next = max(self._next, entry.number + 1)
 
     def next_number(self) -> int:
@@ -197,7 +197,7 @@ class Index:
         if self.config.lexicon:
             self.lexicon.remove(entry.number, chunks=keys, sections=sections)
         self._chunks.table = self._table[self._table[:, 1] != entry.number]
-        del self.entries[entry.number], self._numbers[filename]
+        del self._numbers[filename], self.entries[entry.number]  # a name may be looked up in the entry
         text_path(self.folder, entry.number).unlink(missing_ok=True)
 
     @contextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine import Engine, track
+from engine import Engine, dismiss, track
 from evidence import Document, Span, read_document
 from evidence.scan import Ocr, choose_ocr
 from law.structure import read_structure, section_path
@@ -36,6 +36,9 @@ from storage.locations import Location, fetched
 
 _BATCH = 512
 """Strings embedded at once, of as many documents as they come from."""
+_MANY = 1 << 17
+"""Strings to embed for which idle workers are not kept: they hold 60 MB each, and vectors take memory. The next map
+starts new ones, in 0.8 s of processor time each; `hashing`, which has no model, takes 12 s for so many strings."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,8 @@ def ingest(
         vectors.add(prepared, summarise, config)
         documents += 1
         pages += prepared.pages
+    if len(vectors) >= _MANY:
+        dismiss()
     vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
 
@@ -212,6 +217,9 @@ class _Vectors:
         self._embedder = embedder
         self._batch = max(_BATCH, getattr(embedder, "many", 0))
         self._waiting = {layer: Waiting(index.folder) for layer in index.layers}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
 
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
         index, summary = self._index, prepared.summary

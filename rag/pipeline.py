@@ -19,6 +19,7 @@ from rag.config import DEFAULT, Config
 from rag.index import INDEX, MANIFEST, Index, open_index
 from rag.index_files import digest
 from rag.ingest import Report, ingest
+from rag.packed import packed
 from rag.rerankers import Reranker
 from rag.retrieval.retrieve import retrieve
 from rag.retrieval.routed import prepare
@@ -86,7 +87,7 @@ class Pipeline:
         What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
         are made it can be asked by others (`open` with `unfinished`).
         """
-        paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
+        paths = packed(find_files(source) if isinstance(source, Path | Remote) else source)
         if not paths:
             raise BundleError(f"{source}: no file in it")
         if self._index is not None:

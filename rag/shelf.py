@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, MutableMapping
 from dataclasses import asdict, replace
+from heapq import merge
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from rag.columns import Column
 from rag.index_files import DOCUMENTS, Entry, entry_of
+from rag.packed import Places
 from rag.seams import Keys
 
 KEY, WIDTH = 0, 6
@@ -30,7 +32,7 @@ class Entries(MutableMapping[int, Entry]):
         """Have none; the file is made beside the folder, which may be moved while the file is open."""
         self._folder = folder.parent
         self._held: dict[int, Entry] = {}
-        self._places: dict[int, int] = {}
+        self._places = Places()
         self._file: IO[bytes] | None = None
         self._end = 0
 
@@ -52,12 +54,16 @@ class Entries(MutableMapping[int, Entry]):
         entry = self._held.get(number)
         return entry if entry is not None else entry_of(json.loads(self._read(self._places[number])))
 
+    def filename(self, number: int) -> str:
+        """Return what a document is called."""
+        return self[number].filename
+
     def __delitem__(self, number: int) -> None:
         if self._held.pop(number, None) is None:
             del self._places[number]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(sorted([*self._held, *self._places]))
+        return merge(sorted(self._held), self._places) if self._held else iter(self._places)
 
     def __len__(self) -> int:
         return len(self._held) + len(self._places)

@@ -17,7 +17,8 @@ from engine import Engine, Outcome, open_engine
 from rag.config import Config, preset_names
 from rag.index import Index, open_index
 from rag.lexicon import Lexicon
-from rag.pipeline import Pipeline
+from rag.packed import packed
+from rag.pipeline import Pipeline, find_files
 from rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
 from rag.summaries import Summariser, open_summariser
 from rag.vectors import CachedEmbedder, VectorCache
@@ -164,7 +165,7 @@ def config_for(store: str, *, words: bool = True) -> Config:
 
 
 def ingest_once(
-    paths: Sequence[Path],
+    documents: Sequence[Path] | Path,
     folder: Path,
     *,
     store: str = "faiss",
@@ -172,11 +173,14 @@ def ingest_once(
     engine: str = "serial",
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """Build an index below a folder and return what it took; the store `none` forgets every vector.
+    """Build an index of some documents, or of a folder's, below a folder and return what it took.
+
+    The store `none` forgets every vector. A folder is listed as the command lists it.
 
     Stages of the workers are known where all of it runs in this process: with the serial engine.
     """
     clock = Clock()
+    paths = packed(find_files(documents) if isinstance(documents, Path) else documents)
     config = config_for("faiss" if store == "none" else store, words=words)
     module, argument = load_plugin("rag.embedders", config.embedder)
     inner: Embedder = module.open(argument)
@@ -208,7 +212,8 @@ def ingest_once(
 def _stages(clock: Clock) -> dict[str, float]:
     seconds = dict(clock.seconds)
     if "prepare" in seconds:
-        seconds["split"] = seconds.pop("prepare") - sum(seconds[stage] for stage in (*_WORKER.values(), "summarise"))
+        apart = (*_WORKER.values(), "summarise")  # an index without words has none of that stage
+        seconds["split"] = seconds.pop("prepare") - sum(seconds.get(stage, 0.0) for stage in apart)
     return {stage: seconds[stage] for stage in STAGES if stage in seconds}
 
 

@@ -49,10 +49,10 @@ def point(source: Path | None, once: int, times: int, store: str) -> dict[str, A
     """Return the peak of one ingest with two workers."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
-        paths = repeat(documents_of(source), once * times, folder / "corpus")
+        repeat(documents_of(source), once * times, folder / "corpus")
         kept = {"words": "none", WHOLE: "faiss"}.get(store, store)
         words = store in ("words", WHOLE)
-        run = run_apart(ingest_once, paths, folder, store=kept, words=words, engine="local", jobs=JOBS)
+        run = run_apart(ingest_once, folder / "corpus", folder, store=kept, words=words, engine="local", jobs=JOBS)
         figures = {"documents": run.value["documents"], "chunks": run.value["chunks"], "seconds": run.value["clock"]}
         return {"store": store, "times": times, **figures, "peak": run.peak}
 

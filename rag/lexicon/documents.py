@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from law.structure.profile import AGREED, Profile
 from rag.columns import Column, opened_archive, write_archive
+from rag.lexicon.labels import Labels
 from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
 from rag.lexicon.postings import Held, Numbers, Postings
 from rag.questions.question import Query
@@ -119,8 +120,7 @@ class Documents:
     def __init__(self, folder: Path | None = None) -> None:
         """Begin with none; those that are added wait in the folder, if there is one, when they are many."""
         self._fields = {name: Postings(folder) for name in _FIELDS}
-        self._kinds: dict[int, str] = {}
-        self._runs: dict[int, str] = {}
+        self._labels = Labels()
         self._layout: _Layout | None = None
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
         """What was chosen of late: questions on one document name it alike."""
@@ -128,7 +128,7 @@ class Documents:
     # ---------------------------------------------------------------- what is in it
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return len(self._labels)
 
     @property
     def numbers(self) -> Numbers:
@@ -148,14 +148,15 @@ class Documents:
         """Add a document whose names were read before."""
         for name, table in self._fields.items():
             table.add_held(number, named.fields[name])
-        self._kinds[number], self._runs[number], self._layout = intern(named.kind), named.run, None
+        self._labels.add(number, named.kind, named.run)
+        self._layout = None
         self._choices.clear()
 
     def remove(self, number: int) -> None:
         """Forget a document; it is as if it had never been added."""
         for table in self._fields.values():
             table.remove(number)
-        del self._kinds[number], self._runs[number]
+        self._labels.remove(number)
         self._layout = None
         self._choices.clear()
 
@@ -171,14 +172,18 @@ class Documents:
 
     def _about(self) -> Iterator[str]:
         """Yield the numbers, the kinds and the files' names as the JSON of three lists, some documents at a time."""
-        order = sorted(self._kinds)
-        numbers = dict(zip(order, order, strict=True))
-        lists: dict[str, Mapping[int, object]] = {"numbers": numbers, "kinds": self._kinds, "runs": self._runs}
+        labels = self._labels
+        lists: dict[str, Iterable[object]] = {
+            "numbers": map(int, labels.numbers),
+            "kinds": labels.kinds(),
+            "runs": labels.runs(),
+        }
         for name, values in lists.items():
             yield f'{"{" if name == "numbers" else ", "}"{name}": ['
-            for start in range(0, len(order), _TOLD):
-                some = [values[number] for number in order[start : start + _TOLD]]
-                yield (", " if start else "") + json.dumps(some, ensure_ascii=True)[1:-1]
+            rest, before = iter(values), ""
+            while some := list(islice(rest, _TOLD)):
+                yield before + json.dumps(some, ensure_ascii=True)[1:-1]
+                before = ", "
             yield "]"
         yield "}"
 
@@ -195,13 +200,13 @@ class Documents:
                 if not known or len({len(array) for array in arrays.values()}) != 1:
                     raise ValueError("words of no document")
                 documents._fields[name] = Postings.of(arrays, folder)
-        documents._kinds = dict(zip(about["numbers"], about["kinds"], strict=True))
-        documents._runs = dict(zip(about["numbers"], about["runs"], strict=True))
+            for number, kind, run in zip(about["numbers"], about["kinds"], about["runs"], strict=True):
+                documents._labels.add(number, kind, run)
         return documents
 
     def _laid_out(self) -> _Layout:
         if self._layout is None:
-            self._layout = _Layout(self._kinds, self._runs)
+            self._layout = _Layout(self._labels)
         return self._layout
 
     # ---------------------------------------------------------------- choosing
@@ -331,12 +336,12 @@ class Documents:
 class _Layout:
     """Documents as rows, and their files' names as one string, where a name written without spaces can be found."""
 
-    def __init__(self, kinds: dict[int, str], runs: dict[int, str]) -> None:
-        self.numbers: Numbers = np.array(sorted(kinds), dtype=np.int64)
-        self.kinds = [kinds[number] for number in sorted(kinds)]
+    def __init__(self, labels: Labels) -> None:
+        self.numbers: Numbers = labels.numbers
+        self.kinds = list(labels.kinds())
         self.titles: Weights | None = None
         """The weight of each document's title; known once it was asked for."""
-        lines = [runs[number] for number in sorted(runs)]
+        lines = list(labels.runs())
         self._text = "\n".join(lines)
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 

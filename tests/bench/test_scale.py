@@ -160,6 +160,13 @@ def test_queries_are_timed_on_every_preset_there_is(ingested):
     assert all(preset["median"] > 0 for preset in times.values())
 
 
+def test_an_index_without_words_is_ingested_and_its_stages_told(tmp_path, ingested):
+    found = ingesting.ingest_once(ingested[0] / "corpus", tmp_path, words=False)
+    assert found["chunks"] == ingested[2]["chunks"] and found["documents"] == 8
+    assert "words" not in found["stages"] and found["stages"]["split"] > 0
+    assert not (tmp_path / "index" / "words.npz").exists()
+
+
 def test_a_store_that_forgets_leaves_the_rest_as_it_is(tmp_path, ingested):
     found = ingesting.ingest_once(ingested[1], tmp_path, store="none")
     assert found["chunks"] == ingested[2]["chunks"]

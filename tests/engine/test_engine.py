@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from engine import Limits, engine_names, guarded, open_engine, track
+from engine import Limits, dismiss, engine_names, guarded, open_engine, track
 from engine.limits import PACKED, PAGES, reading
 from engine.outcome import AHEAD, TRIES
 from engine.watch import programs_watched
@@ -44,6 +44,20 @@ def double(item: int | None) -> int | None:
     if item == 13:
         raise DocumentError("thirteen: unlucky")
     return None if item is None else item * 2
+
+
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
+def test_idle_workers_serve_the_next_map_until_they_are_dismissed():
+    first, second = ({outcome.unwrap() for outcome in run("local", process_of, [0])} for _ in range(2))
+    assert first == second, "a worker that rests is used again"
+    dismiss()
+    for process in first:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+    assert [outcome.unwrap() for outcome in run("local", double, [1, 2])] == [2, 4]
 
 
 def die(item: tuple[int, str]) -> int:
