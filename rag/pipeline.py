@@ -75,6 +75,8 @@ class Pipeline:
         self._cache = cache or cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
+        self._built: Path | None = None
+        """The index that was built here: it is opened when it is asked, not to hold it for who builds it alone."""
         self._given_embedder = embedder
         self._given_llm = llm
         self._heard = heard
@@ -92,6 +94,7 @@ class Pipeline:
             raise BundleError(f"{source}: no file in it")
         if self._index is not None:
             self._index.close()  # it may be the one that is replaced
+        self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
             placed(folder, force=force, kind=INDEX) as partial,
@@ -105,7 +108,7 @@ class Pipeline:
                 raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
             index.save()
             (partial / RECORD).unlink()
-        self._index = open_index(folder, self.config)
+        self._built = folder
         return report
 
     def open(self, folder: Path, *, unfinished: bool = False) -> Pipeline:
@@ -116,7 +119,7 @@ class Pipeline:
                 f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; "
                 "name that one with --embedder, or build the index again"
             )
-        self._index = index
+        self._index, self._built = index, None
         return self
 
     def add(self, path: Location) -> Report:
@@ -132,7 +135,9 @@ class Pipeline:
     @property
     def _opened(self) -> Index:
         if self._index is None:
-            raise BundleError("no index is open: call index() or open() first")
+            if self._built is None:
+                raise BundleError("no index is open: call index() or open() first")
+            self._index = open_index(self._built, self.config)
         return self._index
 
     def _ingest(self, paths: Sequence[Location], index: Index, *, askable: bool = False) -> Report:

@@ -15,6 +15,7 @@ from engine.llms import Prompt
 from evidence import fold
 from evidence.ocr import TextLine
 from rag import Config, Pipeline
+from rag import pipeline as module
 from rag.embedders.hashing import Hashing
 from rag.index import open_index
 from rag.pipeline import find_files
@@ -84,6 +85,16 @@ def test_a_few_lines_do_it(make, corpus, tmp_path):
     assert found.ranked[0].chunk.document == "birch.txt"
     again = make(size=120).open(tmp_path / "index")
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
+
+
+def test_an_index_that_nobody_asks_is_built_and_not_opened(make, corpus, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(module, "open_index", lambda *given: opened.append(given) or open_index(*given))
+    pipeline = make()
+    pipeline.index(corpus, tmp_path / "index")
+    assert not opened, "it would take memory for every document, and who only builds it has no use for it"
+    assert pipeline.search(["Who pays the rent?"])[0].ranked and pipeline.search(["When is it due?"])
+    assert [folder for folder, _ in opened] == [tmp_path / "index"]
 
 
 @pytest.mark.parametrize("preset", ["naive", "rcts", "sac", "sac-multilayer", "routed"])

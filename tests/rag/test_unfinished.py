@@ -224,9 +224,10 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
         (unfinished_folder(out) / "chunks.npz").write_bytes(b"")
         told.append(main(["search", str(out), QUESTION]))
 
-    with pytest.raises(BundleError):
-        build(corpus, out, ask)
+    build(corpus, out, ask)
     assert set(told) == {1} and "missing or damaged" in capsys.readouterr().err
+    with pytest.raises(BundleError, match="damaged; build the index again"):
+        open_index(out)
 
 
 # ---------------------------------------------------------------- parts
