@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from converters._benchmark import Item, Tally
+from converters._parquet import read_parquet
 from engine import guarded
 from engine.limits import reading
 from evidence.encodings import Decoded, decode_bytes
@@ -237,23 +238,6 @@ def _json(path: Path, text: str) -> list[Any]:
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise SourceError(f"{path}: expected a list of objects, one per question")
     return data
-
-
-def read_parquet(path: Path) -> list[Any]:
-    """Return the rows of a Parquet file. Called in a worker."""
-    import pyarrow  # it takes a third of a second, and tables are seldom Parquet
-    from pyarrow import parquet
-
-    try:
-        with reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
-            # not parquet.read_table, which reads ahead in up to eight threads and waits for ever for one of them that
-            # finds no memory left for itself
-            rows: list[Any] = parquet.ParquetFile(file).read(use_threads=False).to_pylist()
-    except pyarrow.ArrowMemoryError as error:
-        raise MemoryError(str(error)) from error
-    except pyarrow.ArrowException as error:
-        raise DocumentError(f"{path}: not a Parquet file, or damaged: {error}") from error
-    return rows
 
 
 def _numbered(rows: list[Any]) -> Iterator[Record]:

@@ -209,6 +209,16 @@ def memory_limited(most: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (usual, hard))
 
 
+def memory_left() -> int | None:
+    """Return how many bytes more this process may take, None without limit: not all libraries survive its end."""
+    if sys.platform != "linux":
+        return None
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return None if most == resource.RLIM_INFINITY else max(most - _data_bytes(), 0)
+
+
 @contextmanager
 def programs_unlimited() -> Iterator[None]:
     """Let programs that are started in the block take memory as they like: a browser reserves far more than it uses."""

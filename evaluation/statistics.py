@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from statistics import stdev
 from typing import Any
 
@@ -23,6 +24,8 @@ from evaluation.columns import Column
 RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
 BLOCK = 100
 """Resamples drawn at once: enough to be quick, few enough to be small."""
+_FEW, _REMEMBERED = 256, 1024
+"""Values up to which an interval is remembered, and how many are: small groups and neighbouring depths share many."""
 SEED = 20240819
 """Any number: the same for all, so that the same values always have the same interval."""
 
@@ -286,8 +289,8 @@ def _less(first: float | None, second: float | None) -> float | None:
 class _Stratum:
     """Values that are averaged together, the document of each, and what their mean counts for."""
 
-    values: list[float]
-    documents: list[str]
+    values: tuple[float, ...]
+    documents: tuple[str, ...]
     weight: float
 
     @property
@@ -299,7 +302,7 @@ def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
     """Return the groups of each dataset that have values; each dataset counts alike, and so does each of its groups."""
     datasets = [groups for table, values in columns if (groups := _grouped(table, values))]
     return [
-        _Stratum([value for value, _ in rows], [document for _, document in rows], 1 / len(datasets) / len(groups))
+        _Stratum(tuple(row[0] for row in rows), tuple(row[1] for row in rows), 1 / len(datasets) / len(groups))
         for groups in datasets
         for rows in groups
     ]
@@ -320,6 +323,16 @@ def _mean(strata: Sequence[_Stratum]) -> float | None:
 
 def _interval(strata: Sequence[_Stratum]) -> Interval | None:
     """Return the middle 95% of the means that drawing documents anew gives, the same each time it is asked."""
+    few = sum(len(stratum.values) for stratum in strata) <= _FEW
+    return _few_interval(tuple(strata)) if few else _drawn_interval(strata)
+
+
+@lru_cache(_REMEMBERED)
+def _few_interval(strata: tuple[_Stratum, ...]) -> Interval | None:
+    return _drawn_interval(strata)
+
+
+def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
     if not strata or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
     drawn = [stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)]

@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +51,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asking = [item for item in items if item.get_closest_marker(marker)]
             config.hook.pytest_deselected(items=asking)
             items[:] = [item for item in items if item not in asking]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let every second process import the tests from the end, so that of a new copy each compiles one half.
+
+    In the same order all would compile the same file at the same time: 12 s of processor time each, half of it spared.
+    """
+    place = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    whole = [Path(argument).resolve() for argument in session.config.args] == [Path(__file__).parent]
+    if whole and int(place) % 2:
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+            # collection, which comes to it again, tells what is wrong with it
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -82,8 +82,6 @@ def _find(text: str, separator: str, start: int) -> int:
 
 def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
     """Count separators from the left of a run, as `re.split` does: three newlines hold one double one, the first."""
-    character, run = separator[0], at
-    while run > floor and text[run - 1] == character:
-        run -= 1
+    run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)
     return at if at >= start else -1

@@ -17,7 +17,7 @@ import pytest
 
 from converters import table
 from converters._benchmark import Benchmark, Tally
-from converters._records import read_parquet
+from converters._parquet import read_parquet
 from engine import Limits, guarded
 from engine._worker import dismiss
 from evidence import read_document

@@ -5,22 +5,35 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import pytest
 
 from engine import Limits, dismiss, engine_names, guarded, open_engine, track
-from engine.limits import PACKED, PAGES, reading
+from engine.limits import PACKED, PAGES
 from engine.outcome import AHEAD, TRIES
-from engine.watch import programs_watched
 from schemas.errors import DocumentError, LimitError, ToolkitError
+from tests.engine.work import (
+    allowance,
+    bug,
+    die,
+    double,
+    fail,
+    fail_as_a_document,
+    faulty,
+    folder_and_setting,
+    hang,
+    leave_a_trace,
+    over_its_time,
+    start_under_watch,
+    takes_half_a_gigabyte,
+    worker_of,
+)
 
 JOBS = 2
 RAY = pytest.param("ray", marks=pytest.mark.extra)
@@ -40,64 +53,14 @@ def run(name, function, items):
     return open_engine(name, jobs=JOBS).map(function, items)
 
 
-def double(item: int | None) -> int | None:
-    if item == 13:
-        raise DocumentError("thirteen: unlucky")
-    return None if item is None else item * 2
-
-
-def process_of(_: int) -> int:
-    return os.getpid()
-
-
 def test_idle_workers_serve_the_next_map_until_they_are_dismissed():
-    first, second = ({outcome.unwrap() for outcome in run("local", process_of, [0])} for _ in range(2))
+    first, second = ({outcome.unwrap() for outcome in run("local", worker_of, [0])} for _ in range(2))
     assert first == second, "a worker that rests is used again"
     dismiss()
     for process in first:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
     assert [outcome.unwrap() for outcome in run("local", double, [1, 2])] == [2, 4]
-
-
-def die(item: tuple[int, str]) -> int:
-    number, folder = item
-    if number == 3:
-        os._exit(9)
-    if number == 5:  # dies once: another worker's death, or the system's memory
-        marker = Path(folder) / "died"
-        if not marker.exists():
-            marker.touch()
-            os._exit(9)
-    return number
-
-
-def bug(item: int) -> int:
-    return 1 // item
-
-
-def leave_a_trace(item: tuple[int, str]) -> tuple[int, int]:
-    number, folder = item
-    time.sleep(0.02)
-    (Path(folder) / str(number)).touch()
-    return number, os.getpid()
-
-
-def fail(item: tuple[int, int, str]) -> int:
-    """Fail with an errno the first few times."""
-    number, times, folder = item
-    tried = len(list(Path(folder).iterdir()))
-    (Path(folder) / str(tried)).touch()
-    if tried < times:
-        raise OSError(number, os.strerror(number))
-    return tried
-
-
-def fail_as_a_document(item: tuple[int, int, str]) -> int:
-    try:
-        return fail(item)
-    except OSError as error:
-        raise DocumentError(f"lease.pdf: cannot be read: {error.strerror}") from error
 
 
 # ---------------------------------------------------------------- order and errors
@@ -215,25 +178,6 @@ def test_one_job_or_one_item_needs_no_processes_where_nothing_needs_a_limit():
 # ---------------------------------------------------------------- limits
 
 
-def hang(item: tuple[str, str]) -> str:
-    """Do as told; for ever where a library hangs, or Python does, or a regular expression."""
-    what, folder = item
-    if what != "quick":
-        (Path(folder) / what).touch()
-    if what == "library":
-        subprocess.run([sys.executable, "-c", f"import time; time.sleep(3600)  # {folder}"], check=False)
-    elif what == "python":
-        while True:
-            pass
-    elif what == "expression":
-        re.match(r"(a|a)*b", "a" * 60)
-    elif what == "memory":
-        return "x" * (4 << 30)
-    elif what == "deep":
-        return hang(item)
-    return what
-
-
 class Clock:
     """Real time, and then far ahead of it as soon as an item is under way that never ends."""
 
@@ -283,41 +227,12 @@ def test_an_item_that_takes_too_much_memory_is_set_aside(name, tmp_path):
     assert "needs more than 1024 MiB of memory (--item-memory)" in str(outcomes[1].error)
 
 
-def over_its_time(item: int) -> int:
-    """Be ended by the signal with which the system ends a process whose time for reading is over."""
-    if item == 1:
-        with reading("lease.pdf", 100):
-            os.kill(os.getpid(), signal.SIGPROF)
-    return item
-
-
-def allowance(size: int) -> tuple[float, float]:
-    """Return the processor time left while a file of this size is read, and afterwards."""
-    with reading("lease.pdf", size):
-        during = signal.getitimer(signal.ITIMER_PROF)[0]
-    return during, signal.getitimer(signal.ITIMER_PROF)[0]
-
-
-def takes_half_a_gigabyte(size: int) -> int:
-    with reading("lease.pdf", size):
-        return len(bytearray(512 << 20))
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 @PROCESSES
 def test_a_file_that_is_read_for_too_long_for_its_size_is_set_aside_at_once(name):
     outcomes = list(run(name, over_its_time, [0, 1, 2]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2]
     assert isinstance(outcomes[1].error, LimitError) and "more processor time to read than" in str(outcomes[1].error)
-
-
-def faulty(item: int) -> int:
-    """Fail as a library in C does, or the C library itself where there is no memory left."""
-    if item == 1:
-        os.abort()
-    if item == 3:
-        os._exit(127)
-    return item
 
 
 @PROCESSES
@@ -355,12 +270,6 @@ def test_a_program_that_takes_too_much_memory_is_ended():
     assert guarded(start_under_watch, "") == 0
 
 
-def start_under_watch(code: str) -> int:
-    """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
-    with patch("engine.watch.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
-        return subprocess.run([sys.executable, "-c", code], check=True).returncode
-
-
 @pytest.mark.extra
 def test_ray_stops_an_item_that_never_ends(tmp_path):
     engine = open_engine("ray", jobs=JOBS, limits=Limits(seconds=5))
@@ -380,14 +289,6 @@ def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
     assert guarded(worker_of, 0) == guarded(worker_of, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):
         guarded(double, 13)
-
-
-def worker_of(_: int) -> int:
-    return os.getpid()
-
-
-def folder_and_setting(name: str) -> tuple[str, str | None]:
-    return os.getcwd(), os.environ.get(name)  # noqa: PTH109
 
 
 def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):

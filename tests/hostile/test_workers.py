@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -12,25 +11,7 @@ from engine import open_engine
 from engine.outcome import TRIES
 from schemas.command import guarded
 from schemas.errors import DocumentError, ToolkitError
-
-
-class Beginning:
-    """Doubles a number; a worker that is sent it does something else first, as often as told."""
-
-    def __init__(self, what: str, folder: Path, times: int) -> None:
-        self.what, self.folder, self.times = what, folder, times
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__ = state
-        begun = len(list(self.folder.iterdir()))
-        if begun < self.times:
-            (self.folder / str(begun)).touch()
-            if self.what == "hangs":
-                time.sleep(3600)
-            os._exit(9)
-
-    def __call__(self, item: int) -> int:
-        return 2 * item
+from tests.engine.work import Beginning
 
 
 @pytest.fixture

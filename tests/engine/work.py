@@ -1,0 +1,145 @@
+"""What the tests of the engine let workers do; apart from the tests, so that no worker must import these and pytest."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from engine import Limits
+from engine.limits import reading
+from engine.watch import programs_watched
+from schemas.errors import DocumentError
+
+
+def double(item: int | None) -> int | None:
+    if item == 13:
+        raise DocumentError("thirteen: unlucky")
+    return None if item is None else item * 2
+
+
+def die(item: tuple[int, str]) -> int:
+    number, folder = item
+    if number == 3:
+        os._exit(9)
+    if number == 5:  # dies once: another worker's death, or the system's memory
+        marker = Path(folder) / "died"
+        if not marker.exists():
+            marker.touch()
+            os._exit(9)
+    return number
+
+
+def bug(item: int) -> int:
+    return 1 // item
+
+
+def leave_a_trace(item: tuple[int, str]) -> tuple[int, int]:
+    number, folder = item
+    time.sleep(0.02)
+    (Path(folder) / str(number)).touch()
+    return number, os.getpid()
+
+
+def fail(item: tuple[int, int, str]) -> int:
+    """Fail with an errno the first few times."""
+    number, times, folder = item
+    tried = len(list(Path(folder).iterdir()))
+    (Path(folder) / str(tried)).touch()
+    if tried < times:
+        raise OSError(number, os.strerror(number))
+    return tried
+
+
+def fail_as_a_document(item: tuple[int, int, str]) -> int:
+    try:
+        return fail(item)
+    except OSError as error:
+        raise DocumentError(f"lease.pdf: cannot be read: {error.strerror}") from error
+
+
+def hang(item: tuple[str, str]) -> str:
+    """Do as told; for ever where a library hangs, or Python does, or a regular expression."""
+    what, folder = item
+    if what != "quick":
+        (Path(folder) / what).touch()
+    if what == "library":
+        subprocess.run([sys.executable, "-c", f"import time; time.sleep(3600)  # {folder}"], check=False)
+    elif what == "python":
+        while True:
+            pass
+    elif what == "expression":
+        re.match(r"(a|a)*b", "a" * 60)
+    elif what == "memory":
+        return "x" * (4 << 30)
+    elif what == "deep":
+        return hang(item)
+    return what
+
+
+def over_its_time(item: int) -> int:
+    """Be ended by the signal with which the system ends a process whose time for reading is over."""
+    if item == 1:
+        with reading("lease.pdf", 100):
+            os.kill(os.getpid(), signal.SIGPROF)
+    return item
+
+
+def allowance(size: int) -> tuple[float, float]:
+    """Return the processor time left while a file of this size is read, and afterwards."""
+    with reading("lease.pdf", size):
+        during = signal.getitimer(signal.ITIMER_PROF)[0]
+    return during, signal.getitimer(signal.ITIMER_PROF)[0]
+
+
+def takes_half_a_gigabyte(size: int) -> int:
+    with reading("lease.pdf", size):
+        return len(bytearray(512 << 20))
+
+
+def faulty(item: int) -> int:
+    """Fail as a library in C does, or the C library itself where there is no memory left."""
+    if item == 1:
+        os.abort()
+    if item == 3:
+        os._exit(127)
+    return item
+
+
+def start_under_watch(code: str) -> int:
+    """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
+    from unittest.mock import patch  # with it asyncio comes, and this is called once
+
+    with patch("engine.watch.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
+        return subprocess.run([sys.executable, "-c", code], check=True).returncode
+
+
+def worker_of(_: int) -> int:
+    return os.getpid()
+
+
+def folder_and_setting(name: str) -> tuple[str, str | None]:
+    return os.getcwd(), os.environ.get(name)  # noqa: PTH109
+
+
+class Beginning:
+    """Doubles a number; a worker that is sent it does something else first, as often as told."""
+
+    def __init__(self, what: str, folder: Path, times: int) -> None:
+        self.what, self.folder, self.times = what, folder, times
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__ = state
+        begun = len(list(self.folder.iterdir()))
+        if begun < self.times:
+            (self.folder / str(begun)).touch()
+            if self.what == "hangs":
+                time.sleep(3600)
+            os._exit(9)
+
+    def __call__(self, item: int) -> int:
+        return 2 * item
