@@ -48,7 +48,7 @@ NOT_RUN = (
     ),
     Rule(r"OPENAI_BASE_URL=|openai:smollm2", "", "asks that language model"),
     Rule(r"^exhibit |training\.", "", "needs an installed wheel (tests/exhibit) or torch (tests/training)"),
-    Rule(r"bench\.scale\s*$", "", "twelve minutes; its parts are run by tests/bench/test_scale.py"),
+    Rule(r"bench\.scale\s*$", "", "twenty minutes; its parts are run by tests/bench/test_scale.py"),
 )
 REPLACED = (
     Rule(r"converters\.cuad(?= )", r"\g<0> --source samples/cuad", "the official archive is a download"),

@@ -1,6 +1,6 @@
 """Cost as work grows: documents, chunks, workers, memory; and a model of what lies beyond this machine.
 
-    python -m bench.scale                                    everything, about twelve minutes on two free cores
+    python -m bench.scale                                    everything, about twenty minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
     python -m bench.scale --part chunks --vectors FILE --queries FILE    real vectors (`python -m bench.vectors`)
     python -m bench.scale --part chunks --rows 1000000 --stores faiss:hnsw      what takes long, one at a time

@@ -27,6 +27,7 @@ _LARGEST = 100_000
 _SLOW = ("faiss:hnsw", *MILVUS)
 """A graph is built by one thread, and a server takes rows in by a few hundred a time: minutes for a million rows."""
 _QUERIES = 200
+_BYTES = ("search MB", "disk MB")
 _MIXED = "a mixture of 300 clusters"
 
 Point = dict[str, Any]
@@ -88,14 +89,31 @@ def _served(server: Server | None, store: str, rows: int, base: Vectors, queries
 
 
 def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
-    """Return what a store would take with so many rows, by a power law through its last points; None without two."""
+    """Return what a store would take with so many rows; None without two points.
+
+    Bytes by a straight line through its last two points, as each row takes as many as the last; time by a power law.
+    """
+    if what in _BYTES:
+        return _line(points, store, what, rows)
     law = _law(points, store, what)
     return float(np.exp(law[1] + law[0] * np.log(rows))) if law else None
 
 
+def _line(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
+    mine = _points(points, store, what)[-2:]
+    if len(mine) < 2:
+        return None
+    (few, less), (many, more) = mine
+    return float(more + (more - less) / (many - few) * (rows - many))
+
+
+def _points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> list[tuple[int, float]]:
+    return sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)
+
+
 def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
     """Return exponent, factor (as a logarithm) and the most rows of the last three points."""
-    mine = sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)[-3:]
+    mine = _points(points, store, what)[-3:]
     if len(mine) < 2:
         return None
     slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)

@@ -9,7 +9,6 @@ from typing import Any
 
 from bench.scale.chunks import LIMIT_MS, crossing
 from bench.scale.ingesting import PARENT
-from bench.scale.memory import growth
 
 DATE = "November 2026"
 """When prices and machines were assumed."""
@@ -73,7 +72,6 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
     parent = sum(stages[stage] for stage in PARENT if stage != "embed")
     convert = documents["convert"]["pdf"]
     more = (convert[-1]["peak"] - convert[0]["peak"]) / max(1, convert[-1]["documents"] - convert[0]["documents"])
-    work = growth(results["memory"]["points"], "none")
     here = "measured here"
     return {
         "page": Constant(documents["pdf"]["seconds"], "core s", f"{here}: a page of a PDF read"),
@@ -84,13 +82,21 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
             documents["default_embedder"]["seconds"], "core s", f"{here}: MiniLM, 8-bit, without an accelerator"
         ),
         "chunk in memory": Constant(
-            max(0.0, work["chunk"] if work else 0.0), "bytes", f"{here}: what an index knows beside words and vectors"
+            max(0.0, _held(documents["ingest"]) - vector_bytes(ASSUMED["numbers a vector"].value, "faiss")),
+            "bytes",
+            f"{here}: what a process that asks holds for a chunk beside its vector",
         ),
         "document converted": Constant(
             max(0.0, more), "bytes", f"{here}: peak of the converter, from first to last size"
         ),
         **ASSUMED,
     }
+
+
+def _held(points: Sequence[Mapping[str, Any]]) -> float:
+    """Return the bytes that a process which asks holds more for each chunk, from the first size to the last."""
+    first, last = points[0], points[-1]
+    return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
 
 
 def _sorting(last: Mapping[str, Any]) -> float:
@@ -151,7 +157,7 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
     alone = per * (of["chunk, one process"] + of["chunk, cache"])
     embedded = per * of["chunk, default embedder"] / laptop.cores
     points = [
-        Break(f"a query takes over {LIMIT_MS} ms beside its embedding", slow / per, "`--store faiss:ivf`"),
+        Break(f"a query takes over {LIMIT_MS} ms beside its embedding", slow / per, "`--store faiss:pq`"),
         Break("embedding takes over a day", long / embedded, "an accelerator; `--embedder cuda`"),
         Break("reading and splitting take over a day", long / prepared, "`--engine ray:…`, more machines"),
         Break(

@@ -55,7 +55,7 @@ def results():
     ingest = [
         {
             "documents": n, "chunks": 25 * n, "seconds": n / 10, "stages": stages(n), "peak": 1e8, "disk": {"texts": n},
-            "queries": queries, "query_peak": 1e8,
+            "queries": queries, "query_peak": 1e8 + 25 * n * (4 * 384 + 8 + 400),
         }
         for n in (100, 1000)
     ]  # fmt: skip
@@ -301,6 +301,9 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
     assert chunks.crossing(points, "faiss:ivf", "one ms", 60) is None
     assert chunks.reckon(points, "faiss", "one ms", 10_000_000) == pytest.approx(2500)
     assert chunks.reckon(points, "faiss:ivf", "one ms", 10_000_000) is None
+    held = [{"rows": rows, "store": "faiss", "search MB": 80 + rows / 500} for rows in (10_000, 100_000, 1_000_000)]
+    assert chunks.reckon(held, "faiss", "search MB", 10_000_000) == pytest.approx(20_080), "what is there at any size"
+    assert chunks.reckon(held[:1], "faiss", "search MB", 10_000_000) is None
 
 
 def test_new_points_take_the_place_of_old_ones():
@@ -416,7 +419,7 @@ def test_the_model_adds_up_by_hand(results):
     assert found["workers h"] == pytest.approx((18_000 * 0.005 + 195_000 * 7 / 2500) / 2 / 3600)
     assert found["one process h"] == pytest.approx(195_000 * (3 + 1) / 2500 / 3600)
     assert found["hours"] == pytest.approx(max(found["workers h"], found["one process h"] + found["embed h"]))
-    assert found["ram GB"] == pytest.approx((195_000 * (4 * 384 + 8) + 195_000 * 9e6 / 22_500) / 1e9)
+    assert found["ram GB"] == pytest.approx(195_000 * (4 * 384 + 8 + 400) / 1e9)
 
 
 def test_what_breaks_is_told_first_things_first(results):
