@@ -192,13 +192,20 @@ def about(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
+def _short(store: str) -> str:
+    """Return a store's name as there is room for it beside a line: `milvus IVF`."""
+    return store.replace("?index=", " ").removesuffix("_FLAT")
+
+
 def chunk_pictures(results: Results) -> dict[str, Chart]:
     """Return time and recall over chunks."""
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
         stores = _stores(points)
-        return [Series(s, [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in stores]
+        return [
+            Series(_short(s), [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in stores
+        ]
 
     limit = (float(LIMIT_MS), f"{LIMIT_MS} ms")
     return {

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.scale import (
+    blocks,
     chunks,
     corpus,
     documents,
@@ -304,6 +305,12 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
     held = [{"rows": rows, "store": "faiss", "search MB": 80 + rows / 500} for rows in (10_000, 100_000, 1_000_000)]
     assert chunks.reckon(held, "faiss", "search MB", 10_000_000) == pytest.approx(20_080), "what is there at any size"
     assert chunks.reckon(held[:1], "faiss", "search MB", 10_000_000) is None
+
+
+def test_a_line_of_a_picture_has_a_name_that_there_is_room_for(results):
+    results["chunks"]["points"] += [{"rows": 10_000, "store": store, "one ms": 1.0} for store in chunks.MILVUS]
+    names = [line.name for line in blocks.chunk_pictures(results)["query"].series]
+    assert names == ["faiss", "milvus", "milvus IVF", "milvus HNSW"]
 
 
 def test_new_points_take_the_place_of_old_ones():
