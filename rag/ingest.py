@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -170,7 +170,7 @@ def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section])
 
 
 def ingest(
-    paths: Sequence[Location],
+    paths: Collection[Location],
     index: Index,
     config: Config,
     *,

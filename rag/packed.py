@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 
@@ -21,7 +20,7 @@ _RECENT = 1024
 """Names that are held as they are: 0.2 MB, and a look among them is a dictionary's."""
 
 
-class Strings(Sequence[bytes]):
+class Strings:
     """Strings of bytes, one behind the other: eight bytes each beside their own."""
 
     def __init__(self, strings: Iterable[bytes] = ()) -> None:
@@ -33,16 +32,13 @@ class Strings(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[bytes]: ...
-    def __getitem__(self, at: int | slice) -> bytes | list[bytes]:
-        """Return a string by its place."""
-        if isinstance(at, slice):
-            return [self[place] for place in range(len(self))[at]]
-        place = range(len(self))[at]
-        return bytes(self._bytes[self._ends[place - 1] if place else 0 : self._ends[place]])
+    def __getitem__(self, place: int) -> bytes:
+        """Return a string by its place, counted from the first."""
+        end = self._ends[place]
+        return bytes(self._bytes[self._ends[place - 1] if place else 0 : end])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[place] for place in range(len(self)))
 
     def append(self, string: bytes) -> None:
         """Add a string at the end."""
@@ -57,8 +53,8 @@ class Strings(Sequence[bytes]):
             np.frombuffer(self._ends, np.int64)[place:] -= end - start
 
 
-class Paths(Sequence[Location]):
-    """Paths that become objects when they are asked for, each time anew."""
+class Paths(Collection[Location]):
+    """Paths that become objects when they are gone through, each time anew."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._names = Strings(map(os.fsencode, paths))
@@ -66,18 +62,14 @@ class Paths(Sequence[Location]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @overload
-    def __getitem__(self, at: int) -> Location: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Location]: ...
-    def __getitem__(self, at: int | slice) -> Location | list[Location]:
-        """Return a path by its place."""
-        if isinstance(at, slice):
-            return [self[place] for place in range(len(self))[at]]
-        return Path(os.fsdecode(self._names[at]))
+    def __iter__(self) -> Iterator[Location]:
+        return (Path(os.fsdecode(name)) for name in self._names)
+
+    def __contains__(self, path: object) -> bool:
+        return any(path == one for one in self)
 
 
-def packed(locations: Iterable[Location]) -> Sequence[Location]:
+def packed(locations: Iterable[Location]) -> Collection[Location]:
     """Return the same places, packed where all of them are paths."""
     given = list(locations)
     paths = [place for place in given if isinstance(place, Path)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -140,7 +140,7 @@ class Pipeline:
             self._index = open_index(self._built, self.config)
         return self._index
 
-    def _ingest(self, paths: Sequence[Location], index: Index, *, askable: bool = False) -> Report:
+    def _ingest(self, paths: Collection[Location], index: Index, *, askable: bool = False) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         return ingest(
             paths,

@@ -25,7 +25,7 @@ MILVUS = ("milvus", "milvus?index=IVF_FLAT", "milvus?index=HNSW")
 _LARGEST = 100_000
 """Rows up to which slow ones are measured unless more are asked for."""
 _SLOW = ("faiss:hnsw", *MILVUS)
-"""A graph is built by one thread, and a server takes rows in by a few hundred a time: minutes for a million rows."""
+"""A graph is built by one thread, and a server makes its index when the rows are there: minutes for a million rows."""
 _QUERIES = 200
 _BYTES = ("search MB", "disk MB")
 _MIXED = "a mixture of 300 clusters"

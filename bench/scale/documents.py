@@ -23,7 +23,7 @@ from schemas.errors import ToolkitError
 from schemas.plugins import load_plugin
 
 SIZES = (100, 300, 1000, 10_000)
-TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300, 1000)
+TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)
 """Documents that are converted: texts, and PDFs, which take some ten times as long."""
 _SAMPLE = 256
 """Chunks that the default embedder is timed on."""

@@ -9,6 +9,7 @@ import pytest
 
 from bench import vectors
 from bench.stores import read_vectors
+from rag.embedders import hashing
 from schemas.errors import ToolkitError
 
 CLAUSES = [
@@ -54,3 +55,19 @@ def test_vectors_and_questions_are_written_with_what_they_are(source, tmp_path, 
         out
     )
     assert vectors.about(tmp_path / "other.npy") == "other.npy"
+
+
+def test_weights_that_are_not_installed_are_given_to_the_embedder(source, tmp_path, monkeypatch):
+    given = []
+
+    class Module:
+        @staticmethod
+        def open(argument, **options):
+            given.append((argument, options))
+            return hashing.Hashing(16)
+
+    monkeypatch.setattr(vectors, "load_plugin", lambda room, name: (Module, name.partition(":")[2]))
+    told = ["--source", str(source), "--rows", "10", "--out", str(tmp_path / "v.npy")]
+    for more in ([], ["--weights", str(tmp_path / "weights")]):
+        assert vectors.main([*told, "--embedder", "cuda:minilm", *more]) == 0
+    assert given == [("minilm", {}), ("minilm", {"weights": tmp_path / "weights"})]

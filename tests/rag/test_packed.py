@@ -26,7 +26,7 @@ CHANGES = st.lists(st.tuples(st.booleans(), st.integers(-3, 12), st.integers(0, 
 def test_strings_are_a_list_of_them(strings, data):
     ours = Strings(strings)
     while strings:
-        assert list(ours) == strings == ours[:] and ours[-1] == strings[-1] and ours[1:] == strings[1:]
+        assert list(ours) == strings == [ours[place] for place in range(len(ours))]
         place = data.draw(st.integers(0, len(strings) - 1))
         del strings[place]
         ours.remove_at(place)
@@ -102,7 +102,8 @@ def test_labels_come_in_the_order_of_the_numbers(documents, data):
 def test_paths_are_made_when_they_are_asked_for():
     given_paths = [Path("a/b.txt"), Path("/c/d\udcff.pdf"), Path("é")]
     paths = packed(given_paths)
-    assert isinstance(paths, Paths) and list(paths) == given_paths == paths[:] and paths[-1] == given_paths[-1]
+    assert isinstance(paths, Paths) and list(paths) == given_paths == list(paths) and len(paths) == 3
+    assert given_paths[1] in paths and Path("a") not in paths
     mixed = [Path("a"), Remote("s3://bucket/b")]
     assert packed(iter(mixed)) == mixed and len(packed([])) == 0
 
