@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from evaluation.score import main
+from exhibit.evaluation.score import main
 
 if __name__ == "__main__":
     sys.exit(main())

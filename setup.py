@@ -1,17 +1,16 @@
-"""Packs the rooms below `exhibit/_rooms`: none of their names, which are plain words, becomes a top-level module.
+"""Packs the rooms below `exhibit/`, as they are imported: `exhibit.rag` in a checkout and in the wheel alike.
 
-Everything else about the package is in pyproject.toml. In the project's own folder the rooms lie beside `exhibit`.
+Everything else about the package is in pyproject.toml. In a checkout the rooms lie beside `exhibit/`.
 """
 
 from setuptools import find_namespace_packages, setup
 
 ROOMS = ["schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review"]
-INSIDE = "exhibit._rooms"
 
 # folders of data, which have no __init__.py, are among them
-FOUND = [name for room in ROOMS for name in [room, *find_namespace_packages(include=[f"{room}.*"])]]
+PACKAGES = [name for room in ROOMS for name in [room, *find_namespace_packages(include=[f"{room}.*"])]]
 
 setup(
-    packages=["exhibit", *(f"{INSIDE}.{name}" for name in FOUND if "__pycache__" not in name)],
-    package_dir={f"{INSIDE}.{room}": room for room in ROOMS},
+    packages=["exhibit", *(f"exhibit.{name}" for name in PACKAGES if "__pycache__" not in name)],
+    package_dir={f"exhibit.{room}": room for room in ROOMS},
 )

@@ -15,13 +15,14 @@ import sys
 import time
 from pathlib import Path
 
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.rag.config import Config
+from exhibit.schemas.command import guarded
+from exhibit.storage.cache import cache_folder
+
 from bench._table import print_table
 from bench.targets import Cost
-from evaluation.datasets import Selection, load_datasets
-from evaluation.targets import TargetOptions, open_target
-from rag.config import Config
-from schemas.command import guarded
-from storage.cache import cache_folder
 
 
 @guarded()

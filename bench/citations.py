@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pypdf
+from exhibit.converters._benchmark import Tally
+from exhibit.converters._cpr.citations import citations
+from exhibit.converters._cpr.corpus import Corpus, Resolution, Row
+from exhibit.converters._cpr.courts import guide_courts
+from exhibit.converters._cpr.names import read_name
+from exhibit.converters._cpr.sources import Source, load, reference_of
+from exhibit.converters._web.fetch import Policy
+from exhibit.schemas.command import guarded
 
 from bench._table import print_table
-from converters._benchmark import Tally
-from converters._cpr.citations import citations
-from converters._cpr.corpus import Corpus, Resolution, Row
-from converters._cpr.courts import guide_courts
-from converters._cpr.names import read_name
-from converters._cpr.sources import Source, load, reference_of
-from converters._web.fetch import Policy
-from schemas.command import guarded
 
 _STRANGERS = (
     "Part 99",

@@ -21,14 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from exhibit.rag.embedders._weights import MODEL, find_file
+from exhibit.rag.embedders.minilm import Ids, MiniLM
+from exhibit.rag.seams import Vectors
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
 
 from bench._table import corpus_folder, print_table, read_texts
-from rag.embedders._weights import MODEL, find_file
-from rag.embedders.minilm import Ids, MiniLM
-from rag.seams import Vectors
-from rag.splitters import rcts
-from schemas.command import guarded
-from schemas.errors import ToolkitError
 
 _PEER = """
 import json, sys, time

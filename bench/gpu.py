@@ -32,17 +32,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from exhibit.rag.embedders._feed import Feed
+from exhibit.rag.embedders._tokens import Tokens
+from exhibit.rag.seams import Embedder, Vectors
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.whole import write_whole
 
 from bench._device import Watch, kernel_seconds, watched
 from bench._table import corpus_folder, print_table, read_texts
-from rag.embedders._feed import Feed
-from rag.embedders._tokens import Tokens
-from rag.seams import Embedder, Vectors
-from rag.splitters import rcts
-from schemas.command import guarded
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin
-from storage.whole import write_whole
 
 _WARM = 1 << 10
 """Chunks that are embedded before the clock starts, so that libraries are loaded and kernels chosen."""
@@ -155,7 +155,7 @@ def _give_up(name: str) -> None:
 
 def open_embedder(wanted: str, **options: Any) -> Embedder:
     """Return the embedder; `cuda` on some weights and a device, in slabs of some size, where they are named."""
-    module, argument = load_plugin("rag.embedders", wanted)
+    module, argument = load_plugin("exhibit.rag.embedders", wanted)
     named = {name: value for name, value in options.items() if value is not None}
     if named and wanted.partition(":")[0] != "cuda":
         raise ToolkitError(f"--{' and --'.join(named)}: for the embedder cuda alone; {wanted} finds its own")

@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.rag.config import DEFAULT
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+
 from bench._table import ROOT, corpus_folder, print_table
-from rag.config import DEFAULT
-from schemas.command import guarded
-from schemas.errors import ToolkitError
 
 _CHILD = """
 import json, resource, sys, time
@@ -34,8 +35,8 @@ def spent():
 
 if __name__ == "__main__":
     sys.path.insert(0, "")
-    from rag.config import Config
-    from rag.pipeline import Pipeline
+    from exhibit.rag.config import Config
+    from exhibit.rag.pipeline import Pipeline
     source, every, preset, folder = sys.argv[1:]
     paths = sorted(path for path in Path(source).rglob("*") if path.is_file())[:: int(every)]
     pipeline = Pipeline(Config.preset(preset), cache=Path(folder) / "cache")
@@ -64,13 +65,13 @@ def time_calls(module, name, seconds):
 
 if __name__ == "__main__":
     sys.path.insert(0, "")
-    import rag.ingest
-    from rag.config import Config
+    import exhibit.rag.ingest
+    from exhibit.rag.config import Config
     source, every, preset, folder = sys.argv[1:]
     seconds = {}
     for name in ("read_structure", "read_profile", "read_words"):
-        time_calls(rag.ingest, name, seconds)
-    work = rag.ingest.Preparation(Config.preset(preset))
+        time_calls(exhibit.rag.ingest, name, seconds)
+    work = exhibit.rag.ingest.Preparation(Config.preset(preset))
     for path in sorted(path for path in Path(source).rglob("*") if path.is_file())[:: int(every)]:
         work(path)
     print(json.dumps(seconds))

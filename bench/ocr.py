@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from exhibit.converters._print import Printer
+from exhibit.converters._typeset import html_from_text
+from exhibit.evidence import Document, locate, read_document
+from exhibit.evidence.align import edit_distance
+from exhibit.evidence.fold import fold
+from exhibit.evidence.readers.pdf import render
+from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
 from PIL import Image, ImageFilter
 
 from bench._table import print_table
-from converters._print import Printer
-from converters._typeset import html_from_text
-from evidence import Document, locate, read_document
-from evidence.align import edit_distance
-from evidence.fold import fold
-from evidence.readers.pdf import render
-from evidence.scan import Ocr, choose_ocr, engine_names, read_scan
-from schemas.command import guarded
-from schemas.errors import ToolkitError
 
 DPI = 200
 SKEW = 2.0

@@ -21,13 +21,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert_main
+from exhibit.engine.limits import Limits
+from exhibit.engine.outcome import Outcome, named
+from exhibit.schemas.command import guarded
+
 from bench._table import ROOT, print_table
 from bench.scale.process import run_apart
-from converters import cuad
-from converters._cli import main as convert_main
-from engine.limits import Limits
-from engine.outcome import Outcome, named
-from schemas.command import guarded
 
 _ITEMS, _KILLER = 9, 7
 _WAYS = ("plain tasks", "Ray Data")
@@ -44,9 +45,8 @@ def kill_worker(number: int) -> int:
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
     """Yield outcomes by Ray Data, which wants all items at once."""
     import ray.data
+    from exhibit.engine.runners import ray as runner
     from ray import cloudpickle
-
-    from engine.runners import ray as runner
 
     runner.connect(self.address, self.jobs)
     context = ray.data.DataContext.get_current()
@@ -60,7 +60,7 @@ def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) ->
 
 def prepare(way: str) -> Any:
     """Return Ray's runner, by tasks or by Ray Data, on a cluster that has started."""
-    from engine.runners import ray as runner
+    from exhibit.engine.runners import ray as runner
 
     if way == _WAYS[1]:
         runner.Runner.map = map_data  # type: ignore[method-assign]

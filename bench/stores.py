@@ -29,12 +29,12 @@ from typing import Any
 
 import faiss
 import numpy as np
+from exhibit.rag.index_files import let_go
+from exhibit.rag.seams import Keys, Vectors, VectorStore
+from exhibit.schemas.command import guarded
+from exhibit.schemas.plugins import load_plugin
 
 from bench._table import print_table
-from rag.index_files import let_go
-from rag.seams import Keys, Vectors, VectorStore
-from schemas.command import guarded
-from schemas.plugins import load_plugin
 
 _STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
 _K = 64
@@ -127,7 +127,7 @@ def search(spec: str, folder: Path) -> dict[str, float]:
 
 
 def _opened(spec: str, folder: Path, width: int) -> VectorStore:
-    module, argument = load_plugin("rag.stores", spec)
+    module, argument = load_plugin("exhibit.rag.stores", spec)
     (folder / "index").mkdir(exist_ok=True)
     store: VectorStore = module.open(folder / "index", argument, name="chunk", dimensions=width)
     return store

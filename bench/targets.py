@@ -23,14 +23,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.report import write_report
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+
 from bench._table import print_table
-from evaluation.datasets import Selection, load_datasets
-from evaluation.evaluate import evaluate
-from evaluation.report import write_report
-from evaluation.settings import parse_settings
-from evaluation.targets import TargetOptions, open_target
-from schemas.command import guarded
-from schemas.errors import ToolkitError
 
 CLAUSE = "The term of this Agreement is five years from the Effective Date, unless either party ends it before."
 PASSAGES = 5
@@ -135,7 +136,7 @@ def whole_run(bundle: Path, url: str, threads: int) -> list[list[str]]:
         marks.append(Cost.until_now(began))
         return write_report(folder, **given)
 
-    with tempfile.TemporaryDirectory() as out, patch("evaluation.evaluate.write_report", report):
+    with tempfile.TemporaryDirectory() as out, patch("exhibit.evaluation.evaluate.write_report", report):
         run = evaluate(parse_settings({**told, "output_dir": out, "run_name": "bench"}))
     failures = run.failures
     rows = [_row("run", failures.asked, failures.failed, before, marks[0])]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from schemas.errors import BundleError, SourceError
-from schemas.models import Account, Licence, PatchEntry
+from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.schemas.models import Account, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 

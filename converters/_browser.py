@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from converters import _playwright
-from converters._fonts import font_hashes, sealed_environment
-from schemas.command import guarded
-from schemas.errors import ServiceError
+from exhibit.converters import _playwright
+from exhibit.converters._fonts import font_hashes, sealed_environment
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ServiceError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _MAC = (

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import (
+from exhibit.converters._benchmark import (
     PAST_A_LIMIT,
     UNREADABLE,
     Benchmark,
@@ -19,19 +19,19 @@ from converters._benchmark import (
     RawRow,
     Tally,
 )
-from converters._materialise import NOWHERE, Done, Place, materialise, tasks
-from converters._press import Press
-from converters._print import printing
-from engine import Engine, limits_from, open_engine, track
-from evidence.scan import Ocr, ocr_from
-from hub.card import CardText, write_card
-from schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
-from schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
-from schemas.validate import validate
-from storage.bundle import sha256_of
-from storage.upload import Out
+from exhibit.converters._materialise import NOWHERE, Done, Place, materialise, tasks
+from exhibit.converters._press import Press
+from exhibit.converters._print import printing
+from exhibit.engine import Engine, limits_from, open_engine, track
+from exhibit.evidence.scan import Ocr, ocr_from
+from exhibit.hub.card import CardText, write_card
+from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict"}

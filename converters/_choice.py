@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from converters._benchmark import Benchmark, RawRow, Tally
+from exhibit.converters._benchmark import Benchmark, RawRow, Tally
 
 BEYOND = "beyond --limit"
 IMPOSSIBLE = "no answer in the document (--answerable-only)"

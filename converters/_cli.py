@@ -6,18 +6,18 @@ import argparse
 import time
 from pathlib import Path
 
-from converters._benchmark import Converter, Tally
-from converters._build import build
-from converters._choice import choose
-from converters._patches import SHIPPED, patched
-from converters._source import open_source
-from engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
-from evidence.scan import add_ocr_arguments
-from schemas.command import guarded, spelled
-from schemas.errors import SourceError
-from schemas.models import HOWS, BundleInfo
-from storage.locations import Location, parse_location
-from storage.upload import check_out, opened_out
+from exhibit.converters._benchmark import Converter, Tally
+from exhibit.converters._build import build
+from exhibit.converters._choice import choose
+from exhibit.converters._patches import SHIPPED, patched
+from exhibit.converters._source import open_source
+from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
+from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import HOWS, BundleInfo
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.upload import check_out, opened_out
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:

@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import DatasetInfo
-from converters._build import ORIGINALS
-from converters._patches import CORRECTED, UNFIT
-from engine import open_engine, track
-from evidence import Document, Span, fold
-from evidence.guard import read_within
-from hub.card import CardText, write_card
-from schemas import IMPOSSIBLE_ANSWER
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.errors import BundleError
-from schemas.models import HOWS, BundleInfo, Context, Counts, FileEntry, Gold, PatchEntry, Row
-from schemas.plugins import plugin_names
-from schemas.review import Correction, MarkedPassage, Patch, gold_digest
-from schemas.validate import validate
-from storage.bundle import Bundle, open_bundle, sha256_of
-from storage.locations import fetched
-from storage.upload import check_out, opened_out
+from exhibit.converters._benchmark import DatasetInfo
+from exhibit.converters._build import ORIGINALS
+from exhibit.converters._patches import CORRECTED, UNFIT
+from exhibit.engine import open_engine, track
+from exhibit.evidence import Document, Span, fold
+from exhibit.evidence.guard import read_within
+from exhibit.hub.card import CardText, write_card
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import HOWS, BundleInfo, Context, Counts, FileEntry, Gold, PatchEntry, Row
+from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
+from exhibit.storage.locations import fetched
+from exhibit.storage.upload import check_out, opened_out
 
 
 @dataclass
@@ -204,9 +204,9 @@ def _write(bundle: Bundle, info: BundleInfo, changed: _Changed, out: Path, *, fo
 
 def _card_text(info: BundleInfo) -> CardText:
     """Return what the converter says that no file of the bundle does; a table's bundle is called as its user likes."""
-    if info.name not in plugin_names("converters"):
+    if info.name not in plugin_names("exhibit.converters"):
         return CardText(converter="table")
-    told: DatasetInfo = import_module(f"converters.{info.name}").INFO
+    told: DatasetInfo = import_module(f"exhibit.converters.{info.name}").INFO
     return CardText(
         tags=told.tags,
         questions=told.questions,

@@ -22,7 +22,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from schemas.errors import ServiceError
+from exhibit.schemas.errors import ServiceError
 
 _FOLDER = Path(__file__).with_name("_typefaces")
 _CJK_PACKAGE = "noto_cjk_sans_jp_regular"

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from converters._benchmark import Quote, RawDocument
-from converters._press import Press, source_text
-from evidence import Document, Match, Span, fold, locate, read_document
-from evidence.fold import Fold
-from evidence.locate import worthy
-from evidence.readers import picture
-from evidence.scan import Ocr, Scanned, read_scan
-from schemas.bundle import CORPUS
-from schemas.errors import DocumentError
-from schemas.models import DocumentEntry, How
-from storage.locations import Remote
-from storage.upload import Out, Sent, send
-from storage.whole import write_whole
+from exhibit.converters._benchmark import Quote, RawDocument
+from exhibit.converters._press import Press, source_text
+from exhibit.evidence import Document, Match, Span, fold, locate, read_document
+from exhibit.evidence.fold import Fold
+from exhibit.evidence.locate import worthy
+from exhibit.evidence.readers import picture
+from exhibit.evidence.scan import Ocr, Scanned, read_scan
+from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.models import DocumentEntry, How
+from exhibit.storage.locations import Remote
+from exhibit.storage.upload import Out, Sent, send
+from exhibit.storage.whole import write_whole
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from converters._typeset import html_from_text, printable
-from evidence.printable import Printable
-from evidence.read import printable as page_of
-from evidence.read import read_document
-from evidence.readers import html
-from evidence.readers.text import decode
+from exhibit.converters._typeset import html_from_text, printable
+from exhibit.evidence.printable import Printable
+from exhibit.evidence.read import printable as page_of
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers import html
+from exhibit.evidence.readers.text import decode
 
 _CSS = """
 table { border-collapse: collapse; width: 100%; margin: 2mm 0 }

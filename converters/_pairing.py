@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evidence.align import edit_distance
-from law.names import file_key
+from exhibit.evidence.align import edit_distance
+from exhibit.law.names import file_key
 
 _MIN_LENGTH = 20
 """Names shorter than this say too little to be matched by a part of them."""

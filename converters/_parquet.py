@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.limits import memory_left, reading
-from schemas.errors import DocumentError
+from exhibit.engine.limits import memory_left, reading
+from exhibit.schemas.errors import DocumentError
 
 _ROWS = 1024
 """Rows that are decoded at once: of contracts of 50 KB each, 50 MB."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawRow, Tally
-from schemas.errors import SourceError
-from schemas.models import PatchEntry
-from schemas.review import Correction, Patch, gold_digest, read_patch
-from schemas.validate import sha256_of
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawRow, Tally
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import PatchEntry
+from exhibit.schemas.review import Correction, Patch, gold_digest, read_patch
+from exhibit.schemas.validate import sha256_of
 
 SHIPPED = "shipped"
 """The word for the patch that comes with a converter."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from schemas.errors import ServiceError
+from exhibit.schemas.errors import ServiceError
 
 NEEDED = (
     "documents that are not PDFs are printed by Playwright, which is not installed: "

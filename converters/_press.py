@@ -11,17 +11,17 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from converters._benchmark import RawDocument
-from converters._office import office_page
-from converters._print import Printer
-from converters._together import print_together
-from converters._typeset import html_from_text
-from engine import Desk, Limits
-from engine.watch import programs_watched
-from evidence.printable import Printable
-from evidence.readers.text import decode
-from schemas.errors import DocumentError
-from storage.scratch import scratch_folder
+from exhibit.converters._benchmark import RawDocument
+from exhibit.converters._office import office_page
+from exhibit.converters._print import Printer
+from exhibit.converters._together import print_together
+from exhibit.converters._typeset import html_from_text
+from exhibit.engine import Desk, Limits
+from exhibit.engine.watch import programs_watched
+from exhibit.evidence.printable import Printable
+from exhibit.evidence.readers.text import decode
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.scratch import scratch_folder
 
 BATCH = 200
 """Documents that are printed at once: 200 clauses take 0.6 s in one print, 11.7 s one by one (two cores)."""

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from converters import _playwright
-from converters._browser import is_root, launch_options
-from converters._fonts import font_hashes
-from engine.limits import programs_unlimited
-from schemas.errors import DocumentError, ServiceError
-from schemas.models import Printing
-from storage.scratch import scratch_folder
-from storage.whole import write_whole
+from exhibit.converters import _playwright
+from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._fonts import font_hashes
+from exhibit.engine.limits import programs_unlimited
+from exhibit.schemas.errors import DocumentError, ServiceError
+from exhibit.schemas.models import Printing
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from converters._benchmark import Item, Tally
-from converters._parquet import read_parquet
-from engine import guarded
-from engine.limits import reading
-from evidence.encodings import Decoded, decode_bytes
-from evidence.readers.excel import SUFFIXES as EXCEL
-from evidence.readers.excel import workbook
-from schemas.errors import DocumentError, SourceError
+from exhibit.converters._benchmark import Item, Tally
+from exhibit.converters._parquet import read_parquet
+from exhibit.engine import guarded
+from exhibit.engine.limits import reading
+from exhibit.evidence.encodings import Decoded, decode_bytes
+from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
+from exhibit.evidence.readers.excel import workbook
+from exhibit.schemas.errors import DocumentError, SourceError
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 

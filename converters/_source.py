@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from exhibit.converters._benchmark import DatasetInfo, Download
+from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.deadline import patience, with_deadline
+from exhibit.storage.scratch import scratch_folder
 from tqdm import tqdm
-
-from converters._benchmark import DatasetInfo, Download
-from schemas.errors import ServiceError, SourceError
-from storage.cache import cache_folder
-from storage.deadline import patience, with_deadline
-from storage.scratch import scratch_folder
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes

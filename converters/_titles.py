@@ -10,15 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from exhibit.engine import track
+from exhibit.engine.llms import LLM, Completion, Prompt
+from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.whole import write_whole
 from tqdm import tqdm
-
-from engine import track
-from engine.llms import LLM, Completion, Prompt
-from schemas.errors import ServiceError, SourceError
-from schemas.parsing import parse_json
-from schemas.plugins import load_plugin
-from storage.cache import cache_folder
-from storage.whole import write_whole
 
 _SPACES = re.compile(r"\s+")
 
@@ -79,7 +78,7 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
     missing = [name for name in texts if name not in kept]
     if not missing:
         return {name: kept[name] for name in texts}
-    module, _ = load_plugin("engine.llms", "openai")
+    module, _ = load_plugin("exhibit.engine.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1})
     for name in track(missing, total=len(missing), label="titles"):
         prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters._benchmark import RawDocument
-from converters._print import Printer
-from converters._typeset import html_from_text
-from schemas.errors import DocumentError
-from storage.scratch import scratch_folder
-from storage.whole import whole
+from exhibit.converters._benchmark import RawDocument
+from exhibit.converters._print import Printer
+from exhibit.converters._typeset import html_from_text
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import whole
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from converters._fonts import MONO, SERIF, embedded, stack
+from exhibit.converters._fonts import MONO, SERIF, embedded, stack
 
 # without ligatures every character has a box of its own, and is read back as it was written
 BODY = f"""

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from converters._records import Record, read_records
-from schemas.errors import SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._records import Record, read_records
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="acord",

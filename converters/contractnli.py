@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._titles import join_names, unique_titles
+from exhibit.converters._typeset import filing_page
+from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 from pydantic import BaseModel, Field, ValidationError
-
-from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from converters._titles import join_names, unique_titles
-from converters._typeset import filing_page
-from law.opening import date_of, kind_of, parties_of
-from schemas.errors import SourceError
-from schemas.models import Licence
 
 INFO = DatasetInfo(
     name="contractnli",

@@ -16,20 +16,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
-from converters._choice import BEYOND
-from converters._cli import main
-from converters._cpr.citations import Citation, citations
-from converters._cpr.corpus import METHODS, Corpus, Resolution, Row
-from converters._cpr.parsing import string
-from converters._cpr.search import candidates
-from converters._cpr.sources import Source, load
-from converters._source import open_source
-from converters._web.fetch import add_fetch_arguments, policy_from
-from schemas.command import guarded, spelled
-from schemas.errors import SourceError
-from schemas.models import Licence
-from storage.whole import write_whole
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
+from exhibit.converters._choice import BEYOND
+from exhibit.converters._cli import main
+from exhibit.converters._cpr.citations import Citation, citations
+from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
+from exhibit.converters._cpr.parsing import string
+from exhibit.converters._cpr.search import candidates
+from exhibit.converters._cpr.sources import Source, load
+from exhibit.converters._source import open_source
+from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
+from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
+from exhibit.storage.whole import write_whole
 
 INFO = DatasetInfo(
     name="cpr",

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from converters._pairing import pair_files
-from converters._titles import join_names, llm_titles, unique_titles
-from evidence.guard import read_within
-from law.casing import tidy
-from schemas.errors import SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._pairing import pair_files
+from exhibit.converters._titles import join_names, llm_titles, unique_titles
+from exhibit.evidence.guard import read_within
+from exhibit.law.casing import tidy
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="cuad",

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from engine import Engine, limits_from, open_engine
-from evidence import read_document
-from schemas.errors import DocumentError, SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.engine import Engine, limits_from, open_engine
+from exhibit.evidence import read_document
+from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="legalbenchrag",

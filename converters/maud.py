@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from converters._maud.files import MAE, Labels, Release, read_release
-from converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
-from converters._titles import unique_titles
-from evidence import Document, fold
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._maud.files import MAE, Labels, Release, read_release
+from exhibit.converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
+from exhibit.converters._titles import unique_titles
+from exhibit.evidence import Document, fold
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="maud",

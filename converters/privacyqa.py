@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
-from converters._cli import main
-from converters._records import decode_table, separated
-from converters._titles import unique_titles
-from converters._typeset import html_from_text
-from schemas.errors import SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._records import decode_table, separated
+from exhibit.converters._titles import unique_titles
+from exhibit.converters._typeset import html_from_text
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="privacyqa",

@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
-from converters._choice import BEYOND
-from converters._cli import main
-from converters._records import ENDINGS, Record, columns_of, read_records
-from converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
-from converters._table.documents import Shelf
-from converters._titles import unique_titles
-from converters._web.fetch import add_fetch_arguments, policy_from
-from evidence.read import readable
-from schemas.errors import SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._choice import BEYOND
+from exhibit.converters._cli import main
+from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
+from exhibit.converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
+from exhibit.converters._table.documents import Shelf
+from exhibit.converters._titles import unique_titles
+from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
+from exhibit.evidence.read import readable
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="table",

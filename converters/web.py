@@ -15,19 +15,18 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
-
-from converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
-from converters._choice import BEYOND
-from converters._cli import main
-from converters._records import ENDINGS, Record, columns_of, decode_table, read_records
-from converters._titles import unique_titles
-from converters._web import refresh
-from converters._web.addresses import flaw_of
-from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
-from converters._web.stems import corpus_names
-from law.casing import tidy
-from schemas.errors import SourceError
-from schemas.models import Licence
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
+from exhibit.converters._choice import BEYOND
+from exhibit.converters._cli import main
+from exhibit.converters._records import ENDINGS, Record, columns_of, decode_table, read_records
+from exhibit.converters._titles import unique_titles
+from exhibit.converters._web import refresh
+from exhibit.converters._web.addresses import flaw_of
+from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
+from exhibit.converters._web.stems import corpus_names
+from exhibit.law.casing import tidy
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="web",

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag import Config, Pipeline
-from rag.retrieval.state import Retrieved
-from schemas.command import guarded
-from schemas.errors import ToolkitError
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.retrieval.state import Retrieved
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "retrieval.md"

@@ -12,10 +12,10 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from typing import Any
 
-from engine._worker import STARTING, Bug, Worker, dump, hire
-from engine.limits import Limits
-from engine.outcome import TRIES, Outcome, named, worker_died
-from schemas.errors import ToolkitError
+from exhibit.engine._worker import STARTING, Bug, Worker, dump, hire
+from exhibit.engine.limits import Limits
+from exhibit.engine.outcome import TRIES, Outcome, named, worker_died
+from exhibit.schemas.errors import ToolkitError
 
 _LOOK = 0.25
 """Seconds between two looks at the clock: a limit is passed by no more than this."""

@@ -21,10 +21,10 @@ from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from engine._spawn import Context, main_name
-from engine.limits import Limits, serve_within, spent_by
-from engine.outcome import Outcome, attempt_within, worker_failed
-from engine.watch import programs_below
+from exhibit.engine._spawn import Context, main_name
+from exhibit.engine.limits import Limits, serve_within, spent_by
+from exhibit.engine.outcome import Outcome, attempt_within, worker_failed
+from exhibit.engine.watch import programs_below
 
 STARTING = 300.0
 """Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
-from engine import runners
-from engine.limits import Limits, add_limit_arguments, is_worker, limits_now
-from engine.outcome import Engine
-from schemas.errors import ToolkitError
+from exhibit.engine import runners
+from exhibit.engine.limits import Limits, add_limit_arguments, is_worker, limits_now
+from exhibit.engine.outcome import Engine
+from exhibit.schemas.errors import ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

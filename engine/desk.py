@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from engine._crew import Crew
-from engine._spawn import belongs_to_script
-from engine._worker import Work, dump
-from engine.limits import Limits
+from exhibit.engine._crew import Crew
+from exhibit.engine._spawn import belongs_to_script
+from exhibit.engine._worker import Work, dump
+from exhibit.engine.limits import Limits
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from schemas.errors import LimitError
+from exhibit.schemas.errors import LimitError
 
 SECONDS = 120.0
 """Of one document: of 200 contracts of CUAD the longest, 111 pages, is read and split in half a second."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
-from engine.limits import Limits, memory_limited
-from schemas.errors import DocumentError, LimitError, ToolkitError
+from exhibit.engine.limits import Limits, memory_limited
+from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TextIO, TypeVar
 
-from schemas.command import is_quiet
+from exhibit.schemas.command import is_quiet
 
 Item = TypeVar("Item")
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 Counter = Callable[[str], int]
 

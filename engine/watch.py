@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from engine.limits import Limits
+from exhibit.engine.limits import Limits
 
 _LOOK = 0.2
 """Seconds between two looks, each of which takes about a millisecond."""

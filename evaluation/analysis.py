@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.metrics import about
-from evaluation.records import RESULTS, read_tables
-from evaluation.statistics import Estimate, Table, mean, summarise, summarise_by, summarise_run
-from evaluation.terminal import ALL, shown_metrics, table_of
-from schemas.bundle import read_lines
-from schemas.errors import ToolkitError
-from schemas.parsing import parse_json
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.records import RESULTS, read_tables
+from exhibit.evaluation.statistics import Estimate, Table, mean, summarise, summarise_by, summarise_run
+from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
+from exhibit.schemas.bundle import read_lines
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_json
 
 SOURCE_TYPE = "source_type"
 """The label that `--all` compares by: what sort of law a question is about."""

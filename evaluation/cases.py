@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from evidence import Span
+from exhibit.evidence import Span
 
 Place = tuple[Span, ...]
 """Where a passage stands: several spans when it is interrupted."""

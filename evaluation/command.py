@@ -18,22 +18,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_origin
 
+from exhibit.engine import add_engine_arguments
+from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
+from exhibit.evaluation.confidence import CONFIDENCE, in_words
+from exhibit.evaluation.datasets import load_datasets
+from exhibit.evaluation.evaluate import Run, evaluate
+from exhibit.evaluation.records import read_json
+from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
+from exhibit.evaluation.targets import target_settings
+from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
+from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
+from exhibit.schemas.command import guarded, print_error, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import plugin_names
 from pydantic.fields import FieldInfo
-
-from engine import add_engine_arguments
-from evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
-from evaluation.confidence import CONFIDENCE, in_words
-from evaluation.datasets import load_datasets
-from evaluation.evaluate import Run, evaluate
-from evaluation.records import read_json
-from evaluation.settings import Settings, parse_settings, read_config_file
-from evaluation.targets import target_settings
-from evaluation.terminal import ALL, shown_metrics, table_of
-from hub.pull import fetch, is_repository, parse_address
-from rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
-from schemas.command import guarded, print_error, print_note, spelled
-from schemas.errors import ToolkitError
-from schemas.plugins import plugin_names
 
 FAILED = 3
 """The exit code of a run in which too many questions failed."""
@@ -160,7 +159,7 @@ def _listed(package: str) -> list[str]:
 
 def _add_system(group: Any) -> None:
     names = ", ".join(preset_names())
-    targets = ", ".join(_listed("evaluation.targets"))
+    targets = ", ".join(_listed("exhibit.evaluation.targets"))
     group.add_argument("--target", metavar="NAME", help=f"{targets} (default: builtin; predictions:FILE)")
     group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: {DEFAULT})")
     embedders, llms = (", ".join(_listed(PLUGINS[kind])) for kind in ("embedder", "llm"))
@@ -208,7 +207,7 @@ def _add_setting(group: Any, name: str, told: FieldInfo) -> None:
 
 
 def _add_results(group: Any) -> None:
-    files = ", ".join(_listed("evaluation.metrics"))
+    files = ", ".join(_listed("exhibit.evaluation.metrics"))
     group.add_argument("--metrics", metavar="NAME,…", help=f"{files} (default: all that apply)")
     group.add_argument("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     group.add_argument(

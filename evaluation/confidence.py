@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evaluation.cases import Case
+from exhibit.evaluation.cases import Case
 
 CONFIDENCE = "confidence.json"
 _BINS = 10  # of the calibration curve, as usual

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from evaluation.cases import Case
-from evaluation.documents import Documents
-from schemas.bundle import CORPUS
-from storage.bundle import Bundle, sha256_of
-from storage.locations import Location
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.documents import Documents
+from exhibit.schemas.bundle import CORPUS
+from exhibit.storage.bundle import Bundle, sha256_of
+from exhibit.storage.locations import Location
 
 _LISTED = 3  # file names in one message
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine import Limits, track
-from evaluation.cases import Case, GoldPassage, Turn
-from evaluation.corpus import check_corpus
-from evaluation.documents import Documents
-from evaluation.grades import GRADE, GRADES, read_grades
-from evidence import Span, readable
-from schemas.bundle import GOLD, INFO, Question
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import Gold, How
-from storage.bundle import Bundle, open_bundle
-from storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
-from storage.mirror import mirrored
+from exhibit.engine import Limits, track
+from exhibit.evaluation.cases import Case, GoldPassage, Turn
+from exhibit.evaluation.corpus import check_corpus
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.grades import GRADE, GRADES, read_grades
+from exhibit.evidence import Span, readable
+from exhibit.schemas.bundle import GOLD, INFO, Question
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import Gold, How
+from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
+from exhibit.storage.mirror import mirrored
 
 
 @dataclass(frozen=True)

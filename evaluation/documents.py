@@ -8,13 +8,13 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import PurePath
 
-from engine import Limits
-from evaluation.cases import Passage
-from evidence import Document, Match, Span, fold, locate
-from evidence.guard import boxes_within, read_within
-from evidence.locate import worthy
-from schemas.errors import DocumentError
-from storage.locations import Location
+from exhibit.engine import Limits
+from exhibit.evaluation.cases import Passage
+from exhibit.evidence import Document, Match, Span, fold, locate
+from exhibit.evidence.guard import boxes_within, read_within
+from exhibit.evidence.locate import worthy
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.locations import Location
 
 _REMEMBERED = 1 << 16
 """Texts whose place is remembered, by a digest: 15 MB. Systems retrieve the same passages for many questions."""

@@ -14,32 +14,32 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from engine import check_engine, limits_in_force, track
-from engine.llms import LLM
-from evaluation.datasets import Dataset, load_datasets
-from evaluation.interop import write_evaltools
-from evaluation.measured import Measured, measure_rounds
-from evaluation.metrics import KS, Options, measure, metric_modules, needing
-from evaluation.provenance import PROVENANCE, describe_run, read_provenance
-from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
-from evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
-from evaluation.report import write_report
-from evaluation.report.write import NAME as REPORT
-from evaluation.scoring import Scoring
-from evaluation.settings import Settings, same_replies
-from evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
-from evaluation.targets import Target, TargetOptions, open_target
-from law.officials import Client, Register
-from law.officials.account import write_account
-from law.references import ReferenceCorpus
-from schemas import __version__
-from schemas.bundle import TRAIN
-from schemas.errors import BundleError, ToolkitError
-from schemas.plugins import load_plugin
-from storage.bundle import sha256_of
-from storage.cache import cache_folder
-from storage.locations import origin_of
-from storage.place import locked
+from exhibit.engine import check_engine, limits_in_force, track
+from exhibit.engine.llms import LLM
+from exhibit.evaluation.datasets import Dataset, load_datasets
+from exhibit.evaluation.interop import write_evaltools
+from exhibit.evaluation.measured import Measured, measure_rounds
+from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, needing
+from exhibit.evaluation.provenance import PROVENANCE, describe_run, read_provenance
+from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
+from exhibit.evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
+from exhibit.evaluation.report import write_report
+from exhibit.evaluation.report.write import NAME as REPORT
+from exhibit.evaluation.scoring import Scoring
+from exhibit.evaluation.settings import Settings, same_replies
+from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
+from exhibit.evaluation.targets import Target, TargetOptions, open_target
+from exhibit.law.officials import Client, Register
+from exhibit.law.officials.account import write_account
+from exhibit.law.references import ReferenceCorpus
+from exhibit.schemas import __version__
+from exhibit.schemas.bundle import TRAIN
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.locations import origin_of
+from exhibit.storage.place import locked
 
 FORMAT = "exhibit-run/1"
 
@@ -156,7 +156,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
 def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     if judge is None and settings.judge:
-        module, argument = load_plugin("engine.llms", settings.judge)
+        module, argument = load_plugin("exhibit.engine.llms", settings.judge)
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
     ks = tuple(k for k in KS if k <= depth) or (depth,)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from schemas.errors import BundleError
-from schemas.models import Gold
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Gold
 
 GRADE = "grade"
 """The label with the grade of a gold passage's file."""

@@ -1,6 +1,6 @@
 """Runs for other tools: evaltools' files beside ours, and the datasets of ragas, DeepEval and SQuAD's metric.
 
-    from evaluation.interop import ragas_dataset, deepeval_dataset, squad_inputs
+    from exhibit.evaluation.interop import ragas_dataset, deepeval_dataset, squad_inputs
     ragas.evaluate(ragas_dataset("results/demo"), metrics=[…])
     deepeval.evaluate(deepeval_dataset("results/demo").test_cases, metrics=[…])
     squad_v2.compute(**squad_inputs("results/demo"))     # equals a run's figures under --parity squad
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evaluation.metrics._squad import squad_prediction, squad_words
-from evaluation.records import CONFIG, RESULTS, read_json, write_json
-from evaluation.records import read_rows as read_results
-from schemas.errors import BundleError
+from exhibit.evaluation.metrics._squad import squad_prediction, squad_words
+from exhibit.evaluation.records import CONFIG, RESULTS, read_json, write_json
+from exhibit.evaluation.records import read_rows as read_results
+from exhibit.schemas.errors import BundleError
 
 PARAMETERS = "evaluate_parameters.json"
 _OURS = ("format", "version", "datasets", "measured", "target")

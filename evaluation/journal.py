@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from evaluation.cases import Case, Passage, Reply
-from evidence import Span
-from schemas.errors import BundleError
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evidence import Span
+from exhibit.schemas.errors import BundleError
 
 Id = int | str
 TextOf = Callable[[str], str | None]

@@ -11,18 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from engine import track
-from evaluation.cases import Case
-from evaluation.columns import Column
-from evaluation.confidence import CONFIDENCE, describe
-from evaluation.datasets import Dataset
-from evaluation.metrics import needing
-from evaluation.metrics.drm import Mismatch, pooled
-from evaluation.records import SUMMARY, RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
-from evaluation.replies import Failures, Round
-from evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
-from evaluation.statistics import Table, summarise
-from evaluation.trec import Lines
+from exhibit.engine import track
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.columns import Column
+from exhibit.evaluation.confidence import CONFIDENCE, describe
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.metrics import needing
+from exhibit.evaluation.metrics.drm import Mismatch, pooled
+from exhibit.evaluation.records import SUMMARY, RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
+from exhibit.evaluation.replies import Failures, Round
+from exhibit.evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
+from exhibit.evaluation.statistics import Table, summarise
+from exhibit.evaluation.trec import Lines
 
 Say = Callable[[str], None]
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.machine import commit_of, machine
-from evaluation.datasets import Dataset
-from evaluation.records import read_json
-from schemas import __version__
-from schemas.bundle import GOLD, INFO, TRAIN
-from storage.bundle import sha256_of
+from exhibit.engine.machine import commit_of, machine
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.records import read_json
+from exhibit.schemas import __version__
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.storage.bundle import sha256_of
 
 PROVENANCE = "provenance.json"
 

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evaluation.cases import Case, Passage
-from evaluation.columns import Column
-from evaluation.datasets import GoldMatch
-from evaluation.journal import told_place
-from evaluation.statistics import Estimate, Table, macro, summarise_by
-from evaluation.trec import Lines, trec_files, trec_lines
-from evaluation.verdicts import cited, examine
-from law.refusal import is_refusal
-from schemas.errors import BundleError
-from schemas.parsing import parse_json
-from storage.whole import whole, write_whole
+from exhibit.evaluation.cases import Case, Passage
+from exhibit.evaluation.columns import Column
+from exhibit.evaluation.datasets import GoldMatch
+from exhibit.evaluation.journal import told_place
+from exhibit.evaluation.statistics import Estimate, Table, macro, summarise_by
+from exhibit.evaluation.trec import Lines, trec_files, trec_lines
+from exhibit.evaluation.verdicts import cited, examine
+from exhibit.law.refusal import is_refusal
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.whole import whole, write_whole
 
 RESULTS = "eval_results.jsonl"
 SUMMARY = "summary.json"

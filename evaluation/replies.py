@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine import track
-from evaluation.cases import Case, Reply
-from evaluation.datasets import Dataset
-from evaluation.journal import Id, Journal, TextOf
-from evaluation.targets import Target
+from exhibit.engine import track
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.journal import Id, Journal, TextOf
+from exhibit.evaluation.targets import Target
 
 JOURNAL = "journal.jsonl"
 _NOWHERE = -1

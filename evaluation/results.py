@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.datasets import Dataset, Selection, load_datasets
-from evaluation.records import read_tables
-from evaluation.report.verbs import add_commands
-from evaluation.soundness import explained, folders_in
-from evaluation.statistics import compare, overlap, summarise, summarise_run
-from evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from evaluation.trend.index import add_arguments, index
-from schemas.command import guarded, print_note, spelled
-from schemas.errors import ToolkitError
-from schemas.models import HOWS
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.report.verbs import add_commands
+from exhibit.evaluation.soundness import explained, folders_in
+from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
+from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
+from exhibit.evaluation.trend.index import add_arguments, index
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.models import HOWS
 
 # ---------------------------------------------------------------- gold
 

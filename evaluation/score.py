@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from evaluation.cases import Case, GoldPassage, Passage, Reply
-from evaluation.metrics import K, Options, measure
-from evaluation.statistics import mean
-from schemas.command import guarded, print_note, spelled
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.metrics import K, Options, measure
+from exhibit.evaluation.statistics import mean
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
 
 RULE = "=" * 26
 

@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine import open_engine
-from evaluation.cases import Case, Values
-from evaluation.confidence import Told, confidences
-from evaluation.datasets import GoldMatch
-from evaluation.metrics import Options, measure, metric_modules
-from evaluation.metrics.drm import Mismatch, totals
-from evaluation.records import RowText, row_text
-from law.references import references
+from exhibit.engine import open_engine
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.confidence import Told, confidences
+from exhibit.evaluation.datasets import GoldMatch
+from exhibit.evaluation.metrics import Options, measure, metric_modules
+from exhibit.evaluation.metrics.drm import Mismatch, totals
+from exhibit.evaluation.records import RowText, row_text
+from exhibit.law.references import references
 
 BATCH = 64
 """Cases that a worker scores at once."""

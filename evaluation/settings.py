@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from exhibit.engine import Limits, make_limits
+from exhibit.evaluation.datasets import Selection
+from exhibit.evaluation.targets import TargetOptions, read_target_settings
+from exhibit.evaluation.targets._secrets import hide
+from exhibit.evaluation.testdata import bundle_of
+from exhibit.law.officials import CASE_LAW, LEGISLATION
+from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_json, parse_toml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-
-from engine import Limits, make_limits
-from evaluation.datasets import Selection
-from evaluation.targets import TargetOptions, read_target_settings
-from evaluation.targets._secrets import hide
-from evaluation.testdata import bundle_of
-from law.officials import CASE_LAW, LEGISLATION
-from rag.config import DEFAULT, Config, given_settings, setting_help
-from schemas.errors import ToolkitError
-from schemas.parsing import parse_json, parse_toml
 
 Positive = Annotated[int, Field(ge=1)]
 

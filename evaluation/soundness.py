@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+from exhibit.evaluation.records import CONFIG, RESULTS
+from exhibit.schemas.bundle import read_lines, read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.parsing import parse_json
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
-
-from evaluation.records import CONFIG, RESULTS
-from schemas.bundle import read_lines, read_text
-from schemas.errors import BundleError, ToolkitError
-from schemas.parsing import parse_json
 
 _Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 

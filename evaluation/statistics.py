@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from evaluation.cases import Case
-from evaluation.columns import Column
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.columns import Column
 
 RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
 BLOCK = 100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evaluation.metrics import about, shortened
-from evaluation.statistics import Difference, Estimate, Overlap
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap
 
 ALL = "ALL"
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schemas.bundle import CORPUS, GOLD, TRAIN
-from schemas.errors import SourceError
-from schemas.parsing import parse_json
-from storage.cache import cache_folder
-from storage.whole import write_whole
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.whole import write_whole
 
 _TRUTHS = ("truth", "ground_truth", "answer")
 

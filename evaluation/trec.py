@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote
 
-from evaluation.cases import Case
-from evaluation.metrics import ranking_of
-from storage.whole import whole
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.metrics import ranking_of
+from exhibit.storage.whole import whole
 
 RUN = "run.trec"
 QRELS = "qrels.trec"

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from evaluation.cases import Case, GoldPassage, Passage
-from evaluation.metrics import K
-from evaluation.metrics._gold_ranks import matches
-from evidence import Span
-from law.citations import claims_of, find_citations
-from law.figures import Figures, figures, missing_figures
-from law.refusal import is_refusal
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.metrics import K
+from exhibit.evaluation.metrics._gold_ranks import matches
+from exhibit.evidence import Span
+from exhibit.law.citations import claims_of, find_citations
+from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.refusal import is_refusal
 
 Verdict = Literal[
     "answered",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-
-from evidence.fold import code_points
+from exhibit.evidence.fold import code_points
 
 _COST = 1 << 32
 """A cell holds its cost and, below it, where its alignment began: the smaller number is the better cell."""

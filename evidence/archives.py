@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.errors import DocumentError, ToolkitError
 
 MAX_BYTES = 512 << 20
 """Unpacked, all parts together: the largest office files that people send are a tenth of it."""

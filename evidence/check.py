@@ -12,20 +12,20 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from engine import add_limit_arguments, limits_from, limits_in_force
-from evidence.align import align
-from evidence.document import Document, Span
-from evidence.fold import fold
-from evidence.guard import read_within
-from evidence.locate import MIN_SIMILARITY
-from schemas.bundle import Question
-from schemas.command import guarded, print_error, print_note, spelled
-from schemas.errors import DocumentError, ToolkitError
-from schemas.models import Gold
-from schemas.quotes import quote_parts
-from storage.bundle import open_bundle
-from storage.locations import Location, folders_among, parse_location
-from storage.mirror import mirrored
+from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.evidence.align import align
+from exhibit.evidence.document import Document, Span
+from exhibit.evidence.fold import fold
+from exhibit.evidence.guard import read_within
+from exhibit.evidence.locate import MIN_SIMILARITY
+from exhibit.schemas.bundle import Question
+from exhibit.schemas.command import guarded, print_error, print_note, spelled
+from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.models import Gold
+from exhibit.schemas.quotes import quote_parts
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.locations import Location, folders_among, parse_location
+from exhibit.storage.mirror import mirrored
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from evidence.fold import Fold
-from evidence.furniture import furniture_lines
-from storage.locations import Location
+from exhibit.evidence.fold import Fold
+from exhibit.evidence.furniture import furniture_lines
+from exhibit.storage.locations import Location
 
 
 class Span(NamedTuple):

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from engine import guarded
-from evidence.read import attachments, has_attachments
-from schemas.errors import DocumentError
-from storage.folders import files_below
-from storage.scratch import scratch_folder
+from exhibit.engine import guarded
+from exhibit.evidence.read import attachments, has_attachments
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.folders import files_below
+from exhibit.storage.scratch import scratch_folder
 
 _DEEPEST = 5
 """Mails in mails; people forward a forwarded mail, not a sixth one."""

@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine import Limits, guarded
-from evidence.document import Box, Document, Span
-from evidence.read import read_document
-from evidence.readers.pdf import boxes, page_boxes, render
-from storage.locations import Location, fetched
+from exhibit.engine import Limits, guarded
+from exhibit.evidence.document import Box, Document, Span
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import boxes, page_boxes, render
+from exhibit.storage.locations import Location, fetched
 
 _WORD = re.compile(r"\S+")
 

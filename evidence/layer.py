@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.errors import DocumentError
-from storage.whole import whole
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.whole import whole
 
 if TYPE_CHECKING:  # elsewhere by the functions that use it: few documents are scans, and it takes 0.1 s in each process
     from pypdf import PdfWriter

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from evidence.align import align
-from evidence.document import Document, Span
-from evidence.fold import Fold, fold
-from schemas.hows import HOWS, How
-from schemas.quotes import quote_parts
+from exhibit.evidence.align import align
+from exhibit.evidence.document import Document, Span
+from exhibit.evidence.fold import Fold, fold
+from exhibit.schemas.hows import HOWS, How
+from exhibit.schemas.quotes import quote_parts
 
 MIN_SIMILARITY = 0.95  # as the definition of a located quote has it
 MIN_FUZZY = 40

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import io
 
+from exhibit.evidence.document import Page
+from exhibit.evidence.guard import render_within
+from exhibit.storage.locations import Location
 from PIL import Image
-
-from evidence.document import Page
-from evidence.guard import render_within
-from storage.locations import Location
 
 _GREYS = 8
 """Enough for print: a page of a contract takes a third of what WebP or JPEG need."""

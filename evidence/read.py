@@ -10,13 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from engine.limits import PLAIN, reading
-from evidence import readers
-from evidence.document import Document
-from evidence.printable import Attachment, Printable
-from evidence.readers.html import html_text
-from schemas.errors import DocumentError, ToolkitError
-from storage.locations import Location, Remote, fetched
+from exhibit.engine.limits import PLAIN, reading
+from exhibit.evidence import readers
+from exhibit.evidence.document import Document
+from exhibit.evidence.printable import Attachment, Printable
+from exhibit.evidence.readers.html import html_text
+from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.locations import Location, Remote, fetched
 
 
 def read_document(path: Location | str) -> Document:

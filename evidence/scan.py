@@ -12,16 +12,15 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from exhibit.evidence import ocr
+from exhibit.evidence.document import Document, Page
+from exhibit.evidence.layer import Frame, Layer, Text, write_layer
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import render, to_user_space
+from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.locations import fetched
 from PIL import Image
-
-from evidence import ocr
-from evidence.document import Document, Page
-from evidence.layer import Frame, Layer, Text, write_layer
-from evidence.ocr import TextLine
-from evidence.read import read_document
-from evidence.readers.pdf import render, to_user_space
-from schemas.errors import DocumentError, ToolkitError
-from storage.locations import fetched
 
 _DPI = 200  # small print is read, and a page takes a second or two
 _LONGEST_SIDE = 4000

@@ -9,15 +9,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.evidence.guard import read_within
+from exhibit.schemas.command import guarded, spelled
+from exhibit.storage.bundle import corpus_files
+from exhibit.storage.locations import Location, parse_location
+from exhibit.storage.mirror import mirrored
+from exhibit.storage.place import Kind, placed
 from tqdm import tqdm
-
-from engine import add_limit_arguments, limits_from, limits_in_force
-from evidence.guard import read_within
-from schemas.command import guarded, spelled
-from storage.bundle import corpus_files
-from storage.locations import Location, parse_location
-from storage.mirror import mirrored
-from storage.place import Kind, placed
 
 KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 

@@ -14,7 +14,6 @@ Nothing is loaded before it is asked for, so that the import takes no time.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,24 +21,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from exhibit.bundles import LoadedBundle, load
     from exhibit.conversion import Conversion, convert
+    from exhibit.evidence.locate import locate
+    from exhibit.evidence.read import read_document
     from exhibit.runs import Comparison, Evaluation, compare, evaluate
-    from schemas import ToolkitError, __version__
+    from exhibit.schemas import ToolkitError, __version__
 
 _PLACES = {
     "Comparison": "exhibit.runs",
     "Conversion": "exhibit.conversion",
     "Evaluation": "exhibit.runs",
     "LoadedBundle": "exhibit.bundles",
-    "ToolkitError": "schemas",
-    "__version__": "schemas",
+    "ToolkitError": "exhibit.schemas",
+    "__version__": "exhibit.schemas",
     "compare": "exhibit.runs",
     "convert": "exhibit.conversion",
     "evaluate": "exhibit.runs",
     "load": "exhibit.bundles",
+    "locate": "exhibit.evidence.locate",
+    "read_document": "exhibit.evidence.read",
 }
-
-_ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
-"""The packages that this one stands on, from the ground up."""
 
 __all__ = [
     "Comparison",
@@ -52,31 +52,18 @@ __all__ = [
     "convert",
     "evaluate",
     "load",
+    "locate",
+    "read_document",
 ]
 
 
-def _open_rooms() -> None:
-    """Make the project's other packages importable, and say so where another package has the name of one.
+ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
+"""The packages of the product, from the ground up."""
 
-    A wheel has them in a folder of its own, as their names are plain words which others use, too; docs/install.md.
-    """
-    here = Path(__file__).resolve().parent
-    installed = here / "_rooms"
-    folder = installed if installed.is_dir() else here.parent
-    # first: a folder called schemas/ where a notebook is started would be imported instead
-    sys.path[:] = [str(folder), *(place for place in sys.path if place != str(folder))]
-    for room in _ROOMS:
-        loaded = getattr(sys.modules.get(room), "__file__", None)
-        if loaded is not None and not Path(loaded).resolve().is_relative_to(folder):
-            raise ImportError(
-                f"exhibit has a package called {room!r}, and another one is imported already: {loaded}; "
-                "use exhibit in a process of its own",
-                name=room,
-                path=loaded,
-            )
-
-
-_open_rooms()
+# in a checkout the rooms stand beside this folder, in a wheel inside it: `exhibit.rag` is the same module either way
+_beside = Path(__file__).resolve().parent.parent
+if (_beside / "pyproject.toml").is_file() and (_beside / "schemas").is_dir():
+    __path__.append(str(_beside))
 
 
 def __getattr__(name: str) -> object:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import PROGRAM, VERBS, help_text, spellings
-from schemas import __version__
-from schemas.command import Manner, called, guarded, print_error
-from schemas.errors import ToolkitError
+from exhibit.schemas import __version__
+from exhibit.schemas.command import Manner, called, guarded, print_error
+from exhibit.schemas.errors import ToolkitError
 
 USAGE = 2
 """The exit code of a command that cannot be understood, as argparse has it."""

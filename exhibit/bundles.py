@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from PIL import Image
 
-from evidence.show import draw_row
 from exhibit import _html
-from hub.pull import fetch, is_repository, parse_address
-from schemas.command import print_note
-from schemas.errors import ToolkitError
-from storage.bundle import Bundle, open_bundle
-from storage.locations import parse_location
-from storage.mirror import mirrored
+from exhibit.evidence.show import draw_row
+from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.locations import parse_location
+from exhibit.storage.mirror import mirrored
 
 if TYPE_CHECKING:
     import datasets

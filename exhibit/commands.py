@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.plugins import plugin_names
+from exhibit.schemas.plugins import plugin_names
 
 PROGRAM = "exhibit"
 
@@ -24,27 +24,40 @@ class Verb(NamedTuple):
 VERBS = {
     "convert": Verb("exhibit.conversion", "main", "turn a benchmark, a table or a list of URLs into a bundle"),
     "evaluate": Verb(
-        "evaluation.command", "main", "test a RAG system on bundles, and write a report", "python evaluate_rag.py"
+        "exhibit.evaluation.command",
+        "main",
+        "test a RAG system on bundles, and write a report",
+        "python evaluate_rag.py",
     ),
     "results": Verb(
-        "evaluation.results",
+        "exhibit.evaluation.results",
         "main",
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb("review.__main__", "main", "let an expert check gold and answers", "python -m review"),
-    "score": Verb("evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"),
-    "validate": Verb("storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"),
-    "check": Verb("evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"),
-    "show": Verb("evidence.show", "main", "draw a question's gold on its page", "python -m evidence.show"),
-    "publish": Verb("hub.publish", "main", "publish a bundle on the Hugging Face Hub", "python -m hub.publish"),
-    "pull": Verb("hub.pull", "main", "bring a published bundle back", "python -m hub.pull"),
-    "export": Verb("hub.export", "main", "write a bundle in another format", "python -m schemas.export"),
-    "index": Verb("rag.__main__", "main", "build an index of documents", "python -m rag index", ("index",)),
-    "search": Verb("rag.__main__", "main", "show the best passages of an index", "python -m rag search", ("search",)),
-    "ask": Verb("rag.__main__", "main", "answer from an index, with citations", "python -m rag answer", ("ask",)),
-    "inspect": Verb("rag.inspect", "main", "look into an index", "python -m rag.inspect"),
-    "text": Verb("evidence.text", "main", "write the texts that gold counts in", "python -m evidence.text"),
+    "review": Verb("exhibit.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
+    "score": Verb(
+        "exhibit.evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"
+    ),
+    "validate": Verb(
+        "exhibit.storage.validate", "main", "check bundles against their contract", "python -m schemas.validate"
+    ),
+    "check": Verb(
+        "exhibit.evidence.check", "main", "read the documents again: is the gold there?", "python -m evidence.check"
+    ),
+    "show": Verb("exhibit.evidence.show", "main", "draw a question's gold on its page", "python -m evidence.show"),
+    "publish": Verb("exhibit.hub.publish", "main", "publish a bundle on the Hugging Face Hub", "python -m hub.publish"),
+    "pull": Verb("exhibit.hub.pull", "main", "bring a published bundle back", "python -m hub.pull"),
+    "export": Verb("exhibit.hub.export", "main", "write a bundle in another format", "python -m schemas.export"),
+    "index": Verb("exhibit.rag.__main__", "main", "build an index of documents", "python -m rag index", ("index",)),
+    "search": Verb(
+        "exhibit.rag.__main__", "main", "show the best passages of an index", "python -m rag search", ("search",)
+    ),
+    "ask": Verb(
+        "exhibit.rag.__main__", "main", "answer from an index, with citations", "python -m rag answer", ("ask",)
+    ),
+    "inspect": Verb("exhibit.rag.inspect", "main", "look into an index", "python -m rag.inspect"),
+    "text": Verb("exhibit.evidence.text", "main", "write the texts that gold counts in", "python -m evidence.text"),
     "prepare": Verb("exhibit.prepare", "main", "get the browser and the embedder's model"),
     "doctor": Verb("exhibit.doctor", "main", "say what is installed, what is missing and how to get it"),
     "completion": Verb("exhibit.completion", "main", "print the completion script of bash, zsh or fish"),
@@ -79,7 +92,9 @@ _PREPARED = {
 def spellings() -> dict[str, str]:
     """Return how commands are called here, by how they are called by themselves."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
-    names |= {f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("converters")}
+    names |= {
+        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
+    }
     names |= {command: f"{PROGRAM} prepare {part}" for command, part in _PREPARED.items()}
     return {**names, "python -m rag": PROGRAM}
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS
-from schemas.command import guarded
-from schemas.plugins import plugin_names
+from exhibit.schemas.command import guarded
+from exhibit.schemas.plugins import plugin_names
 
 _LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
 """A line of argparse's help that lists a flag, up to what it says of it."""
@@ -61,7 +61,7 @@ def _bash(template: str) -> str:
         program=PROGRAM,
         verbs=" ".join(VERBS),
         flags=" ".join(FLAGS),
-        converters=" ".join(plugin_names("converters")),
+        converters=" ".join(plugin_names("exhibit.converters")),
         shells=" ".join(SCRIPTS),
     )
 
@@ -70,7 +70,7 @@ def _fish() -> str:
     none = f"complete -c {PROGRAM} -n __fish_use_subcommand"
     lines = [f"{none} -f -a {name} -d {_quoted(verb.help)}" for name, verb in VERBS.items()]
     lines += [f"complete -c {PROGRAM} -l {flag.removeprefix('--')} -d {_quoted(told)}" for flag, told in FLAGS.items()]
-    for verb, words in (("convert", plugin_names("converters")), ("completion", list(SCRIPTS))):
+    for verb, words in (("convert", plugin_names("exhibit.converters")), ("completion", list(SCRIPTS))):
         unnamed = f"__fish_seen_subcommand_from {verb}; and not __fish_seen_subcommand_from {' '.join(words)}"
         lines.append(f"complete -c {PROGRAM} -n {_quoted(unnamed)} -f -a {_quoted(' '.join(words))}")
     dashed = "not __fish_use_subcommand; and string match -q -- '-*' (commandline -ct)"

@@ -15,17 +15,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from converters import _cli
-from converters._benchmark import Converter
 from exhibit import _html
 from exhibit.bundles import LoadedBundle, load
-from schemas.bundle import CARD
-from schemas.command import guarded, print_error
-from schemas.errors import ToolkitError
-from schemas.models import BundleInfo
-from schemas.plugins import plugin_names
+from exhibit.converters import _cli
+from exhibit.converters._benchmark import Converter
+from exhibit.schemas.bundle import CARD
+from exhibit.schemas.command import guarded, print_error
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.plugins import plugin_names
 
-_PACKAGE = "converters"
+_PACKAGE = "exhibit.converters"
 
 
 @guarded()

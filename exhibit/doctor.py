@@ -22,11 +22,11 @@ from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 
-from schemas import __version__
-from schemas.command import guarded, spelled
-from schemas.errors import ToolkitError
-from schemas.secrets import scrubbed
-from storage.cache import cache_folder
+from exhibit.schemas import __version__
+from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.secrets import scrubbed
+from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # Python, as pyproject.toml has it
@@ -151,10 +151,10 @@ def _programs() -> Iterator[Finding]:
 
 
 def _browser() -> tuple[State, str]:
-    playwright = import_module("converters._playwright")
+    playwright = import_module("exhibit.converters._playwright")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
-    browser: Path | None = import_module("converters._browser").find_browser()
+    browser: Path | None = import_module("exhibit.converters._browser").find_browser()
     if browser is None:
         return (
             "missing",
@@ -166,21 +166,21 @@ def _browser() -> tuple[State, str]:
 
 
 def _fonts() -> tuple[State, str]:
-    if not import_module("converters._playwright").HERE:
+    if not import_module("exhibit.converters._playwright").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('converters._fonts').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters._fonts').font_hashes())}, with the project"
 
 
 def _ocr() -> tuple[State, str]:
     missing = {}
-    for name in import_module("evidence.scan").engine_names():
-        missing[name] = import_module(f"evidence.ocr.{name}").missing("en")
+    for name in import_module("exhibit.evidence.scan").engine_names():
+        missing[name] = import_module(f"exhibit.evidence.ocr.{name}").missing("en")
     ready = [name for name, told in missing.items() if not told]
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
 def _office() -> tuple[State, str]:
-    program = import_module("evidence.readers.libreoffice").command()
+    program = import_module("exhibit.evidence.readers.libreoffice").command()
     return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are set aside")
 
 
@@ -189,8 +189,8 @@ def _model() -> Iterator[Finding]:
 
 
 def _weights() -> tuple[State, str]:
-    weights = import_module("rag.embedders._weights")
-    minilm = import_module("rag.embedders.minilm")
+    weights = import_module("exhibit.rag.embedders._weights")
+    minilm = import_module("exhibit.rag.embedders.minilm")
     graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"

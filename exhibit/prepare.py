@@ -12,16 +12,16 @@ import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from schemas.command import guarded
+from exhibit.schemas.command import guarded
 
 
 def _browser() -> int:
-    code: int = import_module("converters._browser").main()
+    code: int = import_module("exhibit.converters._browser").main()
     return code
 
 
 def _model() -> int:
-    code: int = import_module("rag.embedders.legal").main(["--prepare"])
+    code: int = import_module("exhibit.rag.embedders.legal").main(["--prepare"])
     return code
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation.command import with_fetched
-from evaluation.evaluate import Run
-from evaluation.evaluate import evaluate as evaluate_run
-from evaluation.records import read_tables
-from evaluation.replies import Failures
-from evaluation.settings import parse_settings
-from evaluation.statistics import Difference, Estimate, Overlap, overlap
-from evaluation.statistics import compare as compare_tables
-from evaluation.terminal import (
+from exhibit import _html
+from exhibit.evaluation.command import with_fetched
+from exhibit.evaluation.evaluate import Run
+from exhibit.evaluation.evaluate import evaluate as evaluate_run
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.replies import Failures
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap, overlap
+from exhibit.evaluation.statistics import compare as compare_tables
+from exhibit.evaluation.terminal import (
     ALL,
     diff_lines,
     diff_rows,
@@ -26,9 +27,8 @@ from evaluation.terminal import (
     shown_metrics,
     table_of,
 )
-from exhibit import _html
-from schemas.command import print_note
-from schemas.errors import ToolkitError
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import ToolkitError
 
 
 @dataclass(frozen=True)

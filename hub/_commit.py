@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 import huggingface_hub
-
-from hub._plan import Plan
-from hub._remote import KIND, Hub
-from hub._trouble import HubError
-from schemas.errors import ToolkitError
-from schemas.secrets import scrubbed
+from exhibit.hub._plan import Plan
+from exhibit.hub._remote import KIND, Hub
+from exhibit.hub._trouble import HubError
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.secrets import scrubbed
 
 _COMMITS_BACK = 20
 """Commits after ours that are looked through when a reply is lost."""

@@ -8,16 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from exhibit.engine import track
+from exhibit.hub._loading import unaddressed
+from exhibit.hub._remote import KIND, Hub, Say
+from exhibit.hub._trouble import TRANSPORT, HubError, root_cause
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.storage.bundle import sha256_of
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-from engine import track
-from hub._loading import unaddressed
-from hub._remote import KIND, Hub, Say
-from hub._trouble import TRANSPORT, HubError, root_cause
-from schemas.bundle import CARD, CORPUS, INFO, read_info
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo
-from storage.bundle import sha256_of
 
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hub._tables import Config
-from hub._yaml import dump
-from schemas.models import BundleInfo, Licence
+from exhibit.hub._tables import Config
+from exhibit.hub._yaml import dump
+from exhibit.schemas.models import BundleInfo, Licence
 
 _SIZES = (
     (1_000, "n<1K"),

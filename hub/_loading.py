@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import huggingface_hub
-
-from schemas.bundle import CARD, CORPUS
-from schemas.errors import BundleError
+from exhibit.schemas.bundle import CARD, CORPUS
+from exhibit.schemas.errors import BundleError
 
 PLACEHOLDER = "PATH_OR_REPO"
 """What a card says where a folder or a repository is loaded; a bundle does not know where it will be published."""

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from exhibit.evidence import Span
+from exhibit.evidence.guard import read_within
+from exhibit.evidence.show import draw_spans
+from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.models import Gold, Row
+from exhibit.storage.locations import Location, fetched
+from exhibit.storage.upload import Out
 from PIL import Image, ImageChops, ImageOps
-
-from evidence import Span
-from evidence.guard import read_within
-from evidence.show import draw_spans
-from schemas.bundle import CORPUS
-from schemas.errors import DocumentError
-from schemas.models import Gold, Row
-from storage.locations import Location, fetched
-from storage.upload import Out
 
 PICTURE = "page.png"
 _MOST_BYTES = 200_000  # a card's picture is loaded with the page

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hub._loading import addressed, corpus_patterns, without_documents
-from hub._remote import RemoteFile
-from hub.card import holds_documents
-from schemas.bundle import CARD, CORPUS, INFO
-from schemas.models import BundleInfo
-from storage.bundle import sha256_of
+from exhibit.hub._loading import addressed, corpus_patterns, without_documents
+from exhibit.hub._remote import RemoteFile
+from exhibit.hub.card import holds_documents
+from exhibit.schemas.bundle import CARD, CORPUS, INFO
+from exhibit.schemas.models import BundleInfo
+from exhibit.storage.bundle import sha256_of
 
 _SHOWN = 12
 """Files of one kind that are listed by name."""

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import huggingface_hub  # itself loads what is used, when it is used
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
-
-from hub._trouble import (
+from exhibit.hub._trouble import (
     CONFLICTS,
     SETTINGS,
     HubError,
@@ -22,9 +19,11 @@ from hub._trouble import (
     wait_for,
     words_for,
 )
-from schemas import __version__
-from schemas.errors import ToolkitError
-from schemas.secrets import remember_secret, scrubbed
+from exhibit.schemas import __version__
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.secrets import remember_secret, scrubbed
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]

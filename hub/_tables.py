@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from engine import Engine, track
-from evidence import read_document
-from schemas.bundle import CORPUS
-from schemas.models import BundleInfo, DocumentEntry, Gold, Row
-from storage.locations import Location, Remote, fetched, read_start
-from storage.upload import Out
+from exhibit.engine import Engine, track
+from exhibit.evidence import read_document
+from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.models import BundleInfo, DocumentEntry, Gold, Row
+from exhibit.storage.locations import Location, Remote, fetched, read_start
+from exhibit.storage.upload import Out
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20

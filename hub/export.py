@@ -10,13 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from hub import exports
-from hub.exports._source import Export, Format
-from schemas import __version__
-from schemas.command import guarded, spelled
-from schemas.errors import BundleError, ToolkitError
-from storage.bundle import open_bundle
-from storage.place import Kind, placed
+from exhibit.hub import exports
+from exhibit.hub.exports._source import Export, Format
+from exhibit.schemas import __version__
+from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.place import Kind, placed
 
 RECORD = "export.json"
 """What an export leaves out and why; and how one is known, so that --force replaces nothing else."""

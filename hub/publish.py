@@ -17,19 +17,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from exhibit.hub._checks import check_bundle, check_card, check_licence, check_visibility
+from exhibit.hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
+from exhibit.hub._loading import load_lines, metadata_of
+from exhibit.hub._names import refused_by_clients, warnings_for
+from exhibit.hub._plan import Contents, Plan, compare, contents_of, listing
+from exhibit.hub._remote import KIND, Hub, State
+from exhibit.hub._trouble import HubError, is_unreachable
+from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
 from huggingface_hub.errors import EntryNotFoundError
-
-from hub._checks import check_bundle, check_card, check_licence, check_visibility
-from hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
-from hub._loading import load_lines, metadata_of
-from hub._names import refused_by_clients, warnings_for
-from hub._plan import Contents, Plan, compare, contents_of, listing
-from hub._remote import KIND, Hub, State
-from hub._trouble import HubError, is_unreachable
-from schemas.bundle import CARD, CORPUS, INFO, read_info
-from schemas.command import guarded, print_note, spelled
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo
 
 MAIN = "main"
 _NAMES_SHOWN = 10  # a screen has no room for more

@@ -16,14 +16,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine import track
-from hub._fetch import SCHEME, Fetched, fetch, is_repository, parse_address, peek
-from schemas.bundle import CARD, INFO, read_info
-from schemas.command import guarded, print_note, spelled
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo
-from schemas.validate import validate
-from storage.place import check_free, placed
+from exhibit.engine import track
+from exhibit.hub._fetch import SCHEME, Fetched, fetch, is_repository, parse_address, peek
+from exhibit.schemas.bundle import CARD, INFO, read_info
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.validate import validate
+from exhibit.storage.place import check_free, placed
 
 __all__ = ["SCHEME", "Fetched", "fetch", "is_repository", "main", "parse_address"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from law.companies import SHOUTED
+from exhibit.law.companies import SHOUTED
 
 _SMALL = frozenset("a an and as at by for from in of on or the to under with".split())
 _WORD = re.compile(r"[^\W_][\w'’.]*")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from evidence import Span
-from law.figures import figures, missing_figures
-from law.sentences import CITATION, sentences
-from law.words import content_words
+from exhibit.evidence import Span
+from exhibit.law.figures import figures, missing_figures
+from exhibit.law.sentences import CITATION, sentences
+from exhibit.law.words import content_words
 
 OVERLAP = 0.4
 """Share of a claim's content words that its sources must have.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from law.dates import MONTHS
+from exhibit.law.dates import MONTHS
 
 _MONTHS = [month.lower() for month in MONTHS]
 _MONTH = r"(?P<month>" + "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + r"|sept)\.?"

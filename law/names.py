@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from law.words import word_runs
+from exhibit.law.words import word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """What a document's file name ends in, as a part of a regular expression."""

@@ -9,9 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from law.casing import tidy, title_case
-from law.companies import FORM
-from law.dates import MONTH
+from exhibit.law.casing import tidy, title_case
+from exhibit.law.companies import FORM
+from exhibit.law.dates import MONTH
 
 _LINES = 40  # of a first page: the title stands above them
 _NEAR = 3000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from law.citations import find_citations
-from law.sentences import sentences
+from exhibit.law.citations import find_citations
+from exhibit.law.sentences import sentences
 
 _REFUSAL = re.compile(
     r"""[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+

@@ -1,7 +1,7 @@
 """The RAG pipeline: documents to cited answers.
 
 from pathlib import Path
-from rag import Config, Pipeline
+from exhibit.rag import Config, Pipeline
 
 pipeline = Pipeline(Config.preset("routed"))
 pipeline.index(Path("contracts"), Path("index"))
@@ -16,16 +16,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag.config import Config
-    from rag.pipeline import Answered, Pipeline
+    from exhibit.rag.config import Config
+    from exhibit.rag.pipeline import Answered, Pipeline
 
 __all__ = ["Answered", "Config", "Pipeline"]
 
-_HOMES = {"Config": "rag.config", "Pipeline": "rag.pipeline", "Answered": "rag.pipeline"}
+_HOMES = {"Config": "exhibit.rag.config", "Pipeline": "exhibit.rag.pipeline", "Answered": "exhibit.rag.pipeline"}
 
 
 def __getattr__(name: str) -> Any:
     """Load a part when it is first asked for: importing rag costs nothing, and no model library."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'rag' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import add_engine_arguments, check_engine, limits_from
-from rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
-from rag.pipeline import Answered, Pipeline
-from rag.retrieval.state import Retrieved
-from rag.unfinished import open_for_questions
-from schemas.command import guarded, print_note, spelled
-from storage.locations import parse_location
+from exhibit.engine import add_engine_arguments, check_engine, limits_from
+from exhibit.rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
+from exhibit.rag.pipeline import Answered, Pipeline
+from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.unfinished import open_for_questions
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # of a line on a terminal
 

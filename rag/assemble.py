@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from evidence import Span, fold
-from law.words import content_words
-from rag.seams import Context, Hit, Source
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span, fold
+from exhibit.law.words import content_words
+from exhibit.rag.seams import Context, Hit, Source
+from exhibit.schemas.errors import ToolkitError
 
 _FENCE = "~~~"
 _TILDES = re.compile(r"~{3,}")

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from schemas.errors import BundleError
-from storage.whole import whole
+from exhibit.schemas.errors import BundleError
+from exhibit.storage.whole import whole
 
 Array = npt.NDArray[Any]
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.plugins import plugin_names
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from schemas.errors import ToolkitError
-from schemas.parsing import parse_toml
-from schemas.plugins import plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -21,14 +20,14 @@ DEFAULT = "routed"
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
 PLUGINS = {
-    "ocr_engine": "evidence.ocr",
-    "splitter": "rag.splitters",
-    "summaries": "rag.summaries",
-    "embedder": "rag.embedders",
-    "store": "rag.stores",
-    "reranker": "rag.rerankers",
-    "llm": "engine.llms",
-    "answerer": "rag.answerers",
+    "ocr_engine": "exhibit.evidence.ocr",
+    "splitter": "exhibit.rag.splitters",
+    "summaries": "exhibit.rag.summaries",
+    "embedder": "exhibit.rag.embedders",
+    "store": "exhibit.rag.stores",
+    "reranker": "exhibit.rag.rerankers",
+    "llm": "exhibit.engine.llms",
+    "answerer": "exhibit.rag.answerers",
 }
 """The settings that name a file of a folder: help lists what is there."""
 

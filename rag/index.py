@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from evidence import Span
-from rag.columns import opened_archive
-from rag.config import Config
-from rag.index_files import (
+from exhibit.evidence import Span
+from exhibit.rag.columns import opened_archive
+from exhibit.rag.config import Config
+from exhibit.rag.index_files import (
     DOCUMENTS,
     FORMAT,
     INDEX,
@@ -36,14 +35,14 @@ from rag.index_files import (
     read_text,
     text_path,
 )
-from rag.lexicon import FILES, Lexicon
-from rag.packed import Names
-from rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
-from rag.shelf import Chunks, Entries
-from schemas import __version__
-from schemas.errors import BundleError
-from schemas.plugins import load_plugin
-from storage.place import locked
+from exhibit.rag.lexicon import FILES, Lexicon
+from exhibit.rag.packed import Names
+from exhibit.rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
+from exhibit.rag.shelf import Chunks, Entries
+from exhibit.schemas import __version__
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.place import locked
 
 __all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index"]
 
@@ -113,7 +112,7 @@ class Index:
     def store(self, layer: Layer) -> VectorStore:
         """Return a layer's vectors, opened when first asked for."""
         if layer not in self._stores:
-            module, argument = load_plugin("rag.stores", self.config.store)
+            module, argument = load_plugin("exhibit.rag.stores", self.config.store)
             store: VectorStore = module.open(self.folder, argument, name=layer, dimensions=self.dimensions)
             self._stores[layer] = store
         return self._stores[layer]

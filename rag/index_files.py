@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from law.structure.profile import Profile
-from schemas.errors import BundleError
-from schemas.plugins import load_plugin, plugin_names
-from storage.place import Kind
+from exhibit.law.structure.profile import Profile
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.storage.place import Kind
 
 FORMAT = "exhibit-index/2"
 MANIFEST = "manifest.json"
@@ -26,9 +26,9 @@ Place = tuple[str, int, int]
 
 def let_go(folder: Path, *, but: str = "") -> None:
     """Drop what stores keep elsewhere for the index in a folder, but for one store."""
-    for name in plugin_names("rag.stores"):
+    for name in plugin_names("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
-            load_plugin("rag.stores", name)[0].drop(folder)
+            load_plugin("exhibit.rag.stores", name)[0].drop(folder)
 
 
 INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file(), let_go=let_go, kept=frozenset({_STORE}))

@@ -14,25 +14,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from engine import Engine, dismiss, track
-from evidence import Document, Span, read_document
-from evidence.scan import Ocr, choose_ocr
-from law.structure import read_structure, section_path
-from law.structure.profile import Profile, read_profile
-from law.structure.section import Section
-from rag.config import Config
-from rag.index import Entry, Index
-from rag.lexicon import DocumentWords, read_words
-from rag.ocr import read_with_ocr
-from rag.seams import Embedder, Vectors, section_keys
-from rag.summaries import Summariser
-from rag.unfinished import Building
-from rag.waiting import Waiting
-from schemas.errors import DocumentError, ServiceError, printable
-from schemas.plugins import load_plugin
-from storage.bundle import sha256_of
-from storage.locations import Location, fetched
+from exhibit.engine import Engine, dismiss, track
+from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence.scan import Ocr, choose_ocr
+from exhibit.law.structure import read_structure, section_path
+from exhibit.law.structure.profile import Profile, read_profile
+from exhibit.law.structure.section import Section
+from exhibit.rag.config import Config
+from exhibit.rag.index import Entry, Index
+from exhibit.rag.lexicon import DocumentWords, read_words
+from exhibit.rag.ocr import read_with_ocr
+from exhibit.rag.seams import Embedder, Vectors, section_keys
+from exhibit.rag.summaries import Summariser
+from exhibit.rag.unfinished import Building
+from exhibit.rag.waiting import Waiting
+from exhibit.schemas.errors import DocumentError, ServiceError, printable
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.locations import Location, fetched
 
 _BATCH = 512
 """Strings embedded at once, of as many documents as they come from."""
@@ -111,7 +110,7 @@ class Preparation:
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         root, profile = read_structure(document), read_profile(document)
         leaves = _leaves(root)
-        module, argument = load_plugin("rag.splitters", config.splitter)
+        module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
             document.text, size=config.size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )

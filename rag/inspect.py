@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag.index import Entry, open_index
-from rag.pipeline import Pipeline
-from rag.seams import Hit
-from schemas.command import guarded, spelled
+from exhibit.rag.index import Entry, open_index
+from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.seams import Hit
+from exhibit.schemas.command import guarded, spelled
 
 TEST_QUESTIONS = (
     "Which law governs?",

@@ -6,15 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from exhibit.evidence import Document, read_document
+from exhibit.evidence.readers import picture
+from exhibit.evidence.scan import Ocr, read_scan
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.locations import Location, fetched
+from exhibit.storage.whole import write_whole
 from PIL import Image, ImageSequence
-
-from evidence import Document, read_document
-from evidence.readers import picture
-from evidence.scan import Ocr, read_scan
-from storage.bundle import sha256_of
-from storage.cache import cache_folder
-from storage.locations import Location, fetched
-from storage.whole import write_whole
 
 _DPI = 200.0
 """What a picture without a size is taken for, when it becomes a page."""

@@ -13,8 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-
-from storage.locations import Location
+from exhibit.storage.locations import Location
 
 _RECENT = 1024
 """Names that are held as they are: 0.2 MB, and a look among them is a dictionary's."""

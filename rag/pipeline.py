@@ -9,32 +9,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from engine import Limits, open_engine
-from engine.llms import LLM
-from engine.tokens import counter_for
-from evidence.folder import Listed, list_folder, with_attachments
-from rag.answerers import Answerer, open_answerer
-from rag.assemble import assemble
-from rag.config import DEFAULT, Config
-from rag.index import INDEX, MANIFEST, Index, open_index
-from rag.index_files import digest
-from rag.ingest import Report, ingest
-from rag.packed import packed
-from rag.rerankers import Reranker
-from rag.retrieval.retrieve import retrieve
-from rag.retrieval.routed import prepare
-from rag.retrieval.state import Parts, Retrieved
-from rag.seams import Answer, Context, Embedder
-from rag.sharing import Answering, Embedded, can_share, summaries
-from rag.summaries import Summariser, open_summariser
-from rag.unfinished import RECORD, open_for_questions
-from rag.vectors import CachedEmbedder, VectorCache
-from schemas.errors import BundleError, ToolkitError, printable
-from schemas.plugins import load_plugin
-from storage.cache import cache_folder
-from storage.folders import left_out
-from storage.locations import Location, Remote, list_file, list_files
-from storage.place import placed
+from exhibit.engine import Limits, open_engine
+from exhibit.engine.llms import LLM
+from exhibit.engine.tokens import counter_for
+from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.rag.answerers import Answerer, open_answerer
+from exhibit.rag.assemble import assemble
+from exhibit.rag.config import DEFAULT, Config
+from exhibit.rag.index import INDEX, MANIFEST, Index, open_index
+from exhibit.rag.index_files import digest
+from exhibit.rag.ingest import Report, ingest
+from exhibit.rag.packed import packed
+from exhibit.rag.rerankers import Reranker
+from exhibit.rag.retrieval.retrieve import retrieve
+from exhibit.rag.retrieval.routed import prepare
+from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.seams import Answer, Context, Embedder
+from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
+from exhibit.rag.summaries import Summariser, open_summariser
+from exhibit.rag.unfinished import RECORD, open_for_questions
+from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.folders import left_out
+from exhibit.storage.locations import Location, Remote, list_file, list_files
+from exhibit.storage.place import placed
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Pipeline:
         """The embedder, behind the cache of vectors."""
         inner = self._given_embedder
         if inner is None:
-            module, argument = load_plugin("rag.embedders", self.config.embedder)
+            module, argument = load_plugin("exhibit.rag.embedders", self.config.embedder)
             inner = module.open(argument)
         return CachedEmbedder(inner, VectorCache(self._cache / "vectors", inner))
 
@@ -222,7 +222,7 @@ class Pipeline:
         """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
-        module, argument = load_plugin("engine.llms", self.config.llm)
+        module, argument = load_plugin("exhibit.engine.llms", self.config.llm)
         heard = {"heard": self._heard} if self._heard else {}
         llm: LLM = module.open(argument, {"cache": self._cache / "llm", **heard, **self._caps(argument)})
         return llm
@@ -241,7 +241,7 @@ class Pipeline:
     def _reranker(self) -> Reranker | None:
         if self.config.reranker == "none":
             return None
-        module, argument = load_plugin("rag.rerankers", self.config.reranker)
+        module, argument = load_plugin("exhibit.rag.rerankers", self.config.reranker)
         reranker: Reranker = module.open(argument)
         return reranker
 

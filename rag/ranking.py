@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from rag.seams import Keys, Vectors
+from exhibit.rag.seams import Keys, Vectors
 
 _MANY = 8
 """Times k: from so many scores on, the best are cut out before they are sorted."""

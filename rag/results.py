@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from schemas.command import guarded, print_error
-from schemas.errors import ToolkitError
+from exhibit.schemas.command import guarded, print_error
+from exhibit.schemas.errors import ToolkitError
 
 
 @guarded()

@@ -8,8 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-from evidence import Span
+from exhibit.evidence import Span
 
 Vectors = npt.NDArray[np.float32]
 Keys = npt.NDArray[np.int64]

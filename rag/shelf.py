@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-
-from rag.columns import Column
-from rag.index_files import DOCUMENTS, Entry, entry_of
-from rag.packed import Places
-from rag.seams import Keys
+from exhibit.rag.columns import Column
+from exhibit.rag.index_files import DOCUMENTS, Entry, entry_of
+from exhibit.rag.packed import Places
+from exhibit.rag.seams import Keys
 
 KEY, WIDTH = 0, 6
 """The column of keys, and how many columns there are: key, document, start, end, page, section."""

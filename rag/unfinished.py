@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from rag.config import Config
-from rag.index import Index, load_index, open_index
-from rag.index_files import MANIFEST, parse_manifest
-from rag.seams import Keys, Layer, VectorStore
-from rag.stores._seen import Seen
-from schemas.errors import BundleError
-from schemas.plugins import load_plugin
-from storage.place import unfinished_folder
-from storage.whole import write_whole
+from exhibit.rag.config import Config
+from exhibit.rag.index import Index, load_index, open_index
+from exhibit.rag.index_files import MANIFEST, parse_manifest
+from exhibit.rag.seams import Keys, Layer, VectorStore
+from exhibit.rag.stores._seen import Seen
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.place import unfinished_folder
+from exhibit.storage.whole import write_whole
 
 RECORD = "building.json"
 
@@ -70,7 +69,7 @@ def _open(unfinished: Path, folder: Path, config: Config | None) -> Index:
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
     """Return the vectors that another process has written under some keys; none where the store cannot be shared."""
-    module, argument = load_plugin("rag.stores", index.config.store)
+    module, argument = load_plugin("exhibit.rag.stores", index.config.store)
     peek: Any = getattr(module, "peek", None)
     if peek is not None and len(keys):
         store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)

@@ -16,21 +16,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from converters._corrected import apply_patch
-from engine import positive
-from evaluation.records import write_json
-from evaluation.soundness import explained, folders_in
-from evaluation.statistics import Estimate, Interval, summarise_run
-from evaluation.terminal import shown_metrics, table_of
-from review.agreement import Agreement, Share, agreements, shares
-from review.corrections import Outcome, correct
-from review.make import NAME, make_review
-from review.rescore import rescored
-from review.sample import BY
-from review.source import open_run
-from schemas.command import guarded, print_note, spelled
-from schemas.errors import ToolkitError
-from schemas.review import Review, read_patch, read_review
+from exhibit.converters._corrected import apply_patch
+from exhibit.engine import positive
+from exhibit.evaluation.records import write_json
+from exhibit.evaluation.soundness import explained, folders_in
+from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
+from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.review.agreement import Agreement, Share, agreements, shares
+from exhibit.review.corrections import Outcome, correct
+from exhibit.review.make import NAME, make_review
+from exhibit.review.rescore import rescored
+from exhibit.review.sample import BY
+from exhibit.review.source import open_run
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.review import Review, read_patch, read_review
 
 FOLDER = "review"
 

@@ -9,12 +9,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-
-from evaluation.statistics import RESAMPLES, SEED, Interval
-from evaluation.verdicts import STAGES
-from review.sample import weights
-from review.source import Key, Record, document_name
-from schemas.review import Review
+from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
+from exhibit.evaluation.verdicts import STAGES
+from exhibit.review.sample import weights
+from exhibit.review.source import Key, Record, document_name
+from exhibit.schemas.review import Review
 
 ASPECTS = ("gold", "answer")
 _MARK = "answer_correctness"

@@ -6,9 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evidence import fold
-from review.source import Key, Record, ReviewedRun
-from schemas.review import PATCH, Better, Correction, MarkedPassage, Patch, Review, SetAsideQuestion, gold_digest
+from exhibit.evidence import fold
+from exhibit.review.source import Key, Record, ReviewedRun
+from exhibit.schemas.review import (
+    PATCH,
+    Better,
+    Correction,
+    MarkedPassage,
+    Patch,
+    Review,
+    SetAsideQuestion,
+    gold_digest,
+)
 
 _JOINT = " […] "
 """Between the passages of an answer that is made of several."""

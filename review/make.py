@@ -9,15 +9,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import track
-from evaluation.report.shell import as_json, page
-from review.pages import Album, sheets_of
-from review.sample import draw_sample
-from review.source import Key, Record, ReviewedRun
-from schemas.errors import ToolkitError
-from schemas.review import REVIEW
-from storage.locations import keeping
-from storage.whole import write_whole
+from exhibit.engine import track
+from exhibit.evaluation.report.shell import as_json, page
+from exhibit.review.pages import Album, sheets_of
+from exhibit.review.sample import draw_sample
+from exhibit.review.source import Key, Record, ReviewedRun
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.review import REVIEW
+from exhibit.storage.locations import keeping
+from exhibit.storage.whole import write_whole
 
 NAME = "review.html"
 _HERE = Path(__file__).parent

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from evidence import Document, Span
-from evidence.document import Page
-from evidence.guard import words_within
-from evidence.pictures import page_uri
-from review.source import Key, Record, ReviewedRun
-from schemas.errors import DocumentError
+from exhibit.evidence import Document, Span
+from exhibit.evidence.document import Page
+from exhibit.evidence.guard import words_within
+from exhibit.evidence.pictures import page_uri
+from exhibit.review.source import Key, Record, ReviewedRun
+from exhibit.schemas.errors import DocumentError
 
 BUDGET = 24_000_000
 """Characters that all pictures may take: a page that a browser still opens at once, and that can be mailed."""

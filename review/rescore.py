@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
-from evaluation.cases import Case, GoldPassage, Passage, Reply, Values
-from evaluation.metrics import Options, measure, needing
-from evaluation.records import read_tables
-from evaluation.statistics import Table
-from evidence import Span
-from review.source import Key, Record, ReviewedRun
-from schemas import IMPOSSIBLE_ANSWER
-from schemas.review import Correction
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
+from exhibit.evaluation.metrics import Options, measure, needing
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import Table
+from exhibit.evidence import Span
+from exhibit.review.source import Key, Record, ReviewedRun
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.review import Correction
 
 _REPLY = {field.name for field in fields(Reply)} - {"passages"}
 

@@ -6,8 +6,8 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from review.source import Key, Record
-from schemas.errors import ToolkitError
+from exhibit.review.source import Key, Record
+from exhibit.schemas.errors import ToolkitError
 
 Stratum = tuple[str, ...]
 

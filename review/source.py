@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evaluation.documents import Documents
-from evaluation.records import CONFIG, RESULTS, read_json
-from evidence import Document
-from hub.pull import fetch, is_repository, parse_address
-from schemas.bundle import INFO, TRAIN, read_info, read_lines
-from schemas.command import print_note
-from schemas.errors import BundleError
-from schemas.parsing import parse_json
-from storage.bundle import corpus_files, sha256_of
-from storage.locations import parse_location
-from storage.mirror import mirrored
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.records import CONFIG, RESULTS, read_json
+from exhibit.evidence import Document
+from exhibit.hub.pull import fetch, is_repository, parse_address
+from exhibit.schemas.bundle import INFO, TRAIN, read_info, read_lines
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.bundle import corpus_files, sha256_of
+from exhibit.storage.locations import parse_location
+from exhibit.storage.mirror import mirrored
 
 Record = dict[str, Any]
 Key = tuple[str, int | str]

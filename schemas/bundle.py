@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.layout import CARD as CARD
+from exhibit.schemas.layout import CORPUS as CORPUS
+from exhibit.schemas.layout import GOLD as GOLD
+from exhibit.schemas.layout import INFO as INFO
+from exhibit.schemas.layout import ORIGIN as ORIGIN
+from exhibit.schemas.layout import PARTIAL as PARTIAL
+from exhibit.schemas.layout import TRAIN as TRAIN
+from exhibit.schemas.models import BundleInfo, Gold, Row
+from exhibit.schemas.parsing import parse_json
 from pydantic import ValidationError
-
-from schemas.errors import BundleError
-from schemas.layout import CARD as CARD
-from schemas.layout import CORPUS as CORPUS
-from schemas.layout import GOLD as GOLD
-from schemas.layout import INFO as INFO
-from schemas.layout import ORIGIN as ORIGIN
-from schemas.layout import PARTIAL as PARTIAL
-from schemas.layout import TRAIN as TRAIN
-from schemas.models import BundleInfo, Gold, Row
-from schemas.parsing import parse_json
 
 # ---------------------------------------------------------------- writing
 

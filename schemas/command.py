@@ -17,8 +17,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec
 
-from schemas.errors import ToolkitError, disk_trouble
-from schemas.secrets import scrubbed, scrubbed_logs
+from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
 FAILED, STOPPED, CLOSED = 1, 130, 141
 """Exit codes: an error; Ctrl-C; a reader that closed the pipe, as shells number it."""

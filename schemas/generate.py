@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from exhibit.schemas.command import guarded
+from exhibit.schemas.models import BundleInfo, Gold, Row
+from exhibit.schemas.review import Patch, Review
 from pydantic import BaseModel, TypeAdapter
-
-from schemas.command import guarded
-from schemas.models import BundleInfo, Gold, Row
-from schemas.review import Patch, Review
 
 FOLDER = Path(__file__).parent / "json"
 SCHEMAS: dict[str, type[BaseModel] | Any] = {

@@ -6,7 +6,7 @@ import json
 import tomllib
 from typing import Any
 
-from schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import BundleError, ToolkitError
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:

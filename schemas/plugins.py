@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 from types import ModuleType
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 
 def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schemas import generate
-from schemas.bundle import GOLD, INFO, TRAIN, read_lines, read_text
-from schemas.errors import BundleError
-from schemas.parsing import parse_json
-from schemas.validate import Problem
+from exhibit.schemas import generate
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_lines, read_text
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.validate import Problem
 
 SCHEMAS = {TRAIN: "train.schema.json", GOLD: "gold.schema.json", INFO: "bundle.schema.json"}
 _LONGEST = 200

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from schemas.errors import SourceError
-from schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"

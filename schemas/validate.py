@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo, Context, FileEntry, Gold, Row
 from pydantic import TypeAdapter, ValidationError
-
-from schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo, Context, FileEntry, Gold, Row
 
 _ROWS = TypeAdapter(list[Row])
 
@@ -199,4 +198,4 @@ def sha256_of(path: Path) -> str:
 
 if __name__ == "__main__":
     # the command also takes URLs, so it is made one floor up, where files are opened wherever they are
-    runpy.run_module("storage.validate", run_name="__main__", alter_sys=True)
+    runpy.run_module("exhibit.storage.validate", run_name="__main__", alter_sys=True)

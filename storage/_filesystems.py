@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas.errors import ServiceError, ToolkitError
-from schemas.secrets import scrubbed
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.schemas.secrets import scrubbed
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, read_gold, read_info, read_questions
-from schemas.errors import BundleError
-from schemas.models import BundleInfo, Gold
-from schemas.validate import sha256_of as digest_of
-from storage.folders import files_below
-from storage.locations import Location, Remote, fetched, origin_of
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, read_gold, read_info, read_questions
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import BundleInfo, Gold
+from exhibit.schemas.validate import sha256_of as digest_of
+from exhibit.storage.folders import files_below
+from exhibit.storage.locations import Location, Remote, fetched, origin_of
 
 
 @dataclass(frozen=True)

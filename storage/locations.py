@@ -18,10 +18,10 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 from typing import Any, NamedTuple
 
-from schemas.errors import DocumentError
-from schemas.layout import ORIGIN
-from storage._filesystems import StorageError, explained, filesystem
-from storage.scratch import scratch_folder
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.layout import ORIGIN
+from exhibit.storage._filesystems import StorageError, explained, filesystem
+from exhibit.storage.scratch import scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")

@@ -9,12 +9,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from schemas.bundle import GOLD, INFO, ORIGIN, TRAIN, read_info
-from schemas.errors import BundleError, DocumentError
-from schemas.models import BundleInfo
-from storage.bundle import sha256_of
-from storage.cache import cache_folder
-from storage.locations import Location, Remote, fetch
+from exhibit.schemas.bundle import GOLD, INFO, ORIGIN, TRAIN, read_info
+from exhibit.schemas.errors import BundleError, DocumentError
+from exhibit.schemas.models import BundleInfo
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.locations import Location, Remote, fetch
 
 
 def mirrored(root: Location) -> Path:

@@ -11,10 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from exhibit.schemas.bundle import CORPUS, TRAIN
+from exhibit.schemas.errors import BundleError, ToolkitError
 from filelock import FileLock, Timeout
-
-from schemas.bundle import CORPUS, TRAIN
-from schemas.errors import BundleError, ToolkitError
 
 _AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
-from schemas.command import guarded, print_error, print_note, spelled
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import FileEntry
-from schemas.published import published_problems
-from schemas.validate import Problem, validate
-from storage.bundle import open_bundle, sha256_of
-from storage.locations import Location, Remote, folders_among, list_files, parse_location
-from storage.mirror import mirrored
+from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
+from exhibit.schemas.command import guarded, print_error, print_note, spelled
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import FileEntry
+from exhibit.schemas.published import published_problems
+from exhibit.schemas.validate import Problem, validate
+from exhibit.storage.bundle import open_bundle, sha256_of
+from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
+from exhibit.storage.mirror import mirrored
 
 
 def validate_at(root: Location) -> list[Problem]:

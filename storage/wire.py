@@ -11,7 +11,7 @@ import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from schemas.errors import ServiceError
+from exhibit.schemas.errors import ServiceError
 
 if TYPE_CHECKING:
     import httpx

@@ -18,14 +18,14 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import certifi
 import pytest
+from exhibit.converters import _build
+from exhibit.converters._cli import main
+from exhibit.hub import _picture
 from filelock import FileLock
 from hypothesis import settings
 from PIL import Image
 from playwright.sync_api import Browser
 
-from converters import _build
-from converters._cli import main
-from hub import _picture
 from tests.browser import browsing
 from tests.press import SharedPress
 
@@ -159,7 +159,7 @@ def convert(tmp_path: Path) -> Convert:
     def run(name: str, *flags: str | Path, out: str = "bundle", expect: int = 0) -> Path:
         folder = tmp_path / out
         arguments = ["--out", str(folder), "--jobs", "1", *map(str, flags)]
-        assert main(import_module(f"converters.{name}"), arguments) == expect
+        assert main(import_module(f"exhibit.converters.{name}"), arguments) == expect
         return folder
 
     return run
@@ -182,7 +182,7 @@ def converted(samples: Path, shared_folder: Path) -> Convert:
         folder = place / name
         arguments = ["--source", str(samples / name), "--out", str(folder), "--jobs", "1", *flags]
         with FileLock(place.with_suffix(".lock")):
-            assert folder.is_dir() or main(import_module(f"converters.{name}"), arguments) == 0
+            assert folder.is_dir() or main(import_module(f"exhibit.converters.{name}"), arguments) == 0
         return folder
 
     return find

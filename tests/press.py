@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
-from converters._benchmark import RawDocument
-from converters._press import Press, _Printed
-from engine import Limits
+from exhibit.converters._benchmark import RawDocument
+from exhibit.converters._press import Press, _Printed
+from exhibit.engine import Limits
 
 
 class SharedPress(Press):

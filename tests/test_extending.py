@@ -13,7 +13,19 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-ROOMS = ("schemas", "storage", "evidence", "engine", "law", "hub", "converters", "rag", "evaluation", "review")
+ROOMS = (
+    "schemas",
+    "storage",
+    "evidence",
+    "engine",
+    "law",
+    "hub",
+    "converters",
+    "rag",
+    "evaluation",
+    "review",
+    "exhibit",
+)
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
 TESTS = [name for name in FILES if name.startswith("tests/")]
 PARTS = [name for name in FILES if name not in TESTS]

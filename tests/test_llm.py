@@ -19,16 +19,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from exhibit.engine.llms import Prompt, openai
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.law.citations import find_citations
+from exhibit.rag.answerers.llm import LLMAnswerer
+from exhibit.rag.assemble import assemble
+from exhibit.rag.seams import Chunk, Hit
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 import evaluate_rag
-from engine.llms import Prompt, openai
-from evaluation.datasets import Selection, load_datasets
-from evaluation.targets import TargetOptions, open_target
-from law.citations import find_citations
-from rag.answerers.llm import LLMAnswerer
-from rag.assemble import assemble
-from rag.seams import Chunk, Hit
-from schemas import IMPOSSIBLE_ANSWER
 from tests.rag.bundles import rows_of, write_bundle
 
 pytestmark = pytest.mark.llm

@@ -26,7 +26,7 @@ FLOORS = (
 )  # fmt: skip
 """From the ground up: a room may import from the floors below its own, never from a room beside it."""
 ROOMS = tuple(room for floor in FLOORS for room in floor)
-BESIDE = {("converters", "hub.card")}
+BESIDE = {("converters", "exhibit.hub.card")}
 """The one door between two rooms of a floor: a converter writes the card of its bundle."""
 LARGEST = 0.30
 """Share of the product's lines that one room may hold: above it, a room holds more than one thing."""
@@ -69,9 +69,11 @@ def floor_of(room: str) -> int:
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_room_imports_only_from_rooms_below_it(path):
-    room = path.relative_to(ROOT).parts[0]
+    room, below = path.relative_to(ROOT).parts[0], ROOMS[:-1]
     for module, _, function in imports(path):
-        other = module.split(".")[0]
+        top, _, rest = module.partition(".")
+        other = rest.split(".")[0] if top == "exhibit" and rest.split(".")[0] in ROOMS else top
+        assert top not in below, f"{path} imports {module}: its name is exhibit.{module}"
         if other in ROOMS and other != room and (room, module) not in BESIDE:
             assert floor_of(other) < floor_of(room), f"{path} imports {module}"
         assert function is None or other not in ROOMS, f"{path}: {function} imports {module} inside"
@@ -80,7 +82,8 @@ def test_a_room_imports_only_from_rooms_below_it(path):
 @cache
 def graph() -> dict[str, set[str]]:
     """Return which module of the product imports which."""
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
+    names = {".".join(("exhibit", *path.relative_to(ROOT).with_suffix("").parts)): path for path in sources()}
+    names = {name.replace("exhibit.exhibit.", "exhibit."): path for name, path in names.items()}
     modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
     arrows: dict[str, set[str]] = {}
     for name, path in modules.items():
@@ -118,7 +121,12 @@ def test_the_pipeline_is_known_to_the_evaluation_only_as_a_target():
         name for name, arrows in graph().items() if name.startswith("evaluation") for a in arrows if a[:4] == "rag."
     }
     # the command, because every setting of the pipeline has a flag there
-    known = {"evaluation.targets.builtin", "evaluation.settings", "evaluation.targets", "evaluation.command"}
+    known = {
+        "exhibit.evaluation.targets.builtin",
+        "exhibit.evaluation.settings",
+        "exhibit.evaluation.targets",
+        "exhibit.evaluation.command",
+    }
     assert doors == known, doors
 
 
@@ -141,7 +149,7 @@ def test_the_lock_covers_what_the_project_asks_for():
 
 def test_every_room_is_packed():
     below = ROOMS[:-1]
-    assert below == exhibit._ROOMS
+    assert below == exhibit.ROOMS
     lists = [node.value for node in ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body
              if isinstance(node, ast.Assign) and node.targets[0].id == "ROOMS"]  # fmt: skip
     assert [ast.literal_eval(value) for value in lists] == [list(below)]
@@ -207,11 +215,11 @@ def test_a_process_imports_what_it_uses_and_the_base_install_needs_no_torch():
 import sys
 def told(*packages):
     print(*(name for name in packages if name in sys.modules), sep=" ", end="|")
-import engine._worker, evidence
+import exhibit.engine._worker, exhibit.evidence
 told("pydantic", "pypdf")
-import converters.cuad
+import exhibit.converters.cuad
 told("pydantic", "playwright.sync_api", "pypdf", "httpx")
-import evidence.show, hub.card
+import exhibit.evidence.show, exhibit.hub.card
 told("torch")
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)

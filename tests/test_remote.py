@@ -15,21 +15,21 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from exhibit.converters import _build, _materialise
+from exhibit.converters._cli import main as convert_main
+from exhibit.evaluation import records
+from exhibit.evidence.check import main as check_main
+from exhibit.evidence.show import main as show_main
+from exhibit.evidence.text import main as text_main
+from exhibit.hub import _tables
+from exhibit.rag.__main__ import main as rag_main
+from exhibit.rag.index import open_index
+from exhibit.storage import locations
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.locations import Remote, list_files
+from exhibit.storage.validate import validate_at as validate
 
 import evaluate_rag
-from converters import _build, _materialise
-from converters._cli import main as convert_main
-from evaluation import records
-from evidence.check import main as check_main
-from evidence.show import main as show_main
-from evidence.text import main as text_main
-from hub import _tables
-from rag.__main__ import main as rag_main
-from rag.index import open_index
-from storage import locations
-from storage.bundle import open_bundle
-from storage.locations import Remote, list_files
-from storage.validate import validate_at as validate
 from tests.hub.bundles import files_of
 from tests.object_stores import SECRET, moto
 from tests.storage.memory import get, memory, put
@@ -42,7 +42,7 @@ TIMES = ("latency", "seconds")
 
 def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
     arguments = ["--source", str(ROOT / "samples" / name), "--out", str(out), "--engine", "serial", *flags]
-    assert convert_main(import_module(f"converters.{name}"), arguments) == expect
+    assert convert_main(import_module(f"exhibit.converters.{name}"), arguments) == expect
 
 
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from exhibit.schemas.errors import ToolkitError
 
-from schemas.errors import ToolkitError
 from training.ground import Ground
 from training.library import kept_queries
 from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table
@@ -81,7 +81,7 @@ def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
 
 def base_of(options: argparse.Namespace) -> Path:
     """Return the file of the network's own weights."""
-    from rag.embedders._weights import MODEL, find_file
+    from exhibit.rag.embedders._weights import MODEL, find_file
 
     given: Path | None = options.base
     return given or find_file(MODEL)

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evidence import Span
-from rag.config import Config
-from rag.ingest import Preparation, Prepared
-from rag.questions.question import understand
-from schemas.errors import BundleError, DocumentError
-from schemas.models import Gold
-from storage.bundle import Bundle, open_bundle
+from exhibit.evidence import Span
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation, Prepared
+from exhibit.rag.questions.question import understand
+from exhibit.schemas.errors import BundleError, DocumentError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import Bundle, open_bundle
+
 from training.questions import LABELS
 
 PRESET = "routed"

@@ -10,10 +10,9 @@ from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
-
-from law.names import file_key
-from law.words import word_runs
-from schemas.errors import SourceError
+from exhibit.law.names import file_key
+from exhibit.law.words import word_runs
+from exhibit.schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
 """Bundles that retrieval is measured on as a whole."""

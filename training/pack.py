@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-
-from schemas.errors import BundleError
+from exhibit.schemas.errors import BundleError
 
 FORMAT = "exhibit-pack/1"
 MOST_TOKENS = 254

@@ -6,8 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters import contractnli, cuad, maud
-from schemas.errors import ToolkitError
+from exhibit.converters import contractnli, cuad, maud
+from exhibit.schemas.errors import ToolkitError
 
 FOLDER = Path(__file__).parent / "wordings"
 OWN = {"cuad": cuad.QUESTIONS, "contractnli": contractnli.QUESTIONS, "maud": maud.QUESTIONS}

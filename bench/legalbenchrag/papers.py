@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+from exhibit.evaluation.metrics import KS
+from exhibit.schemas.errors import ToolkitError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from evaluation.metrics import KS
-from schemas.errors import ToolkitError
 
 FOLDER = Path(__file__).parent / "papers"
 ALL = "ALL"

@@ -12,19 +12,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from exhibit.converters import legalbenchrag
+from exhibit.converters._cli import main as convert
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
+from exhibit.evaluation.settings import Settings, parse_settings
+from exhibit.rag.config import Config, Search, setting_help
+from exhibit.schemas import __version__
+from exhibit.schemas.bundle import INFO, TRAIN, read_info, read_lines
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.bundle import sha256_of
+
 from bench.legalbenchrag.papers import ALL
 from bench.legalbenchrag.variants import rewrite
 from bench.reword import free, reword, unname
-from converters import legalbenchrag
-from converters._cli import main as convert
-from evaluation.evaluate import evaluate
-from evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
-from evaluation.settings import Settings, parse_settings
-from rag.config import Config, Search, setting_help
-from schemas import __version__
-from schemas.bundle import INFO, TRAIN, read_info, read_lines
-from schemas.errors import BundleError, ToolkitError
-from storage.bundle import sha256_of
 
 BUNDLES, RUNS = "bundles", "runs"
 SEED = 20240819

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
-from schemas.errors import BundleError
-from schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
-from storage.bundle import Bundle, open_bundle, sha256_of
-from storage.locations import fetched
-from storage.place import placed
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import BundleInfo, Context, Counts, FileEntry, Gold, Row
+from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
+from exhibit.storage.locations import fetched
+from exhibit.storage.place import placed
 
 
 def rewrite(

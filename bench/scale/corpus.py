@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from exhibit.evidence import readable
+from exhibit.schemas.errors import SourceError
+
 from bench._table import ROOT
-from evidence import readable
-from schemas.errors import SourceError
 
 CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1"
 TEXTS = CONTRACTS / "full_contract_txt"

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from exhibit.engine import track
+from exhibit.evidence import read_document
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 from bench.convert import convert
 from bench.scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
 from bench.scale.ingesting import ingest_once, query_times
 from bench.scale.process import run_apart
-from engine import track
-from evidence import read_document
-from rag.splitters import rcts
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin
 
 SIZES = (100, 300, 1000, 10_000)
 TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)
@@ -93,7 +93,7 @@ def embedder_cost(chunks: int) -> dict[str, float]:
     texts = [path.read_text(encoding="utf-8") for path in documents_of(None)]
     pieces = [text[start:end] for text in texts for start, end in rcts.split(text)]
     wanted = [f"{number} {pieces[number % len(pieces)]}" for number in range(chunks)]
-    module, argument = load_plugin("rag.embedders", "minilm")
+    module, argument = load_plugin("exhibit.rag.embedders", "minilm")
     embedder = module.open(argument)
     embedder.embed(wanted[:32], role="passage")  # the first time, the model is loaded
     started, clocked = time.process_time(), time.perf_counter()

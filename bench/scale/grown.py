@@ -16,16 +16,16 @@ from typing import Any
 import faiss
 import numpy as np
 import numpy.typing as npt
+from exhibit.engine import track
+from exhibit.rag.config import Config
+from exhibit.rag.index import Entry, Index, open_index
+from exhibit.rag.lexicon import DocumentWords, read_words
+from exhibit.rag.lexicon.bm25 import digest
+from exhibit.rag.lexicon.naming import name_terms
+from exhibit.rag.lexicon.postings import Held
+from exhibit.rag.seams import Vectors, section_keys
 
 from bench.stores import unit
-from engine import track
-from rag.config import Config
-from rag.index import Entry, Index, open_index
-from rag.lexicon import DocumentWords, read_words
-from rag.lexicon.bm25 import digest
-from rag.lexicon.naming import name_terms
-from rag.lexicon.postings import Held
-from rag.seams import Vectors, section_keys
 
 _SPREAD = 0.35
 """How far a copy's vector lies from its original: about as far as the chunks of one contract, as in `bench.stores`."""

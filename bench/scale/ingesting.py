@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
+import exhibit.rag.ingest
 import numpy as np
+from exhibit.engine import Engine, Outcome, open_engine
+from exhibit.rag.config import Config, preset_names
+from exhibit.rag.index import Index, open_index
+from exhibit.rag.lexicon import Lexicon
+from exhibit.rag.packed import packed
+from exhibit.rag.pipeline import Pipeline, find_files
+from exhibit.rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
+from exhibit.rag.summaries import Summariser, open_summariser
+from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.schemas.plugins import load_plugin
 
-import rag.ingest
 from bench.scale.process import Clock
-from engine import Engine, Outcome, open_engine
-from rag.config import Config, preset_names
-from rag.index import Index, open_index
-from rag.lexicon import Lexicon
-from rag.packed import packed
-from rag.pipeline import Pipeline, find_files
-from rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
-from rag.summaries import Summariser, open_summariser
-from rag.vectors import CachedEmbedder, VectorCache
-from schemas.plugins import load_plugin
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -182,7 +182,7 @@ def ingest_once(
     clock = Clock()
     paths = packed(find_files(documents) if isinstance(documents, Path) else documents)
     config = config_for("faiss" if store == "none" else store, words=words)
-    module, argument = load_plugin("rag.embedders", config.embedder)
+    module, argument = load_plugin("exhibit.rag.embedders", config.embedder)
     inner: Embedder = module.open(argument)
     embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
     index = _Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
@@ -192,9 +192,9 @@ def ingest_once(
     started, clocked = time.process_time(), time.perf_counter()
     with ExitStack() as patched:
         for name, stage in _WORKER.items() if engine == "serial" else ():
-            timed = clock.timed(stage, getattr(rag.ingest, name))
-            patched.enter_context(patch.object(rag.ingest, name, timed))
-        report = rag.ingest.ingest(paths, index, config, engine=runner, embedder=embedder, summarise=summarise)
+            timed = clock.timed(stage, getattr(exhibit.rag.ingest, name))
+            patched.enter_context(patch.object(exhibit.rag.ingest, name, timed))
+        report = exhibit.rag.ingest.ingest(paths, index, config, engine=runner, embedder=embedder, summarise=summarise)
     index.save()
     took = {"seconds": time.process_time() - started, "clock": time.perf_counter() - clocked, "first": runner.first}
     index.close()
@@ -239,7 +239,7 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     made_with = open_index(folder / "index").config
     for preset in (name for name in PRESETS if name in preset_names()):
         clock = Clock()
-        module, argument = load_plugin("rag.embedders", made_with.embedder)
+        module, argument = load_plugin("exhibit.rag.embedders", made_with.embedder)
         config = Config.preset(
             preset, **{"routing": False, **made_with.ingest} if not made_with.lexicon else made_with.ingest
         )

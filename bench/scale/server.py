@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 _MB = 1e6
 _NOT_DATA = frozenset({"bin", "logs", "configs"})

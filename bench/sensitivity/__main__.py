@@ -20,6 +20,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from exhibit.engine import add_engine_arguments, check_engine, open_engine, track
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.questions.question import understand
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+
 from bench._table import ROOT, print_table
 from bench.legalbenchrag.runs import Condition, make_bundle
 from bench.sensitivity.panels import WAYS, draw, page_block
@@ -34,12 +41,6 @@ from bench.sensitivity.trials import (
     trials_of,
     ways_of,
 )
-from engine import add_engine_arguments, check_engine, open_engine, track
-from evaluation.datasets import Dataset, Selection, load_datasets
-from rag import Config, Pipeline
-from rag.questions.question import understand
-from schemas.command import guarded
-from schemas.errors import ToolkitError
 
 IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "notebook-retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from converters._cpr.names import read_name
-from law.citations import BRACKETED
-from law.names import plain
+from exhibit.converters._cpr.names import read_name
+from exhibit.law.citations import BRACKETED
+from exhibit.law.names import plain
 
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 """`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from converters._cpr.citations import Citation, read_citation
-from converters._cpr.courts import Court, unknown_courts
-from converters._cpr.headings import PARAGRAPH, Heading
-from converters._cpr.layout import Layout
-from converters._cpr.library import Library, splits
-from converters._cpr.names import read_name
-from converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
-from law.names import plain
+from exhibit.converters._cpr.citations import Citation, read_citation
+from exhibit.converters._cpr.courts import Court, unknown_courts
+from exhibit.converters._cpr.headings import PARAGRAPH, Heading
+from exhibit.converters._cpr.layout import Layout
+from exhibit.converters._cpr.library import Library, splits
+from exhibit.converters._cpr.names import read_name
+from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
+from exhibit.law.names import plain
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from law.names import plain
+from exhibit.law.names import plain
 
 _NEUTRAL = frozenset(
     "the a of and for in to at court courts division divisions list guide guides business property england wales high "

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from converters._cpr.names import Name, read_name
-from evidence import Document
-from law.names import letters
+from exhibit.converters._cpr.names import Name, read_name
+from exhibit.evidence import Document
+from exhibit.law.names import letters
 
 
 class SourceLine(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from converters._cpr.headings import (
+from exhibit.converters._cpr.headings import (
     BARE,
     CHAPTER,
     Heading,
@@ -18,13 +18,13 @@ from converters._cpr.headings import (
     section_at,
     whole_lines,
 )
-from converters._cpr.names import Name, likeness, read_name
-from converters._cpr.sources import Source
-from engine import guarded
-from engine.limits import reading
-from evidence.readers import pdf
-from law.names import letters
-from schemas.errors import DocumentError, LimitError
+from exhibit.converters._cpr.names import Name, likeness, read_name
+from exhibit.converters._cpr.sources import Source
+from exhibit.engine import guarded
+from exhibit.engine.limits import reading
+from exhibit.evidence.readers import pdf
+from exhibit.law.names import letters
+from exhibit.schemas.errors import DocumentError, LimitError
 
 
 @dataclass(frozen=True)

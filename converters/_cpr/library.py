@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from converters._cpr.courts import Court, guide_courts
-from converters._cpr.headings import PARAGRAPH, Heading
-from converters._cpr.layout import Layout, layout_of
-from converters._cpr.names import likeness, read_name
-from converters._cpr.sources import GUIDE, Source, reference_of
-from law.names import plain
+from exhibit.converters._cpr.courts import Court, guide_courts
+from exhibit.converters._cpr.headings import PARAGRAPH, Heading
+from exhibit.converters._cpr.layout import Layout, layout_of
+from exhibit.converters._cpr.names import likeness, read_name
+from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
+from exhibit.law.names import plain
 
 _SPACES = re.compile(r"\s+")
 _LISTED = 0.96

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from evidence.align import edit_distance
-from law.names import letters, plain
+from exhibit.evidence.align import edit_distance
+from exhibit.law.names import letters, plain
 
 _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")

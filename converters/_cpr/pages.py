@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from converters._fonts import SERIF, embedded
-from converters._typeset import BODY, printable
-from law.names import file_key
+from exhibit.converters._fonts import SERIF, embedded
+from exhibit.converters._typeset import BODY, printable
+from exhibit.law.names import file_key
 
 _CSS = """
 h1 { font-size: 15pt; line-height: 1.25; margin: 0 0 7mm }

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from converters._cpr.pages import Block
-from engine.limits import reading
-from evidence.markup import pieces
-from schemas.errors import DocumentError, printable
-from schemas.parsing import parse_json
+from exhibit.converters._cpr.pages import Block
+from exhibit.engine.limits import reading
+from exhibit.evidence.markup import pieces
+from exhibit.schemas.errors import DocumentError, printable
+from exhibit.schemas.parsing import parse_json
 
 Record = Mapping[str, object]
 

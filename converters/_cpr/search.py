@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from converters._cpr.parsing import Record, body, document_key, load_json, records, string
-from converters._cpr.sources import full_name, kind_of, reference_of
-from engine import guarded
-from schemas.errors import DocumentError, SourceError
+from exhibit.converters._cpr.parsing import Record, body, document_key, load_json, records, string
+from exhibit.converters._cpr.sources import full_name, kind_of, reference_of
+from exhibit.engine import guarded
+from exhibit.schemas.errors import DocumentError, SourceError
 
 _CITED = 3
 """Documents cited per candidate, best first: more is a list to prune, not an answer."""

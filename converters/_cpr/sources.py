@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
-from converters._cpr.pages import Block, blocks_of, heading_of, page_of
-from converters._cpr.parsing import read_export, read_page
-from converters._titles import unique_titles
-from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from engine import guarded
-from engine.limits import reading
-from evidence import Document, read_document
-from evidence.folder import Listed, list_folder, with_attachments
-from evidence.read import has_page
-from evidence.readers import pdf
-from law.casing import tidy
-from schemas.errors import DocumentError, LimitError, SourceError, printable
-from storage.folders import left_out
+from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
+from exhibit.converters._cpr.pages import Block, blocks_of, heading_of, page_of
+from exhibit.converters._cpr.parsing import read_export, read_page
+from exhibit.converters._titles import unique_titles
+from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.engine import guarded
+from exhibit.engine.limits import reading
+from exhibit.evidence import Document, read_document
+from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.evidence.read import has_page
+from exhibit.evidence.readers import pdf
+from exhibit.law.casing import tidy
+from exhibit.schemas.errors import DocumentError, LimitError, SourceError, printable
+from exhibit.storage.folders import left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
 """The source's own words for what a document is."""

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from converters._benchmark import DatasetInfo, Tally
-from converters._maud.text import definition_key
-from converters._source import unpack
-from schemas.errors import SourceError
-from storage.scratch import scratch_folder
+from exhibit.converters._benchmark import DatasetInfo, Tally
+from exhibit.converters._maud.text import definition_key
+from exhibit.converters._source import unpack
+from exhibit.schemas.errors import SourceError
+from exhibit.storage.scratch import scratch_folder
 
 MAE = "MAE Definition"
 """The deal point that tells whose a row is."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from converters._titles import join_names
-from evidence import Document, Match, Span, fold, locate
-from evidence.locate import in_order, stretch, worthy
-from law.casing import tidy, title_case
-from law.companies import DESCRIBED
-from law.dates import MONTH
-from schemas.quotes import quote_parts
+from exhibit.converters._titles import join_names
+from exhibit.evidence import Document, Match, Span, fold, locate
+from exhibit.evidence.locate import in_order, stretch, worthy
+from exhibit.law.casing import tidy, title_case
+from exhibit.law.companies import DESCRIBED
+from exhibit.law.dates import MONTH
+from exhibit.schemas.quotes import quote_parts
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from converters._benchmark import Item, RawDocument, Tally
-from converters._choice import BEYOND
-from converters._pairing import pair_files
-from converters._web.fetch import Policy, fetch_all, fetch_folder, report
-from evidence.folder import Listed, list_folder
-from evidence.read import readable
-from law.names import file_key
-from schemas.errors import SourceError, printable
-from storage.folders import left_out
+from exhibit.converters._benchmark import Item, RawDocument, Tally
+from exhibit.converters._choice import BEYOND
+from exhibit.converters._pairing import pair_files
+from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.evidence.folder import Listed, list_folder
+from exhibit.evidence.read import readable
+from exhibit.law.names import file_key
+from exhibit.schemas.errors import SourceError, printable
+from exhibit.storage.folders import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"

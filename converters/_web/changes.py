@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from law.sentences import sentences
+from exhibit.law.sentences import sentences
 
 _MOST_WORDS = 3000
 """Words of a passage that are compared one by one; of a longer one all count as changed."""

@@ -15,14 +15,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import httpx
-
-from converters._web.addresses import Addresses, FetchError, flaw_of
-from converters._web.gate import MARK, Gate
-from evidence.read import has_page, suffix_of
-from evidence.readers import picture
-from schemas import __version__
-from storage.robots import Rules, rules_for
-from storage.wire import ACCEPT, BodyError, body_blocks
+from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
+from exhibit.converters._web.gate import MARK, Gate
+from exhibit.evidence.read import has_page, suffix_of
+from exhibit.evidence.readers import picture
+from exhibit.schemas import __version__
+from exhibit.storage.robots import Rules, rules_for
+from exhibit.storage.wire import ACCEPT, BodyError, body_blocks
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

@@ -27,20 +27,19 @@ from pathlib import Path
 from urllib.parse import urldefrag, urlsplit
 
 import httpx
+from exhibit.converters._benchmark import Item, Tally
+from exhibit.converters._office import office_page
+from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
+from exhibit.converters._web.download import Downloader, Policy, Reply
+from exhibit.converters._web.gate import Gate
+from exhibit.converters._web.page import PagePrinter
+from exhibit.converters._web.stems import corpus_names
+from exhibit.converters._web.store import Fetched, Store
+from exhibit.engine import guarded, track
+from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.scratch import scratch_folder
 from tqdm import tqdm
-
-from converters._benchmark import Item, Tally
-from converters._office import office_page
-from converters._web.addresses import Addresses, FetchError, flaw_of
-from converters._web.download import Downloader, Policy, Reply
-from converters._web.gate import Gate
-from converters._web.page import PagePrinter
-from converters._web.stems import corpus_names
-from converters._web.store import Fetched, Store
-from engine import guarded, track
-from schemas.errors import DocumentError, SourceError
-from storage.cache import cache_folder
-from storage.scratch import scratch_folder
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 

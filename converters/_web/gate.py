@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from converters._web.addresses import Addresses, FetchError
+from exhibit.converters._web.addresses import Addresses, FetchError
 
 MARK = "X-Exhibit-Gate"
 """The header of a reply that comes from the gate and not from a server."""

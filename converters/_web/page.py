@@ -7,17 +7,16 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from exhibit.converters import _playwright
+from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._print import fix_dates, in_order, pdf_options
+from exhibit.converters._typeset import html_from_text
+from exhibit.converters._web.addresses import FetchError
+from exhibit.converters._web.download import USER_AGENT, Reply
+from exhibit.converters._web.gate import MARK, Gate
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.scratch import scratch_folder
 from tqdm import tqdm
-
-from converters import _playwright
-from converters._browser import is_root, launch_options
-from converters._print import fix_dates, in_order, pdf_options
-from converters._typeset import html_from_text
-from converters._web.addresses import FetchError
-from converters._web.download import USER_AGENT, Reply
-from converters._web.gate import MARK, Gate
-from schemas.errors import ServiceError
-from storage.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright, Response, Route

@@ -20,17 +20,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from converters._web.changes import Change, changes_between
-from converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
-from evidence import Document, Span, locate, read_document
-from schemas.bundle import INFO, read_info
-from schemas.command import FAILED, guarded, spelled
-from schemas.errors import BundleError, SourceError, ToolkitError
-from schemas.models import Gold
-from storage.bundle import Bundle, open_bundle
-from storage.locations import Remote
-from storage.scratch import scratch_folder
-from storage.whole import write_whole
+from exhibit.converters._web.changes import Change, changes_between
+from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
+from exhibit.evidence import Document, Span, locate, read_document
+from exhibit.schemas.bundle import INFO, read_info
+from exhibit.schemas.command import FAILED, guarded, spelled
+from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.storage.locations import Remote
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import write_whole
 
 CHANGED = 4
 """The exit code where a source is not what it was."""

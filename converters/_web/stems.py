@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlparse
 
-from schemas.errors import SourceError
+from exhibit.schemas.errors import SourceError
 
 _LONGEST = 255
 """Bytes of a file name that every common file system can hold."""

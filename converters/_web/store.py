@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from storage.bundle import sha256_of
-from storage.whole import write_whole
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.whole import write_whole
 
 _RECIPE = 2
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""

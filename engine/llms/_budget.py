@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from schemas.errors import ServiceError
+from exhibit.schemas.errors import ServiceError
 
 _MILLION = 1_000_000  # tokens that a price is for
 _ROUNDING = 1e-9  # of money: sums of many small prices err by less

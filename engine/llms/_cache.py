@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.llms import Completion
-from storage.whole import write_whole
+from exhibit.engine.llms import Completion
+from exhibit.storage.whole import write_whole
 
 
 def key_of(parts: Mapping[str, object]) -> str:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import httpx
 import openai
-
-from schemas.errors import ServiceError
-from schemas.secrets import scrubbed
-from storage.deadline import with_deadline
-from storage.waiting import seconds_asked
-from storage.wire import ACCEPT, BodyError, body_parts
+from exhibit.schemas.errors import ServiceError
+from exhibit.schemas.secrets import scrubbed
+from exhibit.storage.deadline import with_deadline
+from exhibit.storage.waiting import seconds_asked
+from exhibit.storage.wire import ACCEPT, BodyError, body_parts
 
 _OPENAI = "https://api.openai.com/v1"
 _LARGEST = 16 << 20  # bytes of a reply: an answer takes some thousand

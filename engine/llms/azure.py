@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from engine.llms.openai import OpenAI, options_of
-from schemas.errors import ToolkitError
+from exhibit.engine.llms.openai import OpenAI, options_of
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine import track
-from engine.llms import Completion, Prompt
-from engine.llms._budget import Budget, CapError, Prices
-from engine.llms._cache import ReplyCache, key_of
-from engine.llms._wire import Endpoint, NoReplyError
-from engine.tokens import counter_for
-from schemas.errors import ToolkitError
-from storage.waiting import LONGEST_WAIT
+from exhibit.engine import track
+from exhibit.engine.llms import Completion, Prompt
+from exhibit.engine.llms._budget import Budget, CapError, Prices
+from exhibit.engine.llms._cache import ReplyCache, key_of
+from exhibit.engine.llms._wire import Endpoint, NoReplyError
+from exhibit.engine.tokens import counter_for
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.waiting import LONGEST_WAIT
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""

@@ -9,11 +9,11 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import TypeVar
 
-from engine._crew import Crew
-from engine._spawn import belongs_to_script
-from engine._worker import Work, dump
-from engine.limits import UNLIMITED, Limits
-from engine.outcome import AHEAD, Outcome
+from exhibit.engine._crew import Crew
+from exhibit.engine._spawn import belongs_to_script
+from exhibit.engine._worker import Work, dump
+from exhibit.engine.limits import UNLIMITED, Limits
+from exhibit.engine.outcome import AHEAD, Outcome
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import socket
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import ray
+from exhibit.engine._worker import STARTING, Bug, Work, dump, hire
+from exhibit.engine.limits import UNLIMITED, Limits
+from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
+from exhibit.engine.runners._nodes import check_seen
+from exhibit.schemas.errors import ServiceError, ToolkitError
 from ray import cloudpickle
 from ray import exceptions as faults
 from ray._private import ray_constants
 from ray._private import worker as driver
 
-import engine
-from engine._worker import STARTING, Bug, Work, dump, hire
-from engine.limits import UNLIMITED, Limits
-from engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
-from engine.runners._nodes import check_seen
-from schemas.errors import ServiceError, ToolkitError
+import exhibit
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-ROOMS = (
-    "schemas",
-    "storage",
-    "engine",
-    "evidence",
-    "law",
-    "hub",
-    "converters",
-    "rag",
-    "evaluation",
-    "review",
-    "exhibit",
-)
-"""The packages that a cluster is sent, so that its workers run this code and no other version of it."""
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
 """A worker, its machine, or what it had done is gone: its item can be tried elsewhere."""
@@ -178,7 +167,7 @@ def connect(address: str, jobs: int | None) -> None:
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
             _knock(address)
-            ray.init(address, runtime_env={"py_modules": _packages()}, **quiet)
+            ray.init(address, runtime_env={"py_modules": [_package()]}, **quiet)
     except ImportError as error:
         raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -195,10 +184,20 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
-def _packages() -> list[str]:
-    root = Path(engine.__file__).parent.parent
-    # where the package is installed, the rooms lie inside `exhibit`, which is not sent: none of them needs it
-    return [str(root / name) for name in ROOMS if (root / name).is_dir()]
+@cache
+def _package() -> str:
+    """Return the folder `exhibit` that a cluster is sent, so that its workers run this code and no other version."""
+    places = [Path(place) for place in exhibit.__path__]
+    if len(places) == 1:
+        return str(places[0])
+    folder = Path(tempfile.mkdtemp(prefix="exhibit-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    unseen = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(places[0], folder / "exhibit", ignore=unseen)
+    # the rooms of a checkout, where a wheel has them
+    for room in exhibit.ROOMS:
+        shutil.copytree(places[1] / room, folder / "exhibit" / room, ignore=unseen)
+    return str(folder / "exhibit")
 
 
 def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:

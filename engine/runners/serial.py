@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from engine.limits import UNLIMITED, Limits, time_limited
-from engine.outcome import Outcome, attempt_within, named
-from schemas.errors import LimitError
+from exhibit.engine.limits import UNLIMITED, Limits, time_limited
+from exhibit.engine.outcome import Outcome, attempt_within, named
+from exhibit.schemas.errors import LimitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -13,10 +13,10 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import GROUPS, About, undescribed
-from evaluation.metrics._options import KS, K, Options, Parity
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import GROUPS, About, undescribed
+from exhibit.evaluation.metrics._options import KS, K, Options, Parity
+from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
     "GROUPS",
@@ -36,7 +36,7 @@ __all__ = [
     "ranking_of",
     "shortened",
 ]  # fmt: skip
-from evaluation.metrics._ranking import Ranking, ranking_of
+from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
 
 
 class MetricModule(Protocol):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from evaluation.metrics._options import K
+from exhibit.evaluation.metrics._options import K
 
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
 """`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from evaluation.cases import Case
-from law.citations import BRACKETED, find_citations
-from law.names import plain, without_ending
+from exhibit.evaluation.cases import Case
+from exhibit.law.citations import BRACKETED, find_citations
+from exhibit.law.names import plain, without_ending
 
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
 """`[1]`, `[1, 2]`, the year of `[2024] EWCA Civ 123` and gaps such as `[…]` or `[***]` cite nothing by name."""

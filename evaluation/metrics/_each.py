@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evaluation.cases import Case, Values
+from exhibit.evaluation.cases import Case, Values
 
 
 def each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> Values:

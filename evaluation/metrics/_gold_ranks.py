@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from evaluation.cases import Case, GoldPassage, Passage
-from evaluation.metrics._each import gold_texts
-from evidence import Span, fold
-from schemas.quotes import quote_parts
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.metrics._each import gold_texts
+from exhibit.evidence import Span, fold
+from exhibit.schemas.quotes import quote_parts
 
 ENOUGH = 50
 """Characters that a piece of a gold passage must have to stand for it in a verdict, unless it is half of it."""

@@ -13,9 +13,8 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
-
-from evaluation.cases import Case
-from evidence import Span
+from exhibit.evaluation.cases import Case
+from exhibit.evidence import Span
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

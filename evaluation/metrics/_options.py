@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.llms import LLM
-from schemas.errors import ToolkitError
+from exhibit.engine.llms import LLM
+from exhibit.schemas.errors import ToolkitError
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths at which retrieval is read; each is a prefix of one ranking."""

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from evaluation.cases import Case
-from evaluation.metrics._each import gold_files
-from evaluation.metrics._gold_ranks import gold_ranks
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.metrics._each import gold_files
+from exhibit.evaluation.metrics._gold_ranks import gold_ranks
 
 GOLD_GRADE = 3
 """From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from evaluation.cases import Case
-from evaluation.metrics._each import gold_texts
-from law.citations import find_citations
-from law.words import word_runs
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.metrics._each import gold_texts
+from exhibit.law.citations import find_citations
+from exhibit.law.words import word_runs
 
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 

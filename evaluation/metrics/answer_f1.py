@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from evaluation.metrics._squad import squad_f1, squad_golds
-from evaluation.metrics._words import answer_pair, multiset_f1
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._squad import squad_f1, squad_golds
+from exhibit.evaluation.metrics._words import answer_pair, multiset_f1
 
 NAMES = ("answer_f1",)
 ABOUT = {

@@ -11,12 +11,12 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from law.citations import BRACKETED, find_citations
-from law.refusal import is_refusal
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.law.citations import BRACKETED, find_citations
+from exhibit.law.refusal import is_refusal
 
 NAMES = ("any_citation",)
 ABOUT = {

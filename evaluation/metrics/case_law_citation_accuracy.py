@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from law.references import references
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.law.references import references
 
 NAMES = ("case_law_citation_accuracy",)
 ABOUT = {

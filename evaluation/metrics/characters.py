@@ -21,11 +21,21 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._layout import Floats, Ints, Layout, Pieces, add_up, distinct, lay_out, overlaps, spread, unite
-from evaluation.metrics._options import KS, Options
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._layout import (
+    Floats,
+    Ints,
+    Layout,
+    Pieces,
+    add_up,
+    distinct,
+    lay_out,
+    overlaps,
+    spread,
+    unite,
+)
+from exhibit.evaluation.metrics._options import KS, Options
 
 Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Passage, Values
-from evaluation.metrics._about import About, Need
-from evaluation.metrics._each import each
-from evaluation.metrics._options import K, Options
-from evidence import Span
+from exhibit.evaluation.cases import Case, Passage, Values
+from exhibit.evaluation.metrics._about import About, Need
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evidence import Span
 
 NEAR = 500
 """Characters between a passage and gold, the size of a chunk, that still make them neighbours."""

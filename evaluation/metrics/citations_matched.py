@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
-from evaluation.metrics._each import each, gold_files
-from evaluation.metrics._options import Options
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
+from exhibit.evaluation.metrics._each import each, gold_files
+from exhibit.evaluation.metrics._options import Options
 
 NAMES = ("citations_matched",)
 ABOUT = {

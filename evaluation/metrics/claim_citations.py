@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._options import Options
-from law.citations import claims_of, verify
-from law.refusal import is_refusal
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._options import Options
+from exhibit.law.citations import claims_of, verify
+from exhibit.law.refusal import is_refusal
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
 ABOUT = {

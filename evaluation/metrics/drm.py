@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import gold_files
-from evaluation.metrics._options import KS, Options
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import gold_files
+from exhibit.evaluation.metrics._options import KS, Options
 
 NAMES = tuple(f"drm@{k}" for k in KS)
 ABOUT = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each, gold_texts
-from evaluation.metrics._options import Options
-from evaluation.metrics._squad import squad_exact, squad_golds
-from evaluation.metrics._words import answer_pair, same_words
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each, gold_texts
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._squad import squad_exact, squad_golds
+from exhibit.evaluation.metrics._words import answer_pair, same_words
 
 NAMES = ("exact_match", "answer_exact_match")
 ABOUT = {

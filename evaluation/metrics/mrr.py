@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._ranking import ranking_of
 
 DEPTH = 10  # MRR@10, as MS MARCO has it
 NAMES = (f"mrr@{DEPTH}",)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._gold_ranks import golds_of, seed_matches
-from evaluation.metrics._options import K, Options
-from evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._gold_ranks import golds_of, seed_matches
+from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._ranking import ranking_of
 
 ABOUT = {
     "ndcg": About(

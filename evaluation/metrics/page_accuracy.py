@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Passage, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each, gold_files
-from evaluation.metrics._options import Options
-from law.citations import find_citations
+from exhibit.evaluation.cases import Case, Passage, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each, gold_files
+from exhibit.evaluation.metrics._options import Options
+from exhibit.law.citations import find_citations
 
 NAMES = ("page_accuracy", "gold_page_accuracy", "box_accuracy")
 ABOUT = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
-from evaluation.metrics._options import Options
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
+from exhibit.evaluation.metrics._options import Options
 
 NAMES = ("precedent_matching", "precedent_matching_strict")
 ABOUT = {

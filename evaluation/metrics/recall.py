@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._gold_ranks import gold_ranks, seed_matches
-from evaluation.metrics._options import K, Options
-from evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._gold_ranks import gold_ranks, seed_matches
+from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)
 ABOUT = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from law.references import Reference, references
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.law.references import Reference, references
+from exhibit.schemas.errors import ToolkitError
 
 NAMES = ("references_exist",)
 ABOUT = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each, gold_texts
-from evaluation.metrics._options import Options
-from evaluation.metrics._words import set_f1
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each, gold_texts
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._words import set_f1
 
 NAMES = ("span_f1",)
 ABOUT = {

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from evaluation.cases import Case, Values
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
-from evaluation.metrics._options import Options
-from evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._ranking import ranking_of
 
 DEPTH = 5  # as ACORD's paper has it
 STARS = (3, 4, 5)  # as ACORD's paper has them

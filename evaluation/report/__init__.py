@@ -3,6 +3,6 @@
 >>> write_report(Path("results/first"))
 """
 
-from evaluation.report.write import NAME, write_report
+from exhibit.evaluation.report.write import NAME, write_report
 
 __all__ = ["NAME", "write_report"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluation.metrics import about
-from evaluation.report.drawing import Wanted
-from evaluation.report.pieces import key_bucket, write_piece
-from evaluation.report.questions import Block, Table
-from evaluation.report.run import Record
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.report.drawing import Wanted
+from exhibit.evaluation.report.pieces import key_bucket, write_piece
+from exhibit.evaluation.report.questions import Block, Table
+from exhibit.evaluation.report.run import Record
 
 LINES = 500
 """Lines of the list in a piece: 40 pieces for 20,000 cases, each read in some milliseconds."""

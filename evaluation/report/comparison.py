@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import Limits, track
-from evaluation.metrics import about, shortened
-from evaluation.records import read_tables
-from evaluation.report import shell
-from evaluation.report.binder import Binder, Catalogue, Facet
-from evaluation.report.drawing import PAGES, Wanted
-from evaluation.report.questions import brief, error_kind, labels_of, nearest
-from evaluation.report.run import Record, Rows, read_run, settings
-from evaluation.report.sources import dataset_names, dataset_roots
-from evaluation.report.wording import ANSWERED, VERDICTS
-from evaluation.report.write import SCRIPTS, draw_pages, not_drawn, pieces_folder, render
-from evaluation.statistics import Difference, Overlap, Table, compare, overlap
-from evaluation.terminal import not_compared
-from schemas.errors import ToolkitError
-from storage.whole import write_whole
+from exhibit.engine import Limits, track
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.report import shell
+from exhibit.evaluation.report.binder import Binder, Catalogue, Facet
+from exhibit.evaluation.report.drawing import PAGES, Wanted
+from exhibit.evaluation.report.questions import brief, error_kind, labels_of, nearest
+from exhibit.evaluation.report.run import Record, Rows, read_run, settings
+from exhibit.evaluation.report.sources import dataset_names, dataset_roots
+from exhibit.evaluation.report.wording import ANSWERED, VERDICTS
+from exhibit.evaluation.report.write import SCRIPTS, draw_pages, not_drawn, pieces_folder, render
+from exhibit.evaluation.statistics import Difference, Overlap, Table, compare, overlap
+from exhibit.evaluation.terminal import not_compared
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.whole import write_whole
 
 NAME = "compare.html"
 CHANGES = {

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine import Limits, guarded, open_engine, track
-from evaluation.report.pages import Sheets, draw_sheets
-from evaluation.report.run import Record
-from evaluation.report.spans import Placed, best_place, meets
-from evidence import Span
-from schemas.errors import ToolkitError
-from storage.bundle import corpus_files
-from storage.locations import Location, Remote, fetched
+from exhibit.engine import Limits, guarded, open_engine, track
+from exhibit.evaluation.report.pages import Sheets, draw_sheets
+from exhibit.evaluation.report.run import Record
+from exhibit.evaluation.report.spans import Placed, best_place, meets
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.bundle import corpus_files
+from exhibit.storage.locations import Location, Remote, fetched
 
 PASSAGES = 10
 """Passages that are drawn, and given in words, whether they are cited or not: what the rows have words of."""

@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evaluation.report import comparison
-from evaluation.report.questions import FIELDS, brief, error_kind, labels_of
-from evaluation.report.run import Record, Rows
-from evaluation.report.sources import dataset_names
-from schemas.errors import ToolkitError
-from storage.whole import whole
+from exhibit.evaluation.report import comparison
+from exhibit.evaluation.report.questions import FIELDS, brief, error_kind, labels_of
+from exhibit.evaluation.report.run import Record, Rows
+from exhibit.evaluation.report.sources import dataset_names
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.whole import whole
 
 _BATCH = 2000  # rows written at a time: a matter of memory
 _NUMBERS = ("found", "found_before", "found_after")

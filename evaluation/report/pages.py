@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.report.run import Record
-from evaluation.report.spans import windows
-from evidence import Document, Span, read_document
-from evidence.document import Box, Page
-from evidence.pictures import in_few_bytes
-from evidence.readers.pdf import page_boxes, render
-from schemas.errors import DocumentError
-from storage.locations import Location
+from exhibit.evaluation.report.run import Record
+from exhibit.evaluation.report.spans import windows
+from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence.document import Box, Page
+from exhibit.evidence.pictures import in_few_bytes
+from exhibit.evidence.readers.pdf import page_boxes, render
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.locations import Location
 
 WIDTH = 830
 """Pixels across: what a page has when two stand side by side on a wide screen."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evaluation.report.shell import as_json
+from exhibit.evaluation.report.shell import as_json
 
 IMAGES = "pages"
 """The folder of the pages' pictures, among the pieces."""

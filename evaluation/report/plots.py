@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from evaluation.metrics import about, shortened
-from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Bar, Plot, PlotLine, Point
-from evaluation.report.run import Record, RecordedRun
-from evaluation.report.sureness import confidence_plots
-from evaluation.report.wording import VERDICTS
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Bar, Plot, PlotLine, Point
+from exhibit.evaluation.report.run import Record, RecordedRun
+from exhibit.evaluation.report.sureness import confidence_plots
+from exhibit.evaluation.report.wording import VERDICTS
 
 _BINS = 14  # bars that the plot has room for
 _BARS = 8  # datasets that the plot has room for

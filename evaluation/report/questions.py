@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.report.drawing import PASSAGES, Wanted
-from evaluation.report.run import Record
-from evaluation.report.spans import Placed, best_place, gold_ranges, meets, placed
-from evaluation.report.wording import explain
-from evidence import Span
+from exhibit.evaluation.report.drawing import PASSAGES, Wanted
+from exhibit.evaluation.report.run import Record
+from exhibit.evaluation.report.spans import Placed, best_place, gold_ranges, meets, placed
+from exhibit.evaluation.report.wording import explain
+from exhibit.evidence import Span
 
 _LONGEST = 20_000
 """A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evaluation.records import read_json
-from schemas.errors import ToolkitError
-from schemas.parsing import parse_json
-from schemas.secrets import is_secret_setting
+from exhibit.evaluation.records import read_json
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.secrets import is_secret_setting
 
 ROWS = "eval_results.jsonl"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evaluation.datasets import find_datasets
-from evaluation.records import CONFIG, read_json
-from evaluation.report.run import ROWS
-from schemas.errors import ToolkitError
-from storage.locations import is_url
+from exhibit.evaluation.datasets import find_datasets
+from exhibit.evaluation.records import CONFIG, read_json
+from exhibit.evaluation.report.run import ROWS
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.locations import is_url
 
 
 def dataset_names(folder: Path) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from evaluation.report.run import Record
-from evidence import Span
+from exhibit.evaluation.report.run import Record
+from exhibit.evidence import Span
 
 
 class Placed(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Plot, PlotLine, Point
-from evaluation.report.run import DatasetRun, Record, RecordedRun
+from exhibit.evaluation.report.frame import BOTTOM, LEFT, RIGHT, TOP, Plot, PlotLine, Point
+from exhibit.evaluation.report.run import DatasetRun, Record, RecordedRun
 
 _SHOWN = 2
 """Datasets of a plot: as many as there are colours of lines."""

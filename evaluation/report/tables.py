@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evaluation.metrics import GROUPS, About, about, shortened
-from evaluation.report.run import DatasetRun, Record, RecordedRun
+from exhibit.evaluation.metrics import GROUPS, About, about, shortened
+from exhibit.evaluation.report.run import DatasetRun, Record, RecordedRun
 
 _LABELLED = ("Retrieval", "Answers")
 """Groups of metrics that a breakdown by label shows."""

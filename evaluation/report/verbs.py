@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import positive
-from engine.limits import add_limit_arguments, limits_from
-from evaluation.datasets import find_datasets
-from evaluation.report.comparison import write_comparison
-from evaluation.report.drawing import PAGES
-from evaluation.report.export import comparison_records, only, report_records, write_table
-from evaluation.report.sources import dataset_names, dataset_roots
-from evaluation.report.write import write_report
-from schemas.command import print_note
-from schemas.errors import ToolkitError
+from exhibit.engine import positive
+from exhibit.engine.limits import add_limit_arguments, limits_from
+from exhibit.evaluation.datasets import find_datasets
+from exhibit.evaluation.report.comparison import write_comparison
+from exhibit.evaluation.report.drawing import PAGES
+from exhibit.evaluation.report.export import comparison_records, only, report_records, write_table
+from exhibit.evaluation.report.sources import dataset_names, dataset_roots
+from exhibit.evaluation.report.write import write_report
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import ToolkitError
 
 _SINGLE_PAGES = 300
 """Pages drawn for a single file unless told otherwise: about what fits."""

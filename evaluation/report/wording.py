@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evaluation.report.run import Record, RecordedRun
-from evaluation.report.spans import meets, placed
+from exhibit.evaluation.report.run import Record, RecordedRun
+from exhibit.evaluation.report.spans import meets, placed
 
 ANSWERED = "answered"
 VERDICTS = {

@@ -11,24 +11,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from exhibit.engine import Limits, track
+from exhibit.evaluation.report import shell
+from exhibit.evaluation.report.binder import Binder, Catalogue, Facet
+from exhibit.evaluation.report.drawing import PAGES, Drawn, Wanted, draw
+from exhibit.evaluation.report.pieces import IMAGES, Inlined, write_piece
+from exhibit.evaluation.report.plots import make_plots, verdict_shares
+from exhibit.evaluation.report.questions import FIELDS, brief, error_kind, labels_of
+from exhibit.evaluation.report.run import Record, RecordedRun, Rows, read_run, settings, tally
+from exhibit.evaluation.report.sources import dataset_names, dataset_roots
+from exhibit.evaluation.report.tables import breakdowns, main_table, whole_table
+from exhibit.evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
+from exhibit.storage.locations import keeping
+from exhibit.storage.place import Kind, placed
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import write_whole
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-
-from engine import Limits, track
-from evaluation.report import shell
-from evaluation.report.binder import Binder, Catalogue, Facet
-from evaluation.report.drawing import PAGES, Drawn, Wanted, draw
-from evaluation.report.pieces import IMAGES, Inlined, write_piece
-from evaluation.report.plots import make_plots, verdict_shares
-from evaluation.report.questions import FIELDS, brief, error_kind, labels_of
-from evaluation.report.run import Record, RecordedRun, Rows, read_run, settings, tally
-from evaluation.report.sources import dataset_names, dataset_roots
-from evaluation.report.tables import breakdowns, main_table, whole_table
-from evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
-from storage.locations import keeping
-from storage.place import Kind, placed
-from storage.scratch import scratch_folder
-from storage.whole import write_whole
 
 NAME = "report.html"
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())

@@ -27,17 +27,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from exhibit.engine import Limits
+from exhibit.engine.llms import LLM
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.rag.config import Config
+from exhibit.rag.seams import Embedder
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.storage.cache import cache_folder
 from pydantic import BaseModel, ValidationError
-
-from engine import Limits
-from engine.llms import LLM
-from evaluation.cases import Case, Reply
-from evaluation.datasets import Dataset
-from rag.config import Config
-from rag.seams import Embedder
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin, plugin_names
-from storage.cache import cache_folder
 
 
 @dataclass(frozen=True)

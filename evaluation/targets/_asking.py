@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from evaluation.cases import Case, Reply, Turn
-from evaluation.targets import Asked, TargetOptions
-from evaluation.targets._passages import PassagesError
-from evaluation.targets._wire import Deadline, ReplyError
+from exhibit.evaluation.cases import Case, Reply, Turn
+from exhibit.evaluation.targets import Asked, TargetOptions
+from exhibit.evaluation.targets._passages import PassagesError
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 
 AskOne = Callable[[Case, Deadline], Reply]
 """Asks one question once; raises ReplyError or PassagesError when there is no reply."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaluation.targets._numbers import read_number
+from exhibit.evaluation.targets._numbers import read_number
 
 _NAMES = ("confidence", "confidence_score")
 _INSIDE = ("message", "context", "metadata", "meta", "result", "output", "data")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from evaluation.targets._wire import ReplyError
+from exhibit.evaluation.targets._wire import ReplyError
 
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Protocol, TypeVar
 
-from engine import track
-from evaluation.datasets import Dataset
-from evaluation.targets import Ingestion, TargetOptions, count_only
-from evaluation.targets._asking import pause_before
-from evaluation.targets._wire import Deadline, ReplyError, UnreachableError
-from schemas.errors import ToolkitError
-from storage.locations import fetched
+from exhibit.engine import track
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
+from exhibit.evaluation.targets._asking import pause_before
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, UnreachableError
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.locations import fetched
 
 _UPLOAD = 600.0
 """Seconds for sending one file: systems that read it before they answer take minutes over a long one."""

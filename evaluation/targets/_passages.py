@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evaluation.cases import Passage
-from evaluation.targets._numbers import read_count, read_number
-from evidence import Span
+from exhibit.evaluation.cases import Passage
+from exhibit.evaluation.targets._numbers import read_count, read_number
+from exhibit.evidence import Span
 
 _TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body", "description")
 _FILE = (

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from schemas.bundle import read_text
-from schemas.errors import ToolkitError
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import ToolkitError
 
 _QUESTION = ("question", "query", "user_input", "input")
 _ID = ("id", "query_id", "question_id")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._asking import pause_before
-from evaluation.targets._shapes import describe, suggest
-from evaluation.targets._templates import uses_history
-from evaluation.targets._wire import Deadline, ReplyError, UnreachableError
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._asking import pause_before
+from exhibit.evaluation.targets._shapes import describe, suggest
+from exhibit.evaluation.targets._templates import uses_history
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, UnreachableError
+from exhibit.schemas.errors import ToolkitError
 
 _ASKED = 3
 """Questions that may fail before a server is given up: one may be too hard for it, three in a row are no accident."""

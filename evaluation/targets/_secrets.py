@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from evidence.markup import pieces
-from schemas.secrets import HIDDEN, names_a_secret, scrubbed
+from exhibit.evidence.markup import pieces
+from exhibit.schemas.secrets import HIDDEN, names_a_secret, scrubbed
 
 _SHORTEST = 4
 """A shorter value is a word like any other: taking it out would spoil the message and hide nothing."""

@@ -19,21 +19,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
-
-from evaluation.cases import Case, Reply
-from evaluation.datasets import Dataset
-from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from evaluation.targets._asking import ask_all
-from evaluation.targets._certainty import read_confidence
-from evaluation.targets._events import STREAMED, Event, read_events
-from evaluation.targets._ingestion import Library, bring_in, compare, remove
-from evaluation.targets._passages import Names, read_passages
-from evaluation.targets._probing import probe_server
-from evaluation.targets._secrets import Secrets, plain_address, secrets_in
-from evaluation.targets._server_settings import WAIT, ServerSettings, headers_of, parse_url
-from evaluation.targets._shapes import describe
-from evaluation.targets._wire import Deadline, ReplyError, Response, UnreachableError, Wire
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
+from exhibit.evaluation.targets._asking import ask_all
+from exhibit.evaluation.targets._certainty import read_confidence
+from exhibit.evaluation.targets._events import STREAMED, Event, read_events
+from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
+from exhibit.evaluation.targets._passages import Names, read_passages
+from exhibit.evaluation.targets._probing import probe_server
+from exhibit.evaluation.targets._secrets import Secrets, plain_address, secrets_in
+from exhibit.evaluation.targets._server_settings import WAIT, ServerSettings, headers_of, parse_url
+from exhibit.evaluation.targets._shapes import describe
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response, UnreachableError, Wire
+from exhibit.schemas.errors import ToolkitError
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import jmespath
+from exhibit.evaluation.targets._wire import ReplyError
 from jmespath.exceptions import JMESPathError
-
-from evaluation.targets._wire import ReplyError
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from evaluation.targets._ingestion import Held
-from evaluation.targets._shapes import items_at, search
-from evaluation.targets._wire import Deadline
+from exhibit.evaluation.targets._ingestion import Held
+from exhibit.evaluation.targets._shapes import items_at, search
+from exhibit.evaluation.targets._wire import Deadline
 
 _PAGE = 100
 """The largest page that lists have."""

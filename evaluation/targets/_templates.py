@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.cases import Case
+from exhibit.evaluation.cases import Case
 
 CHAT: Mapping[str, Any] = {
     "messages": ["{history}", {"content": "{question}", "role": "user"}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evaluation.targets._numbers import read_number
+from exhibit.evaluation.targets._numbers import read_number
 
 _WHERE = ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata")
 _NAMES = {

@@ -19,14 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import exhibit.storage.deadline
 import httpcore
 import httpx
-
-import storage.deadline
-from evaluation.targets._secrets import Secrets, plain_address
-from storage.deadline import BoundedBackend, in_force
-from storage.waiting import seconds_asked
-from storage.wire import ACCEPT, Body, BodyError
+from exhibit.evaluation.targets._secrets import Secrets, plain_address
+from exhibit.storage.deadline import BoundedBackend, in_force
+from exhibit.storage.waiting import seconds_asked
+from exhibit.storage.wire import ACCEPT, Body, BodyError
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
 """What a server may answer otherwise when it is asked again; 501 and 505 say that it never will."""
@@ -50,7 +49,7 @@ class UnreachableError(ReplyError):
     """Nobody is there."""
 
 
-class Deadline(storage.deadline.Deadline):
+class Deadline(exhibit.storage.deadline.Deadline):
     """The moment by which a question must be answered, its repetitions and the pauses between them included."""
 
     def passed(self) -> ReplyError:

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._ingestion import Held
+from exhibit.evaluation.targets._server import Read, Server
+from exhibit.evaluation.targets._server_settings import ServerSettings
+from exhibit.evaluation.targets._shapes import first_list, items_at, search
+from exhibit.evaluation.targets._templates import messages
+from exhibit.evaluation.targets._wire import Deadline
+from exhibit.schemas.errors import ToolkitError
 from pydantic import Field
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._ingestion import Held
-from evaluation.targets._server import Read, Server
-from evaluation.targets._server_settings import ServerSettings
-from evaluation.targets._shapes import first_list, items_at, search
-from evaluation.targets._templates import messages
-from evaluation.targets._wire import Deadline
-from schemas.errors import ToolkitError
 
 _VERSION = "2024-07-01"
 """Of the search service's interface: the first stable one with what is used here that is still served."""

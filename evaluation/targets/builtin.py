@@ -15,25 +15,25 @@ from itertools import islice, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from engine import open_engine
-from engine.tokens import counter_for
-from evaluation.cases import Case, Passage, Reply
-from evaluation.datasets import Dataset
-from evaluation.targets import Asked, Ingestion, TargetOptions
-from law.citations import find_citations
-from rag.answerers import Answerer, open_answerer
-from rag.assemble import assemble
-from rag.config import PLUGINS, Config
-from rag.index import open_index
-from rag.index_files import FORMAT, MANIFEST
-from rag.pipeline import Pipeline
-from rag.retrieval.state import Retrieved
-from rag.seams import Answer, Context, Hit, Source
-from rag.sharing import Answering, Embedded
-from schemas.errors import BundleError, ToolkitError
-from schemas.plugins import load_plugin
-from storage.bundle import sha256_of
-from storage.place import taking_turns
+from exhibit.engine import open_engine
+from exhibit.engine.tokens import counter_for
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
+from exhibit.law.citations import find_citations
+from exhibit.rag.answerers import Answerer, open_answerer
+from exhibit.rag.assemble import assemble
+from exhibit.rag.config import PLUGINS, Config
+from exhibit.rag.index import open_index
+from exhibit.rag.index_files import FORMAT, MANIFEST
+from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.seams import Answer, Context, Hit, Source
+from exhibit.rag.sharing import Answering, Embedded
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.place import taking_turns
 
 _log = logging.getLogger(__name__)
 _SEARCHED = 64

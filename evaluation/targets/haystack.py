@@ -12,18 +12,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._events import read_texts
+from exhibit.evaluation.targets._server import Known, Read, Server
+from exhibit.evaluation.targets._server_settings import ServerSettings, read_template
+from exhibit.evaluation.targets._shapes import first_list, first_words, recognise, search, unwrap
+from exhibit.evaluation.targets._templates import fill, messages
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
+from exhibit.schemas.errors import ToolkitError
 from pydantic import Field, field_validator
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._events import read_texts
-from evaluation.targets._server import Known, Read, Server
-from evaluation.targets._server_settings import ServerSettings, read_template
-from evaluation.targets._shapes import first_list, first_words, recognise, search, unwrap
-from evaluation.targets._templates import fill, messages
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError, Response
-from schemas.errors import ToolkitError
 
 _ANSWERS = (
     "answers[0].data", "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text",

@@ -14,18 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jmespath
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._events import Event, read_events
+from exhibit.evaluation.targets._server import NoAnswerError, Read, Server
+from exhibit.evaluation.targets._server_settings import ServerSettings, read_template
+from exhibit.evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
+from exhibit.evaluation.targets._templates import CHAT, fill
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from jmespath.exceptions import JMESPathError
 from pydantic import Field, field_validator
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._events import Event, read_events
-from evaluation.targets._server import NoAnswerError, Read, Server
-from evaluation.targets._server_settings import ServerSettings, read_template
-from evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
-from evaluation.targets._templates import CHAT, fill
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError
 
 PARTS = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
          "response", "result", "token", "content", "text")  # fmt: skip

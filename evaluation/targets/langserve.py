@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._server import Known, Read, Server
+from exhibit.evaluation.targets._server_settings import ServerSettings, read_template
+from exhibit.evaluation.targets._shapes import first_list, first_words, search
+from exhibit.evaluation.targets._templates import fill
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from pydantic import Field, field_validator
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._server import Known, Read, Server
-from evaluation.targets._server_settings import ServerSettings, read_template
-from evaluation.targets._shapes import first_list, first_words, search
-from evaluation.targets._templates import fill
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError
 
 _ANSWERS = ("answer", "result", "output_text", "response", "output", "content", "kwargs.content")
 _PASSAGES = ("context", "source_documents", "documents")

@@ -13,16 +13,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._server import Read, Server
+from exhibit.evaluation.targets._server_settings import ServerSettings
+from exhibit.evaluation.targets._shapes import first_list, first_words, search
+from exhibit.evaluation.targets._templates import messages
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
 from pydantic import Field
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._server import Read, Server
-from evaluation.targets._server_settings import ServerSettings
-from evaluation.targets._shapes import first_list, first_words, search
-from evaluation.targets._templates import messages
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError, Response
 
 _ANSWERS = ("result.content", "response.response", "response", "answer", "message.content", "text")
 _NODES = ("nodes", "source_nodes", "sources", "data.nodes")

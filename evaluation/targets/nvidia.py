@@ -17,18 +17,17 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._ingestion import Held
+from exhibit.evaluation.targets._server import Read, Server
+from exhibit.evaluation.targets._server_settings import CorpusSettings, parse_url
+from exhibit.evaluation.targets._shapes import search
+from exhibit.evaluation.targets._templates import messages
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from pydantic import Field
-
-from evaluation.cases import Case
-from evaluation.datasets import Dataset
-from evaluation.targets import TargetOptions
-from evaluation.targets._ingestion import Held
-from evaluation.targets._server import Read, Server
-from evaluation.targets._server_settings import CorpusSettings, parse_url
-from evaluation.targets._shapes import search
-from evaluation.targets._templates import messages
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError
 
 _DEEPEST = 25
 """The largest `reranker_top_k` that the server takes."""

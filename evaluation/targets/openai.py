@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._server import Read, Server
+from exhibit.evaluation.targets._server_settings import CorpusSettings
+from exhibit.evaluation.targets._shapes import first_list, search
+from exhibit.evaluation.targets._stores import VectorStore
+from exhibit.evaluation.targets._templates import messages
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.schemas.errors import ToolkitError
 from pydantic import Field
-
-from evaluation.cases import Case
-from evaluation.datasets import Dataset
-from evaluation.targets import TargetOptions
-from evaluation.targets._server import Read, Server
-from evaluation.targets._server_settings import CorpusSettings
-from evaluation.targets._shapes import first_list, search
-from evaluation.targets._stores import VectorStore
-from evaluation.targets._templates import messages
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError
-from schemas.errors import ToolkitError
 
 _CITATIONS = (
     "choices[0].message.context.citations", "choices[0].delta.context.citations", "citations.results", "citations",

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.cases import Case, Reply
-from evaluation.datasets import Dataset
-from evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from evaluation.targets._numbers import read_count, read_number
-from evaluation.targets._passages import Names, PassagesError, read_passages
-from evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
-from evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
-from evaluation.targets._usage import read_usage
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
+from exhibit.evaluation.targets._numbers import read_count, read_number
+from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
+from exhibit.evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
+from exhibit.evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.schemas.errors import ToolkitError
 
 _FEW = 3
 """So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions
+from exhibit.evaluation.targets._ingestion import Held
+from exhibit.evaluation.targets._server import Read, Server
+from exhibit.evaluation.targets._server_settings import CorpusSettings
+from exhibit.evaluation.targets._shapes import describe, items_at, search
+from exhibit.evaluation.targets._templates import messages
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from pydantic import Field
-
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions
-from evaluation.targets._ingestion import Held
-from evaluation.targets._server import Read, Server
-from evaluation.targets._server_settings import CorpusSettings
-from evaluation.targets._shapes import describe, items_at, search
-from evaluation.targets._templates import messages
-from evaluation.targets._usage import read_usage
-from evaluation.targets._wire import Deadline, ReplyError
 
 _MARK = re.compile(r"\[ID:\s?(\d+)\]|##(\d+)\$\$")
 """A citation in an answer, as newer and older versions write it; they count from 0."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from schemas.errors import ToolkitError
-from schemas.parsing import parse_toml
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_toml
 
 Band = Literal["Good", "Acceptable", "Poor"]
 

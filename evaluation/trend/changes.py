@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from evaluation.metrics import about, shortened
-from evaluation.statistics import Difference, Table, compare, overlap
-from evaluation.terminal import is_regression
-from evaluation.trend.runs import Series
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.statistics import Difference, Table, compare, overlap
+from exhibit.evaluation.terminal import is_regression
+from exhibit.evaluation.trend.runs import Series
 
 Floats = npt.NDArray[np.float64]
 _LEVEL = 0.05

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from evaluation.metrics import about
-from evaluation.statistics import Estimate
-from evaluation.trend.bands import Bands
-from evaluation.trend.changes import Regression
-from evaluation.trend.runs import Series
-from evaluation.trend.sentences import metric_title, value
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.statistics import Estimate
+from exhibit.evaluation.trend.bands import Bands
+from exhibit.evaluation.trend.changes import Regression
+from exhibit.evaluation.trend.runs import Series
+from exhibit.evaluation.trend.sentences import metric_title, value
 
 LEFT, RIGHT, TOP, BOTTOM = 42, 452, 16, 176
 """The frame inside a picture of 460 by 204."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from evaluation.metrics import about
-from evaluation.records import RESULTS
-from evaluation.statistics import Table
-from evaluation.trend.changes import EQUAL, Regression
-from evaluation.trend.runs import Record, Series, TrendRun
-from schemas.bundle import read_lines
-from schemas.parsing import parse_json
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.records import RESULTS
+from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.trend.changes import EQUAL, Regression
+from exhibit.evaluation.trend.runs import Record, Series, TrendRun
+from exhibit.schemas.bundle import read_lines
+from exhibit.schemas.parsing import parse_json
 
 LISTED = 40
 """Questions, documents and labels that are listed; their number is told beside them."""

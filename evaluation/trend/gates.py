@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluation.metrics import about
-from evaluation.trend.bands import Bound, Scale
-from evaluation.trend.changes import Regression
-from evaluation.trend.runs import Series
-from schemas.errors import ToolkitError
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.trend.bands import Bound, Scale
+from exhibit.evaluation.trend.changes import Regression
+from exhibit.evaluation.trend.runs import Series
+from exhibit.schemas.errors import ToolkitError
 
 REGRESSION, BAND = "regression", "band"
 _EXPRESSION = re.compile(r"(?:([^:<>=]++):\s*)?([\w.@-]++)\s*((?:>=|<=|>|<).*)")

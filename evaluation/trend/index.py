@@ -6,18 +6,18 @@ import argparse
 import os
 from pathlib import Path
 
-from evaluation.settings import parse_settings
-from evaluation.trend.bands import read_scale
-from evaluation.trend.changes import find_regressions, watched_metrics
-from evaluation.trend.explain import explain
-from evaluation.trend.gates import check_gates, parse_gate
-from evaluation.trend.page import NAME, write_index
-from evaluation.trend.runs import make_series, read_runs
-from evaluation.trend.sentences import headline, sentences
-from evaluation.trend.summary import junit, markdown
-from schemas.command import print_note
-from schemas.errors import ToolkitError
-from storage.whole import write_whole
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.trend.bands import read_scale
+from exhibit.evaluation.trend.changes import find_regressions, watched_metrics
+from exhibit.evaluation.trend.explain import explain
+from exhibit.evaluation.trend.gates import check_gates, parse_gate
+from exhibit.evaluation.trend.page import NAME, write_index
+from exhibit.evaluation.trend.runs import make_series, read_runs
+from exhibit.evaluation.trend.sentences import headline, sentences
+from exhibit.evaluation.trend.summary import junit, markdown
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.whole import write_whole
 
 GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""

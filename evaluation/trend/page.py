@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.report.shell import page
+from exhibit.evaluation.report.write import NAME as REPORT
+from exhibit.evaluation.statistics import Estimate
+from exhibit.evaluation.trend.bands import Scale
+from exhibit.evaluation.trend.curves import BOTTOM, LEFT, RIGHT, TOP, draw
+from exhibit.evaluation.trend.explain import LISTED, Explanation, shown_digest
+from exhibit.evaluation.trend.runs import Series, TrendRun
+from exhibit.evaluation.trend.sentences import change, fall_in_words, headline, metric_title, sentences, value
+from exhibit.storage.whole import write_whole
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from evaluation.metrics import about
-from evaluation.report.shell import page
-from evaluation.report.write import NAME as REPORT
-from evaluation.statistics import Estimate
-from evaluation.trend.bands import Scale
-from evaluation.trend.curves import BOTTOM, LEFT, RIGHT, TOP, draw
-from evaluation.trend.explain import LISTED, Explanation, shown_digest
-from evaluation.trend.runs import Series, TrendRun
-from evaluation.trend.sentences import change, fall_in_words, headline, metric_title, sentences, value
-from storage.whole import write_whole
 
 NAME = "index.html"
 _HERE = Path(__file__).parent

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine import track
-from evaluation.provenance import read_provenance
-from evaluation.records import CONFIG, SUMMARY, read_json, read_tables
-from evaluation.report.run import settings
-from evaluation.statistics import Estimate, Table, summarise
-from schemas.errors import ToolkitError
+from exhibit.engine import track
+from exhibit.evaluation.provenance import read_provenance
+from exhibit.evaluation.records import CONFIG, SUMMARY, read_json, read_tables
+from exhibit.evaluation.report.run import settings
+from exhibit.evaluation.statistics import Estimate, Table, summarise
+from exhibit.schemas.errors import ToolkitError
 
 Record = dict[str, Any]
 

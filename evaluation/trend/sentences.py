@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.metrics import about
-from evaluation.trend.changes import Fall
-from evaluation.trend.explain import Changed, Explanation
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.trend.changes import Fall
+from exhibit.evaluation.trend.explain import Changed, Explanation
 
 _NAMED = 3
 """Documents, labels and settings that a sentence names."""

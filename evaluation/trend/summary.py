@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from evaluation.trend.bands import Scale
-from evaluation.trend.explain import Explanation
-from evaluation.trend.gates import Check
-from evaluation.trend.runs import Series
-from evaluation.trend.sentences import headline, metric_title, sentences, value
+from exhibit.evaluation.trend.bands import Scale
+from exhibit.evaluation.trend.explain import Explanation
+from exhibit.evaluation.trend.gates import Check
+from exhibit.evaluation.trend.runs import Series
+from exhibit.evaluation.trend.sentences import headline, metric_title, sentences, value
 
 _QUESTIONS = 10
 """Fallen questions that the summary lists; the page has more."""

@@ -9,10 +9,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from exhibit.evidence.ocr import TextLine
+from exhibit.schemas.errors import ToolkitError
 from PIL import Image
-
-from evidence.ocr import TextLine
-from schemas.errors import ToolkitError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evidence.printable import Attachment, fragment, grid, paragraph, section
+from exhibit.evidence.printable import Attachment, fragment, grid, paragraph, section
 
 
 def mail_page(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:

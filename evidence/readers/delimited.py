@@ -6,9 +6,9 @@ import csv
 import io
 from pathlib import Path
 
-from evidence.archives import reading
-from evidence.printable import Printable, grid
-from evidence.readers.text import decoded
+from exhibit.evidence.archives import reading
+from exhibit.evidence.printable import Printable, grid
+from exhibit.evidence.readers.text import decoded
 
 SUFFIXES = (".csv", ".tsv")
 KIND = "table of text"

@@ -7,10 +7,10 @@ from email import policy
 from email.message import EmailMessage
 from pathlib import Path
 
-from evidence.archives import reading
-from evidence.printable import Attachment, Printable
-from evidence.readers._mail import mail_page
-from schemas.errors import DocumentError
+from exhibit.evidence.archives import reading
+from exhibit.evidence.printable import Attachment, Printable
+from exhibit.evidence.readers._mail import mail_page
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml",)
 KIND = "mail"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from engine.limits import PACKED
-from evidence.archives import opened, part
-from evidence.encodings import decode_bytes
-from evidence.printable import Printable, fragment
-from evidence.readers._xml import parse
-from schemas.errors import DocumentError
+from exhibit.engine.limits import PACKED
+from exhibit.evidence.archives import opened, part
+from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.printable import Printable, fragment
+from exhibit.evidence.readers._xml import parse
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)
 KIND = "EPUB book"

@@ -8,10 +8,10 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from engine.limits import PACKED
-from evidence.archives import opened
-from evidence.printable import Printable, grid, paragraph
-from schemas.errors import DocumentError
+from exhibit.engine.limits import PACKED
+from exhibit.evidence.archives import opened
+from exhibit.evidence.printable import Printable, grid, paragraph
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
 KIND = "Excel workbook"

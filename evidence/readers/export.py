@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evidence.document import Document
-from evidence.readers.text import decode
-from schemas.errors import DocumentError
-from schemas.parsing import parse_json
+from exhibit.evidence.document import Document
+from exhibit.evidence.readers.text import decode
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.parsing import parse_json
 
 SUFFIXES = (".json",)
 KIND = "JSON export"

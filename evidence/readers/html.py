@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from evidence.document import Document
-from evidence.markup import pieces
-from evidence.readers.text import decode
+from exhibit.evidence.document import Document
+from exhibit.evidence.markup import pieces
+from exhibit.evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 KIND = "HTML page"

@@ -8,9 +8,9 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
-from evidence.printable import Printable
-from schemas.errors import DocumentError
-from storage.scratch import scratch_folder
+from exhibit.evidence.printable import Printable
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.scratch import scratch_folder
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
@@ -53,7 +53,7 @@ def page(path: Path) -> Printable:
     with scratch_folder() as folder:
         target = _converted(path, ending, folder, program)
         try:
-            made: Printable = import_module(f"evidence.readers.{reader}").page(target)
+            made: Printable = import_module(f"exhibit.evidence.readers.{reader}").page(target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: what LibreOffice made of it cannot be read: {reason}") from error

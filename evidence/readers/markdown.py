@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evidence.archives import reading
-from evidence.printable import Printable, fragment
-from evidence.readers.text import decoded
+from exhibit.evidence.archives import reading
+from exhibit.evidence.printable import Printable, fragment
+from exhibit.evidence.readers.text import decoded
 
 SUFFIXES = (".md", ".markdown")
 KIND = "Markdown"

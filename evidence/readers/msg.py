@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evidence.archives import reading
-from evidence.encodings import decode_bytes
-from evidence.printable import Attachment, Printable
-from evidence.readers._mail import mail_page
-from schemas.errors import DocumentError
+from exhibit.evidence.archives import reading
+from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.printable import Attachment, Printable
+from exhibit.evidence.readers._mail import mail_page
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".msg",)
 KIND = "Outlook mail"

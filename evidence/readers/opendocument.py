@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.limits import PACKED
-from evidence.archives import opened, part
-from evidence.printable import Printable, paragraph, section
-from evidence.readers._numbering import numeral
-from evidence.readers._xml import parse
-from schemas.errors import DocumentError
+from exhibit.engine.limits import PACKED
+from exhibit.evidence.archives import opened, part
+from exhibit.evidence.printable import Printable, paragraph, section
+from exhibit.evidence.readers._numbering import numeral
+from exhibit.evidence.readers._xml import parse
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".odt", ".ott")
 KIND = "OpenDocument text"

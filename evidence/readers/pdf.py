@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
-
-from engine.limits import PAGES
-from evidence.document import Box, Document, Page, Span
-from schemas.errors import DocumentError
-from storage.locations import Location, fetched
+from exhibit.engine.limits import PAGES
+from exhibit.evidence.document import Box, Document, Page, Span
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage.locations import Location, fetched
 
 SUFFIXES = (".pdf",)
 KIND = "PDF"

@@ -6,12 +6,11 @@ import base64
 import io
 from pathlib import Path
 
+from exhibit.evidence.archives import reading
+from exhibit.evidence.document import Document, Page, Span
+from exhibit.evidence.printable import Printable
+from exhibit.schemas.errors import DocumentError
 from PIL import Image, ImageSequence
-
-from evidence.archives import reading
-from evidence.document import Document, Page, Span
-from evidence.printable import Printable
-from schemas.errors import DocumentError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"

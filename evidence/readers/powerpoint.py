@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.limits import PACKED
-from evidence.archives import opened
-from evidence.printable import Printable, grid, paragraph, section
+from exhibit.engine.limits import PACKED
+from exhibit.evidence.archives import opened
+from exhibit.evidence.printable import Printable, grid, paragraph, section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"

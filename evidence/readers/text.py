@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evidence.document import Document
-from evidence.encodings import Decoded, decode_bytes
-from schemas.errors import DocumentError
+from exhibit.evidence.document import Document
+from exhibit.evidence.encodings import Decoded, decode_bytes
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".txt", ".text", ".log")
 KIND = "plain text"

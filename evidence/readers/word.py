@@ -12,13 +12,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from engine.limits import PACKED
-from evidence.archives import opened, part
-from evidence.printable import Printable, paragraph, section
-from evidence.readers._numbering import Numbering, W, read_numbering
-from evidence.readers._revisions import accept_changes
-from evidence.readers._xml import parse
-from schemas.errors import DocumentError
+from exhibit.engine.limits import PACKED
+from exhibit.evidence.archives import opened, part
+from exhibit.evidence.printable import Printable, paragraph, section
+from exhibit.evidence.readers._numbering import Numbering, W, read_numbering
+from exhibit.evidence.readers._revisions import accept_changes
+from exhibit.evidence.readers._xml import parse
+from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")
 KIND = "Word document"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from evidence.guard import read_within
-from schemas.bundle import GOLD, Question, read_text
-from schemas.errors import BundleError
-from schemas.models import Gold
-from storage.bundle import Bundle
-from storage.locations import fetched
+from exhibit.evidence.guard import read_within
+from exhibit.schemas.bundle import GOLD, Question, read_text
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Gold
+from exhibit.storage.bundle import Bundle
+from exhibit.storage.locations import fetched
 
 PLAIN = (".txt", ".md", ".text")
 """Endings of documents that are their own text."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hub.exports._source import Export
-from schemas.models import Gold
+from exhibit.hub.exports._source import Export
+from exhibit.schemas.models import Gold
 
 _SIZE = 1000
 """Characters of a piece at most: a clause or two, about what passage retrievers are trained on."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hub.exports._source import Cut, Export, Words
-from schemas.errors import BundleError
-from schemas.models import Gold
+from exhibit.hub.exports._source import Cut, Export, Words
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Gold
 
 
 def write(export: Export, folder: Path) -> None:

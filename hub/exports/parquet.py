@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from hub.exports._source import Export
+from exhibit.hub.exports._source import Export
 
 
 def write(export: Export, folder: Path) -> None:

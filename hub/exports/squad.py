@@ -7,9 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from hub.exports._source import Cut, Export, Words
-from schemas.bundle import Question
-from schemas.models import Gold
+from exhibit.hub.exports._source import Cut, Export, Words
+from exhibit.schemas.bundle import Question
+from exhibit.schemas.models import Gold
 
 
 def write(export: Export, folder: Path) -> None:

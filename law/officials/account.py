@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from law.officials.register import Register
-from law.references import references
-from schemas.bundle import read_lines
-from schemas.parsing import parse_json
-from storage.whole import write_whole
+from exhibit.law.officials.register import Register
+from exhibit.law.references import references
+from exhibit.schemas.bundle import read_lines
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.whole import write_whole
 
 REFERENCES = "references.jsonl"
 """One line for each reference of each answer."""

@@ -11,13 +11,12 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import httpx
-
-from schemas import __version__
-from schemas.errors import ServiceError
-from storage.robots import Rules, rules_for
-from storage.waiting import LONGEST_WAIT, seconds_asked
-from storage.whole import write_whole
-from storage.wire import ACCEPT, BodyError, read_body
+from exhibit.schemas import __version__
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.robots import Rules, rules_for
+from exhibit.storage.waiting import LONGEST_WAIT, seconds_asked
+from exhibit.storage.whole import write_whole
+from exhibit.storage.wire import ACCEPT, BodyError, read_body
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from law.references import Reference
+from exhibit.law.references import Reference
 
 _COURTS = {
     "UKSC": "uksc",

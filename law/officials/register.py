@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from law.officials.client import Client, DisallowedError, Page, UnreachableError
-from law.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
-from law.references import Reference, references
-from law.references.reference import same_source
+from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
+from exhibit.law.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
+from exhibit.law.references import Reference, references
+from exhibit.law.references.reference import same_source
 
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"

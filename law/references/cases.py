@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.stretch import Stretch, stretch
 
 _COURTS = """UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT
 UKGD CSIH CSOH HCJAC HCJT HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from law.references.guides import name_guides
-from law.references.parse import references
-from law.references.reference import Kind, Path, Reference, same_source
+from exhibit.law.references.guides import name_guides
+from exhibit.law.references.parse import references
+from exhibit.law.references.reference import Kind, Path, Reference, same_source
 
 _TITLE = re.compile(
     r"^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"

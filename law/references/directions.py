@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.numbers import Numbers, read_numbers
-from law.references.reference import Path
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.numbers import Numbers, read_numbers
+from exhibit.law.references.reference import Path
+from exhibit.law.references.stretch import Stretch, stretch
 
 _NAME = r"(?:CPR\s*)?(?:[Pp]ractice\s+[Dd]irections?|PRACTICE\s+DIRECTIONS?|PDs?|CPRPD)"
 _HEAD = re.compile(rf"(?<![A-Za-z]){_NAME}\s*(?:No\.?\s*)?(?=\d)")

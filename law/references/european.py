@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from law.references.numbers import read_numbers
-from law.references.reference import Path
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.numbers import read_numbers
+from exhibit.law.references.reference import Path
+from exhibit.law.references.stretch import Stretch, stretch
 
 _BODY = r"(?:EU|EC|EEC|ECSC|Euratom)"
 _ACT = re.compile(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.numbers import read_numbers
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.numbers import read_numbers
+from exhibit.law.references.stretch import Stretch, stretch
 
 _SERIES = {
     "SI": "si",

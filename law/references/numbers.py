@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from law.dates import MONTH
-from law.references.reference import Path
+from exhibit.law.dates import MONTH
+from exhibit.law.references.reference import Path
 
 _AFTER_A = (
     "and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|shall|must|may|"

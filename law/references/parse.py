@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evidence import Span
-from law.references.cases import find_cases
-from law.references.directions import find_directions
-from law.references.european import find_european
-from law.references.guides import find_guides
-from law.references.numbered import find_numbered
-from law.references.reference import Reference
-from law.references.rules import find_rules
-from law.references.statutes import find_statutes
-from law.references.stretch import blank
-from law.references.tribunals import find_tribunals
+from exhibit.evidence import Span
+from exhibit.law.references.cases import find_cases
+from exhibit.law.references.directions import find_directions
+from exhibit.law.references.european import find_european
+from exhibit.law.references.guides import find_guides
+from exhibit.law.references.numbered import find_numbered
+from exhibit.law.references.reference import Reference
+from exhibit.law.references.rules import find_rules
+from exhibit.law.references.statutes import find_statutes
+from exhibit.law.references.stretch import blank
+from exhibit.law.references.tribunals import find_tribunals
 
 # what is named in full is read before what could be part of it: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _FINDERS = (

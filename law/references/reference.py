@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from evidence import Span
+from exhibit.evidence import Span
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]

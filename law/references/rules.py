@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.numbers import Numbers, read_numbers
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.numbers import Numbers, read_numbers
+from exhibit.law.references.stretch import Stretch, stretch
 
 _CPR = r"(?:CPR|C\.P\.R\.|Civil\s+Procedure\s+Rules?(?:\s{1,9}1998)?)"
 _RULE = re.compile(

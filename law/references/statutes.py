@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from law.references.instruments import CODES, Instrument, Instruments
-from law.references.numbers import read_numbers
-from law.references.reference import Path
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.instruments import CODES, Instrument, Instruments
+from exhibit.law.references.numbers import read_numbers
+from exhibit.law.references.reference import Path
+from exhibit.law.references.stretch import Stretch, stretch
 
 _UNITS = {
     "section": r"[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?",

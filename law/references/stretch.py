@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evidence import Span
-from law.references.reference import Kind, Path, Reference
+from exhibit.evidence import Span
+from exhibit.law.references.reference import Kind, Path, Reference
 
 
 class Stretch(NamedTuple):

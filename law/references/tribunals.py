@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from law.references.stretch import Stretch, stretch
+from exhibit.law.references.stretch import Stretch, stretch
 
 _APPEAL = re.compile(
     r"(?<![\w/])(?P<court>UKEATPAS|UKEATPA|UKEATS|UKEAT|EAT)\s?/\s?(?P<number>\d{1,4})\s?/\s?(?P<year>\d{4}|\d\d)"

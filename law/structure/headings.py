@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from evidence import Document
-from law.companies import ends_in_form
-from law.structure.labels import Label, drop_stray, read_label
-from law.structure.lines import Line, is_entry, read_lines
-from law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+from exhibit.evidence import Document
+from exhibit.law.companies import ends_in_form
+from exhibit.law.structure.labels import Label, drop_stray, read_label
+from exhibit.law.structure.lines import Line, is_entry, read_lines
+from exhibit.law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from law.structure.lines import Line, is_entry
-from law.structure.titles import is_shout, is_title, is_title_case, run_in
+from exhibit.law.structure.lines import Line, is_entry
+from exhibit.law.structure.titles import is_shout, is_title, is_title_case, run_in
 
 _ORDINALS = "ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE TEN ELEVEN TWELVE".split()
 _WORDS = {

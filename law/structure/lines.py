@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from evidence import Document, Span
+from exhibit.evidence import Document, Span
 
 _SPACES = " \t\xa0"
 _WIDE = 3 * " "

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import unquote
 
-from evidence import Document
-from law.casing import tidy, title_case
-from law.dates import MONTH
-from law.names import without_ending
-from law.opening import date_of, kind_of, parties_of
-from law.structure.lines import Line, read_opening
+from exhibit.evidence import Document
+from exhibit.law.casing import tidy, title_case
+from exhibit.law.dates import MONTH
+from exhibit.law.names import without_ending
+from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.structure.lines import Line, read_opening
 
 _NEAR = 6000  # characters: two pages, in which a document says what it is and between whom
 _LONGEST_TITLE = 120  # characters: what is longer is a sentence

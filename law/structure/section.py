@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evidence import Span
+from exhibit.evidence import Span
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from law.companies import ends_in_form
+from exhibit.law.companies import ends_in_form
 
 SMALL = frozenset("a an and as at by for from in into of on or per the to under upon with without".split())
 _RUN_IN = re.compile(r"([^.:;–—]{2,90}?)(?:[.:](?=\s|[A-Z“]|$)|\s[–—-]\s|[.]?[–—])")

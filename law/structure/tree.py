@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from evidence import Document, Span
-from law.structure.headings import BARE, COUNTED, Heading, find_headings
-from law.structure.labels import roman
-from law.structure.section import Section
+from exhibit.evidence import Document, Span
+from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
+from exhibit.law.structure.labels import roman
+from exhibit.law.structure.section import Section
 
 _DEEPEST = 9  # levels: lists in lists go on, headings do not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})

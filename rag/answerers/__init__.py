@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from engine.llms import LLM
-from rag.config import Config
-from rag.seams import Answer, Context
-from schemas.plugins import load_plugin
+from exhibit.engine.llms import LLM
+from exhibit.rag.config import Config
+from exhibit.rag.seams import Answer, Context
+from exhibit.schemas.plugins import load_plugin
 
 
 class Answerer(Protocol):

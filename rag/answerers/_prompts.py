@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.llms import Prompt
-from rag.seams import Context
-from schemas import IMPOSSIBLE_ANSWER
+from exhibit.engine.llms import Prompt
+from exhibit.rag.seams import Context
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SYSTEM = f"""You answer questions about legal documents from numbered sources.
 

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.llms import LLM
-from law.citations import claims_of, find_citations, verify
-from law.sentences import sentences
-from law.words import content_words
-from rag.config import Config
-from rag.seams import Answer, Context, Source
-from schemas import IMPOSSIBLE_ANSWER
+from exhibit.engine.llms import LLM
+from exhibit.law.citations import claims_of, find_citations, verify
+from exhibit.law.sentences import sentences
+from exhibit.law.words import content_words
+from exhibit.rag.config import Config
+from exhibit.rag.seams import Answer, Context, Source
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2
 """Share of the question's words, by rarity, that a sentence must have to be an answer.

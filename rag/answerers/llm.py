@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.llms import LLM, Completion, Prompt
-from law.citations import claims_of, normalise, verify
-from law.refusal import is_refusal
-from rag.answerers._prompts import ask, insist
-from rag.config import Config
-from rag.seams import Answer, Context
-from schemas import IMPOSSIBLE_ANSWER
-from schemas.errors import ToolkitError
+from exhibit.engine.llms import LLM, Completion, Prompt
+from exhibit.law.citations import claims_of, normalise, verify
+from exhibit.law.refusal import is_refusal
+from exhibit.rag.answerers._prompts import ask, insist
+from exhibit.rag.config import Config
+from exhibit.rag.seams import Answer, Context
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
-
-from rag.embedders._network import MAX_TOKENS
-from rag.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
+from exhibit.rag.embedders._network import MAX_TOKENS
+from exhibit.rag.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 
 PART = 1 << 11
 """Texts that a worker tokenises at a time, in some 60 ms."""

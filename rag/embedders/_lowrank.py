@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.embedders._weights import read_safetensors
-from schemas.errors import SourceError
+from exhibit.rag.embedders._weights import read_safetensors
+from exhibit.schemas.errors import SourceError
 
 _SINGLE = npt.NDArray[np.float32]
 

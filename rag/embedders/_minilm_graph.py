@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from exhibit.rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
+from exhibit.rag.embedders._peaks import balance, read_peaks
 from onnx import TensorProto, helper, numpy_helper
-
-from rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
-from rag.embedders._peaks import balance, read_peaks
 
 VECTORS, SCORES = "vectors", "scores"
 """What the graphs put out."""

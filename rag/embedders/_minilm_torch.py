@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from exhibit.rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH, Weights
+from exhibit.rag.embedders._tokens import Tokens
+from exhibit.rag.seams import Vectors
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
-
-from rag.embedders._network import EPSILON, HEADS, LAYERS, WIDTH, Weights
-from rag.embedders._tokens import Tokens
-from rag.seams import Vectors
 
 _PARTS = ("query", "key", "value")
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.embedders._lowrank import merge, read_lowrank, read_record
-from rag.embedders._weights import MODEL, find_file, read_safetensors
+from exhibit.rag.embedders._lowrank import merge, read_lowrank, read_record
+from exhibit.rag.embedders._weights import MODEL, find_file, read_safetensors
 
 VERSION = 3
 """Counts changes that change vectors: graphs and vectors of another version are not used."""

@@ -11,8 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.embedders._network import EPSILON, HEADS, LAYERS
+from exhibit.rag.embedders._network import EPSILON, HEADS, LAYERS
 
 TEXTS = (
     'This Agreement is entered into as of March 3, 2021 (the "Effective Date") by and between Harrow & Pike, Inc., '

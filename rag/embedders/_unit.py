@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.seams import Vectors
-from schemas.errors import ServiceError
+from exhibit.rag.seams import Vectors
+from exhibit.schemas.errors import ServiceError
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:

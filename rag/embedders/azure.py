@@ -5,8 +5,8 @@ The environment says where and with which key, as for `--llm azure:DEPLOYMENT` (
 
 from __future__ import annotations
 
-from rag.embedders.openai import OpenAIEmbedder, named
-from schemas.errors import ToolkitError
+from exhibit.rag.embedders.openai import OpenAIEmbedder, named
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> OpenAIEmbedder:

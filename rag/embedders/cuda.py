@@ -12,19 +12,17 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-
-from rag.embedders._feed import Feed
-from rag.embedders._network import OFFICIAL, VERSION, WIDTH, Network, Weights, legal, processors, with_adapter
-from rag.embedders._tokens import Tokens
-from rag.embedders._unit import to_unit
-from rag.embedders._weights import read_safetensors
-from rag.seams import Role, Vectors
-from schemas.errors import ToolkitError
+from exhibit.rag.embedders._feed import Feed
+from exhibit.rag.embedders._network import OFFICIAL, VERSION, WIDTH, Network, Weights, legal, processors, with_adapter
+from exhibit.rag.embedders._tokens import Tokens
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.embedders._weights import read_safetensors
+from exhibit.rag.seams import Role, Vectors
+from exhibit.schemas.errors import ToolkitError
 
 try:
     import torch
-
-    from rag.embedders._minilm_torch import Encoder
+    from exhibit.rag.embedders._minilm_torch import Encoder
 except ImportError as error:
     told = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"
     raise ToolkitError(told) from error

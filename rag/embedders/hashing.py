@@ -9,10 +9,9 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-
-from law.words import word_runs
-from rag.seams import Role, Vectors
-from schemas.errors import ToolkitError
+from exhibit.law.words import word_runs
+from exhibit.rag.seams import Role, Vectors
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> Hashing:

@@ -12,11 +12,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rag.embedders._network import ADAPTER, STRENGTH, adapted
-from rag.embedders._network import legal as network
-from rag.embedders.minilm import VARIANTS, MiniLM, graph_path, open_network, ready_graph
-from rag.seams import Embedder
-from schemas.command import guarded
+from exhibit.rag.embedders._network import ADAPTER, STRENGTH, adapted
+from exhibit.rag.embedders._network import legal as network
+from exhibit.rag.embedders.minilm import VARIANTS, MiniLM, graph_path, open_network, ready_graph
+from exhibit.rag.seams import Embedder
+from exhibit.schemas.command import guarded
 
 __all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
 

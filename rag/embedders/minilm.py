@@ -19,17 +19,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-
-from rag.embedders._minilm_graph import build_graph
-from rag.embedders._network import MAX_TOKENS, OFFICIAL, VERSION, WIDTH, Network, processors
-from rag.embedders._peaks import TEXTS
-from rag.embedders._tokens import WordTokenizer, ready_tokenizer
-from rag.embedders._unit import to_unit
-from rag.embedders._weights import model_folder, put_in_cache
-from rag.seams import Embedder, Role, Vectors
-from schemas.command import guarded
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin
+from exhibit.rag.embedders._minilm_graph import build_graph
+from exhibit.rag.embedders._network import MAX_TOKENS, OFFICIAL, VERSION, WIDTH, Network, processors
+from exhibit.rag.embedders._peaks import TEXTS
+from exhibit.rag.embedders._tokens import WordTokenizer, ready_tokenizer
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.embedders._weights import model_folder, put_in_cache
+from exhibit.rag.seams import Embedder, Role, Vectors
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 VARIANTS = ("int8", "fp16", "fp32")
 _ACCELERATORS = ("CUDAExecutionProvider", "ROCMExecutionProvider")
@@ -51,7 +50,7 @@ def open(argument: str | None) -> Embedder:
 def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
     """Return a network's embedder: by onnxruntime, or by PyTorch where that alone can use the device that is here."""
     if argument is None and not accelerator(onnxruntime.get_available_providers()) and torch_device():
-        module, _ = load_plugin("rag.embedders", "cuda")
+        module, _ = load_plugin("exhibit.rag.embedders", "cuda")
         embedder: Embedder = module.open(plugin)
         return embedder
     return MiniLM(chosen_variant("embedder", plugin, argument), network=network)

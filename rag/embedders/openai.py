@@ -13,12 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-
-from engine.llms._wire import Endpoint, NoReplyError
-from rag.embedders._unit import to_unit
-from rag.seams import Role, Vectors
-from schemas.errors import ServiceError, ToolkitError
-from storage.waiting import LONGEST_WAIT
+from exhibit.engine.llms._wire import Endpoint, NoReplyError
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.seams import Role, Vectors
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.storage.waiting import LONGEST_WAIT
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """What need not be asked."""

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.embedders._unit import to_unit
-from rag.seams import Role, Vectors
-from schemas.errors import ToolkitError
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.seams import Role, Vectors
+from exhibit.schemas.errors import ToolkitError
 
 try:
     import torch

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal
-from rag.embedders._tokens import WordTokenizer, ready_tokenizer
-from rag.embedders._unit import to_unit
-from rag.embedders._weights import model_folder, put_in_cache
-from rag.embedders.minilm import open_session, ready_graph
-from rag.seams import Role, Vectors
-from schemas.errors import ToolkitError
+from exhibit.rag.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal
+from exhibit.rag.embedders._tokens import WordTokenizer, ready_tokenizer
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.embedders._weights import model_folder, put_in_cache
+from exhibit.rag.embedders.minilm import open_session, ready_graph
+from exhibit.rag.seams import Role, Vectors
+from exhibit.schemas.errors import ToolkitError
 
 _WORDS = 30_522
 """Tokens that the model knows; frequent ones have low numbers."""

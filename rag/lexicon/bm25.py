@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from law.words import is_content, numbers, stem, written_words
-from rag.columns import Array, Column, opened_archive, write_archive
-from rag.lexicon.runs import Entries, Runs
-from rag.ranking import ranked
-from rag.seams import Keys, Vectors
-from schemas.errors import BundleError
+from exhibit.law.words import is_content, numbers, stem, written_words
+from exhibit.rag.columns import Array, Column, opened_archive, write_archive
+from exhibit.rag.lexicon.runs import Entries, Runs
+from exhibit.rag.ranking import ranked
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.schemas.errors import BundleError
 
 Terms = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.float32]

@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from law.structure.profile import AGREED, Profile
-from rag.columns import Column, opened_archive, write_archive
-from rag.lexicon.labels import Labels
-from rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
-from rag.lexicon.postings import Held, Numbers, Postings
-from rag.questions.question import Query
+from exhibit.law.structure.profile import AGREED, Profile
+from exhibit.rag.columns import Column, opened_archive, write_archive
+from exhibit.rag.lexicon.labels import Labels
+from exhibit.rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.rag.lexicon.postings import Held, Numbers, Postings
+from exhibit.rag.questions.question import Query
 
 Weights = npt.NDArray[np.float64]
 

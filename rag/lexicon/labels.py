@@ -6,9 +6,8 @@ from array import array
 from collections.abc import Iterator
 
 import numpy as np
-
-from rag.lexicon.postings import Numbers
-from rag.packed import Strings
+from exhibit.rag.lexicon.postings import Numbers
+from exhibit.rag.packed import Strings
 
 
 class Labels:

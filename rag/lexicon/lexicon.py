@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from law.structure.profile import Profile
-from rag.lexicon.bm25 import Counted, count_terms, open_words
-from rag.lexicon.documents import FILE, Documents, Named, read_names
-from rag.seams import Keys
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.lexicon.bm25 import Counted, count_terms, open_words
+from exhibit.rag.lexicon.documents import FILE, Documents, Named, read_names
+from exhibit.rag.seams import Keys
 
 FILES = ("words.npz", "headings.npz", FILE)
 

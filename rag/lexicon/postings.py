@@ -9,9 +9,8 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.columns import Array, Column
-from rag.lexicon.runs import Entries, Runs
+from exhibit.rag.columns import Array, Column
+from exhibit.rag.lexicon.runs import Entries, Runs
 
 Numbers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from rag.columns import Array, Column
+from exhibit.rag.columns import Array, Column
 
 _BLOCK = 1 << 18
 """Entries that are merged at once: some 10 MB with what sorting them takes."""

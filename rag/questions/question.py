@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evidence import Span
-from law.words import content_words, stem
-from rag.questions.references import Reference, find_references
-from rag.questions.wording import BREAK, END, GLUE, KIND, KINDS, LEAD, NAMED, OPENER, QUOTED, STOP, TALK
+from exhibit.evidence import Span
+from exhibit.law.words import content_words, stem
+from exhibit.rag.questions.references import Reference, find_references
+from exhibit.rag.questions.wording import BREAK, END, GLUE, KIND, KINDS, LEAD, NAMED, OPENER, QUOTED, STOP, TALK
 
 Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from evidence import Span
-from law.companies import form_follows
-from rag.questions.wording import GLUE, JOIN, KIND, NAMED, OPENER, PREPOSITION, STOP, SURE
+from exhibit.evidence import Span
+from exhibit.law.companies import form_follows
+from exhibit.rag.questions.wording import GLUE, JOIN, KIND, NAMED, OPENER, PREPOSITION, STOP, SURE
 
 _REACH = 400
 """Characters that a name may be long: five parties with their forms."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 try:
     from sentence_transformers import CrossEncoder

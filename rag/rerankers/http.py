@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx
-
-from schemas.errors import ServiceError, ToolkitError
-from storage.deadline import with_deadline
-from storage.wire import ACCEPT, BodyError, read_body
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.storage.deadline import with_deadline
+from exhibit.storage.wire import ACCEPT, BodyError, read_body
 
 _TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20

@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-
-from rag.embedders._lowrank import merge, read_lowrank, read_record
-from rag.embedders._network import MAX_TOKENS, Network, adapted, processors
-from rag.embedders._tokens import ready_tokenizer
-from rag.embedders.minilm import (
+from exhibit.rag.embedders._lowrank import merge, read_lowrank, read_record
+from exhibit.rag.embedders._network import MAX_TOKENS, Network, adapted, processors
+from exhibit.rag.embedders._tokens import ready_tokenizer
+from exhibit.rag.embedders.minilm import (
     Ids,
     accelerator,
     chosen_variant,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from law.words import search_terms
-from rag.lexicon.bm25 import Words
-from schemas.errors import ToolkitError
+from exhibit.law.words import search_terms
+from exhibit.rag.lexicon.bm25 import Words
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> WordReranker:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from rag.index import Index
-from rag.retrieval.stages import choose_documents, finish
-from rag.retrieval.state import Parts, Retrieved, State
-from rag.seams import Hit
+from exhibit.rag.index import Index
+from exhibit.rag.retrieval.stages import choose_documents, finish
+from exhibit.rag.retrieval.state import Parts, Retrieved, State
+from exhibit.rag.seams import Hit
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from evidence import Span
-from law.sentences import tile_clauses
-from rag.seams import Keys
+from exhibit.evidence import Span
+from exhibit.law.sentences import tile_clauses
+from exhibit.rag.seams import Keys
 
 LEAST = 40
 """Characters of the shortest piece that stands for itself: less is a number, a label, the end of a line."""

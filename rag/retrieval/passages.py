@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from evidence import Span
-from law.words import search_terms
-from rag.config import Weights
-from rag.lexicon.bm25 import Words, rarity
-from rag.rerankers import Reranker, confidence
-from rag.retrieval.extents import Extents
-from rag.retrieval.rerank import order_by
-from rag.seams import Keys, Vectors, VectorStore, section_key
+from exhibit.evidence import Span
+from exhibit.law.words import search_terms
+from exhibit.rag.config import Weights
+from exhibit.rag.lexicon.bm25 import Words, rarity
+from exhibit.rag.rerankers import Reranker, confidence
+from exhibit.rag.retrieval.extents import Extents
+from exhibit.rag.retrieval.rerank import order_by
+from exhibit.rag.seams import Keys, Vectors, VectorStore, section_key
 
 Scores = npt.NDArray[np.float32]
 Compare = Callable[[Vectors, Keys], Scores | None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag.retrieval.dense import retrieve_dense
-from rag.retrieval.routed import retrieve_routed
-from rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.dense import retrieve_dense
+from exhibit.rag.retrieval.routed import retrieve_routed
+from exhibit.rag.retrieval.state import Parts, Retrieved
 
 _BATCH = 256
 """Questions searched at once: enough for matrix products, few enough that scores stay small in memory."""

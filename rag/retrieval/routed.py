@@ -8,18 +8,26 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-
-from evidence import Span
-from rag.config import Config
-from rag.index import Index
-from rag.lexicon.documents import Choice
-from rag.questions.question import Query, understand
-from rag.rerankers import retrieval_weight
-from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import DOCUMENT, PAGE, SECTION, START, Library, RankedPassage, SecondLook, rank_passages
-from rag.retrieval.stages import finish
-from rag.retrieval.state import Parts, Retrieved
-from rag.seams import Chunk, Hit, Keys, Vectors
+from exhibit.evidence import Span
+from exhibit.rag.config import Config
+from exhibit.rag.index import Index
+from exhibit.rag.lexicon.documents import Choice
+from exhibit.rag.questions.question import Query, understand
+from exhibit.rag.rerankers import retrieval_weight
+from exhibit.rag.retrieval.imagine import embed_imagined
+from exhibit.rag.retrieval.passages import (
+    DOCUMENT,
+    PAGE,
+    SECTION,
+    START,
+    Library,
+    RankedPassage,
+    SecondLook,
+    rank_passages,
+)
+from exhibit.rag.retrieval.stages import finish
+from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.seams import Chunk, Hit, Keys, Vectors
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.

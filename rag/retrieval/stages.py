@@ -6,12 +6,11 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-
-from rag.config import Config
-from rag.index import Index
-from rag.retrieval.rerank import rerank
-from rag.retrieval.state import Parts, Retrieved, State, Tokens
-from rag.seams import Hit
+from exhibit.rag.config import Config
+from exhibit.rag.index import Index
+from exhibit.rag.retrieval.rerank import rerank
+from exhibit.rag.retrieval.state import Parts, Retrieved, State, Tokens
+from exhibit.rag.seams import Hit
 
 
 def choose_documents(state: State, index: Index, config: Config) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from engine.llms import LLM
-from rag.config import Config
-from rag.index import Index
-from rag.rerankers import Reranker
-from rag.seams import Embedder, Hit
+from exhibit.engine.llms import LLM
+from exhibit.rag.config import Config
+from exhibit.rag.index import Index
+from exhibit.rag.rerankers import Reranker
+from exhibit.rag.seams import Embedder, Hit
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]

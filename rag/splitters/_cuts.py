@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from evidence import Span
+from exhibit.evidence import Span
 
 Keep = Literal["start", "end"]
 _TRIES = 8  # then the search looks for the whole separator

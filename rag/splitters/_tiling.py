@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise, repeat
 
-from evidence import Span
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
 
 Splitter = Callable[..., list[Span]]
 """Called as `split(text, size=500, overlap=0, sections=())`: spans in order that leave nothing out."""

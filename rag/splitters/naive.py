@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evidence import Span
-from rag.splitters._tiling import Splitter, check
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span
+from exhibit.rag.splitters._tiling import Splitter, check
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> Splitter:

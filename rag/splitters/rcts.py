@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from evidence import Span
-from rag.splitters._cuts import Keep, find_cuts
-from rag.splitters._tiling import Splitter, check, reach_back, tile
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span
+from exhibit.rag.splitters._cuts import Keep, find_cuts
+from exhibit.rag.splitters._tiling import Splitter, check, reach_back, tile
+from exhibit.schemas.errors import ToolkitError
 
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")
 """LegalBench-RAG's own, each kept at the start of a piece: its sample becomes 34,180 chunks of 254 characters."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, pairwise
 
-from evidence import Span
-from rag.splitters._cuts import Keep, find_cuts
-from rag.splitters._tiling import Splitter, check, reach_back, tile
-from rag.splitters.rcts import SENTENCES, SEPARATORS
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span
+from exhibit.rag.splitters._cuts import Keep, find_cuts
+from exhibit.rag.splitters._tiling import Splitter, check, reach_back, tile
+from exhibit.rag.splitters.rcts import SENTENCES, SEPARATORS
+from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None) -> Splitter:

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
-
-from rag.seams import Keys, Vectors
-from schemas.errors import ToolkitError
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.schemas.errors import ToolkitError
 
 _OPTIONS = {
     "flat": (),

@@ -13,10 +13,9 @@ from typing import Any, BinaryIO
 
 import faiss
 import numpy as np
-
-from rag.columns import Column
-from rag.seams import Keys, Vectors
-from rag.stores import _faiss_kinds as kinds
+from exhibit.rag.columns import Column
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.rag.stores import _faiss_kinds as kinds
 
 _PIECE = 1 << 20
 """Bytes copied at once."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 _SERVERS = ("http://", "https://", "tcp://")
 _OPTIONS = {"FLAT": (), "AUTOINDEX": (), "HNSW": ("M", "efConstruction", "ef"), "IVF_FLAT": ("nlist", "nprobe")}

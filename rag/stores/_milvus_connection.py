@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag.stores._milvus_address import Address, named_servers, origin
-from schemas.errors import ServiceError, ToolkitError
+from exhibit.rag.stores._milvus_address import Address, named_servers, origin
+from exhibit.schemas.errors import ServiceError, ToolkitError
 
 try:
     from grpc import RpcError, StatusCode

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-
-from rag.seams import Keys
+from exhibit.rag.seams import Keys
 
 _RANGE = 4
 """A range costs about as much to check as so many single keys."""

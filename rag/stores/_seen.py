@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
-
-from rag.ranking import nothing, ranked
-from rag.seams import Keys, Vectors
-from schemas.errors import BundleError
+from exhibit.rag.ranking import nothing, ranked
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.schemas.errors import BundleError
 
 _ROWS = 1 << 16
 """Rows that are compared at once: 100 MB of vectors of 384 numbers."""

@@ -13,14 +13,13 @@ from typing import Any
 
 import faiss
 import numpy as np
-
-from rag.ranking import check_rows, nothing, ranked
-from rag.seams import Keys, Vectors
-from rag.stores import _faiss_kinds as kinds
-from rag.stores._faiss_rows import Rows, rows_path
-from rag.stores._seen import Seen
-from schemas.errors import BundleError
-from storage.whole import whole
+from exhibit.rag.ranking import check_rows, nothing, ranked
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.rag.stores import _faiss_kinds as kinds
+from exhibit.rag.stores._faiss_rows import Rows, rows_path
+from exhibit.rag.stores._seen import Seen
+from exhibit.schemas.errors import BundleError
+from exhibit.storage.whole import whole
 
 _FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from rag.ranking import check_rows, nothing, ranked
-from rag.seams import Keys, Vectors
-from rag.stores._milvus_address import Address
-from rag.stores._milvus_connection import FLOATS, INTEGER, connect, told
-from rag.stores._milvus_filter import conditions
-from schemas.errors import BundleError, ServiceError
+from exhibit.rag.ranking import check_rows, nothing, ranked
+from exhibit.rag.seams import Keys, Vectors
+from exhibit.rag.stores._milvus_address import Address
+from exhibit.rag.stores._milvus_connection import FLOATS, INTEGER, connect, told
+from exhibit.rag.stores._milvus_filter import conditions
+from exhibit.schemas.errors import BundleError, ServiceError
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"
 _ID = "id"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 _MOST = 500
 """SQLite takes so many values in one question on every build."""

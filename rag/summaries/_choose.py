@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from engine.llms import LLM
-from rag.config import Config
-from rag.summaries._cache import SummaryCache
-from rag.summaries._protocol import Summariser
-from schemas.plugins import load_plugin
+from exhibit.engine.llms import LLM
+from exhibit.rag.config import Config
+from exhibit.rag.summaries._cache import SummaryCache
+from exhibit.rag.summaries._protocol import Summariser
+from exhibit.schemas.plugins import load_plugin
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None, cache: Path | None = None) -> Summariser:
     """Return the summariser that a configuration names; `cache` is the folder where answers are kept."""
-    module, argument = load_plugin("rag.summaries", config.summaries)
+    module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
     opened = module.open(
         argument,
         llm=llm,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from evidence import Document
-from law.structure.profile import Profile
-from law.structure.section import Section
+from exhibit.evidence import Document
+from exhibit.law.structure.profile import Profile
+from exhibit.law.structure.section import Section
 
 CHARACTERS = 150  # as the paper on summary-augmented chunks has it
 SECTION_CHARACTERS = 75  # half a document's: two of them stand before a chunk

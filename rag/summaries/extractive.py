@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.llms import LLM
-from evidence import Document
-from law.casing import tidy
-from law.sentences import sentences
-from law.structure import cut
-from law.structure.profile import AGREED, Profile
-from law.structure.section import Section
-from rag.summaries._cache import SummaryCache
-from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
+from exhibit.engine.llms import LLM
+from exhibit.evidence import Document
+from exhibit.law.casing import tidy
+from exhibit.law.sentences import sentences
+from exhibit.law.structure import cut
+from exhibit.law.structure.profile import AGREED, Profile
+from exhibit.law.structure.section import Section
+from exhibit.rag.summaries._cache import SummaryCache
+from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 
 _NEAR = 12_000  # characters in which recitals and purpose stand
 _BODY = 1500  # characters of a section that its summary is drawn from

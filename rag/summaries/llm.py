@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.llms import LLM, Prompt
-from evidence import Document
-from law.structure.profile import Profile
-from law.structure.section import Section
-from rag.summaries._cache import SummaryCache
-from rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
-from rag.summaries.extractive import Extractive, fit
-from schemas.errors import ToolkitError
+from exhibit.engine.llms import LLM, Prompt
+from exhibit.evidence import Document
+from exhibit.law.structure.profile import Profile
+from exhibit.law.structure.section import Section
+from exhibit.rag.summaries._cache import SummaryCache
+from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
+from exhibit.rag.summaries.extractive import Extractive, fit
+from exhibit.schemas.errors import ToolkitError
 
 PROMPT_VERSION = 1
 """Raised when the wording changes: summaries made with another wording are not used again."""

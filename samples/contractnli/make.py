@@ -14,8 +14,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from converters._print import Printer
-from converters.contractnli import QUESTIONS, SPLITS
+from exhibit.converters._print import Printer
+from exhibit.converters.contractnli import QUESTIONS, SPLITS
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "contract-nli"

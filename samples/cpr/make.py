@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from converters._print import Printer
+from exhibit.converters._print import Printer
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "documents"

@@ -24,8 +24,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.watch import programs_below
-from rag.config import DEFAULT, Config
+from exhibit.engine.watch import programs_below
+from exhibit.rag.config import DEFAULT, Config
+
 from tests.campaign.table import Result, as_markdown, write_table
 from tests.hostile.bombs import packed_zeros
 from tests.hostile.files import FILES

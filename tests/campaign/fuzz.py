@@ -25,29 +25,30 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from converters._benchmark import Tally
-from converters._cli import make_parser
-from converters._cpr.layout import read_outline
-from converters._cpr.sources import read_title
-from converters._source import unpack
-from engine import Limits, open_engine
-from engine.llms.openai import _text_of
-from evaluation.metrics._judge import read_mark
-from evaluation.targets._passages import PassagesError, read_passages
-from evaluation.targets._wire import ReplyError
-from evidence import Document, fold, locate, read_document
-from evidence.readers.html import html_text
-from evidence.readers.pdf import render
-from law.citations import find_citations
-from law.references import references
-from law.structure import read_structure
-from law.structure.profile import read_profile
-from rag.questions.question import understand
-from schemas.bundle import read_gold, read_questions
-from schemas.errors import LimitError, ToolkitError
-from schemas.parsing import parse_json
-from storage.robots import rules_for
-from storage.wire import Body
+from exhibit.converters._benchmark import Tally
+from exhibit.converters._cli import make_parser
+from exhibit.converters._cpr.layout import read_outline
+from exhibit.converters._cpr.sources import read_title
+from exhibit.converters._source import unpack
+from exhibit.engine import Limits, open_engine
+from exhibit.engine.llms.openai import _text_of
+from exhibit.evaluation.metrics._judge import read_mark
+from exhibit.evaluation.targets._passages import PassagesError, read_passages
+from exhibit.evaluation.targets._wire import ReplyError
+from exhibit.evidence import Document, fold, locate, read_document
+from exhibit.evidence.readers.html import html_text
+from exhibit.evidence.readers.pdf import render
+from exhibit.law.citations import find_citations
+from exhibit.law.references import references
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.profile import read_profile
+from exhibit.rag.questions.question import understand
+from exhibit.schemas.bundle import read_gold, read_questions
+from exhibit.schemas.errors import LimitError, ToolkitError
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.robots import rules_for
+from exhibit.storage.wire import Body
+
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds
@@ -214,7 +215,7 @@ _BOMBS = (
 def fuzz_source(chance: random.Random) -> None:
     """Read a benchmark's sample of which one file is damaged, or is something else altogether."""
     name = chance.choice(_BENCHMARKS)
-    converter = import_module(f"converters.{name}")
+    converter = import_module(f"exhibit.converters.{name}")
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         source = Path(folder) / "source"
         shutil.copytree(ROOT / "samples" / name, source)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions, open_target
-from evaluation.targets._wire import Deadline, Response
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._wire import Deadline, Response
+
 from tests.evaluation.imitations import FILES, SERVERS
 
 CASE = Case(id=1, question="When is the rent due?", truth="On the first day of the month.", filename="lease.pdf")

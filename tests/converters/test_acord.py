@@ -9,18 +9,18 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from exhibit.converters import _press, acord
+from exhibit.converters._benchmark import Benchmark, RawDocument, Tally
+from exhibit.evidence import read_document
+from exhibit.evidence.fold import fold
+from exhibit.hub._picture import Example
+from exhibit.hub._tables import Config
+from exhibit.hub.card import CardText, render_card
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Gold, Row
+from exhibit.schemas.validate import validate
 
-from converters import _press, acord
-from converters._benchmark import Benchmark, RawDocument, Tally
-from evidence import read_document
-from evidence.fold import fold
-from hub._picture import Example
-from hub._tables import Config
-from hub.card import CardText, render_card
-from schemas.bundle import GOLD, INFO, TRAIN, read_info
-from schemas.errors import SourceError
-from schemas.models import Gold, Row
-from schemas.validate import validate
 from tests.press import SharedPress
 
 ASIS = "bc785f7fb7"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from converters._benchmark import Benchmark, Item, Quote, RawDocument, RawRow, Tally
-from converters._choice import choose
+from exhibit.converters._benchmark import Benchmark, Item, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._choice import choose
 
 ROWS = [
     RawRow(0, "first?", "yes", (Quote("a.txt", "yes"),), "a.txt"),

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from converters import contractnli
-from converters._benchmark import Benchmark, Tally
-from converters._choice import choose
-from converters._cli import main
-from evidence import read_document
-from evidence.fold import fold
-from law.opening import date_of, kind_of, parties_of
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
+from exhibit.converters import contractnli
+from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters._choice import choose
+from exhibit.converters._cli import main
+from exhibit.evidence import read_document
+from exhibit.evidence.fold import fold
+from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
 
 OFFICIAL = "Marlowe%20Quay%20Mutual%20NDA.pdf"
 FORM = "saltmarsh-visitor-nda_v2.pdf"

@@ -10,19 +10,19 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from exhibit.converters import cpr
+from exhibit.converters._benchmark import RawDocument, Tally
+from exhibit.converters._cpr.citations import Citation, citations
+from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
+from exhibit.converters._cpr.pages import Block, blocks_of, page_of
+from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
+from exhibit.converters._web.fetch import Policy
+from exhibit.evidence import read_document
+from exhibit.evidence.check import check_gold
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
 
-from converters import cpr
-from converters._benchmark import RawDocument, Tally
-from converters._cpr.citations import Citation, citations
-from converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from converters._cpr.pages import Block, blocks_of, page_of
-from converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
-from converters._web.fetch import Policy
-from evidence import read_document
-from evidence.check import check_gold
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
 from tests.evidence import files
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from converters._cpr.courts import Court, guide_courts, unknown_courts
-from converters._cpr.headings import Heading, find_headings, lines_of
-from converters._cpr.names import likeness, read_name
-from evidence import Document, Span
-from evidence.document import Page
+from exhibit.converters._cpr.courts import Court, guide_courts, unknown_courts
+from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
+from exhibit.converters._cpr.names import likeness, read_name
+from exhibit.evidence import Document, Span
+from exhibit.evidence.document import Page
 
 PAGES = (
     "The Harbour Court Guide\nIssued in spring\n",

@@ -8,12 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from converters.cuad import QUESTIONS, main, party_names
-from evidence.check import check_gold
-from schemas import IMPOSSIBLE_ANSWER
-from schemas.bundle import GOLD, TRAIN
-from schemas.validate import validate
+from exhibit.converters.cuad import QUESTIONS, main, party_names
+from exhibit.evidence.check import check_gold
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.bundle import GOLD, TRAIN
+from exhibit.schemas.validate import validate
 
 
 @pytest.fixture
@@ -254,7 +253,7 @@ def test_the_table_at_the_end(convert, samples, capsys):
 
 
 def test_help_teaches(capsys):
-    import converters.cuad as module
+    import exhibit.converters.cuad as module
 
     with pytest.raises(SystemExit, match="0"):
         main(module, ["--help"])
@@ -268,9 +267,9 @@ def test_help_teaches(capsys):
 
 def quotes_located_in_text(root: Path) -> tuple[int, int]:
     """Return how many quotes of the release there are, and how many are found in its text files."""
-    from converters._pairing import pair_files
-    from converters.cuad import quotes_of, read_table
-    from evidence import locate, read_document
+    from exhibit.converters._pairing import pair_files
+    from exhibit.converters.cuad import quotes_of, read_table
+    from exhibit.evidence import locate, read_document
 
     table = root / "master_clauses.csv"
     records = read_table(table, table.read_bytes())

@@ -8,13 +8,13 @@ import os
 from pathlib import Path
 
 import pytest
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.fold import fold
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.readers.pdf import boxes
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.validate import validate
 
-from evidence import Span, read_document
-from evidence.fold import fold
-from evidence.ocr import TextLine
-from evidence.readers.pdf import boxes
-from schemas.bundle import GOLD, INFO, TRAIN
-from schemas.validate import validate
 from tests.evidence import files
 
 SCANS = {".png": "PNG", ".tiff": "TIFF"}
@@ -32,9 +32,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand-ins for LibreOffice, a command, and for Tesseract: what they would give is known."""
     command = files.stand_in_office(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)  # found by every process
-    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda _: "")
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda _: "")
     line = TextLine(120, 200, 900, 240, OCR, 0.93)
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda _: lambda _: [line])
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda _: lambda _: [line])
 
 
 @pytest.fixture

@@ -9,16 +9,15 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-
-from converters import legalbenchrag
-from converters._benchmark import Benchmark, Tally
-from converters._cli import main
-from evidence import read_document
-from evidence.fold import Fold, fold
-from schemas.bundle import CORPUS, GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
-from storage.bundle import open_bundle
+from exhibit.converters import legalbenchrag
+from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters._cli import main
+from exhibit.evidence import read_document
+from exhibit.evidence.fold import Fold, fold
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import open_bundle
 
 NDA = "Quillmere%20Mutual%20NDA%20rev2"
 MERGER = "Orrin Holdings Corp._Calder Group plc.pdf||Orrin Holdings Corp._Calder Group plc Amendment No. 2"

@@ -11,17 +11,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
-from converters import maud
-from converters._benchmark import Benchmark, Tally
-from converters._cli import main
-from converters._maud.text import find_excerpts, read_cell, titles_of
-from evidence import Document, read_document
-from evidence.fold import fold
-from schemas.bundle import GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
-from storage.bundle import open_bundle
+from exhibit.converters import maud
+from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters._cli import main
+from exhibit.converters._maud.text import find_excerpts, read_cell, titles_of
+from exhibit.evidence import Document, read_document
+from exhibit.evidence.fold import fold
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import open_bundle
 
 POINTS = list(maud.QUESTIONS)
 NORDVIK, PULSEWELL, TALLOW, QUILLON = 0, 4, 2, 3

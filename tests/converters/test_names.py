@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from converters._pairing import pair_files
+from exhibit.converters._pairing import pair_files
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,16 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-
-from converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
-from converters._choice import choose
-from converters._cli import make_parser
-from converters._materialise import Task, materialise
-from converters._patches import CORRECTED, ELSEWHERE, UNFIT, patched
-from converters.maud import INFO as MAUD
-from schemas.errors import SourceError
-from schemas.plugins import plugin_names
-from schemas.review import Correction, MarkedPassage, Patch, gold_digest
-from schemas.validate import validate
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._choice import choose
+from exhibit.converters._cli import make_parser
+from exhibit.converters._materialise import Task, materialise
+from exhibit.converters._patches import CORRECTED, ELSEWHERE, UNFIT, patched
+from exhibit.converters.maud import INFO as MAUD
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from exhibit.schemas.validate import validate
 
 FIRST = (("a.pdf", "The rent is due."),)
 
@@ -135,8 +134,8 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 
 
 def test_every_converter_takes_patches():
-    for name in plugin_names("converters"):
-        assert "--patch" in make_parser(import_module(f"converters.{name}")).format_help(), name
+    for name in plugin_names("exhibit.converters"):
+        assert "--patch" in make_parser(import_module(f"exhibit.converters.{name}")).format_help(), name
 
 
 # ---------------------------------------------------------------- places

@@ -14,21 +14,21 @@ from typing import TypeVar
 
 import pypdf
 import pytest
+from exhibit.converters import _browser, _fonts, _together
+from exhibit.converters._benchmark import RawDocument
+from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
+from exhibit.converters._cpr.pages import blocks_of, page_of
+from exhibit.converters._fonts import FACES, Face, embedded, font_hashes, font_path
+from exhibit.converters._materialise import materialise, tasks
+from exhibit.converters._press import Press
+from exhibit.converters._print import PAGE, Printer, pdf_options, printing
+from exhibit.converters._typeset import filing_page, html_from_text
+from exhibit.engine import Limits
+from exhibit.engine.watch import programs_below
+from exhibit.evidence import fold, read_document
+from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from playwright.sync_api import sync_playwright
 
-from converters import _browser, _fonts, _together
-from converters._benchmark import RawDocument
-from converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
-from converters._cpr.pages import blocks_of, page_of
-from converters._fonts import FACES, Face, embedded, font_hashes, font_path
-from converters._materialise import materialise, tasks
-from converters._press import Press
-from converters._print import PAGE, Printer, pdf_options, printing
-from converters._typeset import filing_page, html_from_text
-from engine import Limits
-from engine.watch import programs_below
-from evidence import fold, read_document
-from schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
 from tests.press import SharedPress
 
@@ -159,7 +159,7 @@ ENDLESS = '<div style="height: 33000000px">x</div>' * 300
 def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others_printed(tmp_path, monkeypatch):
     clock = SimpleNamespace(ahead=0.0)
     real = time.monotonic
-    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
+    monkeypatch.setattr("exhibit.engine._crew.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", text="Rent is due."), tmp_path)
         (place,) = press._desk._crew._places

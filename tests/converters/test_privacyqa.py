@@ -9,14 +9,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-
-from converters import privacyqa
-from converters._benchmark import RawRow, Tally
-from converters._choice import choose
-from evidence import read_document
-from evidence.fold import fold
-from schemas.bundle import GOLD, INFO, TRAIN
-from schemas.validate import validate
+from exhibit.converters import privacyqa
+from exhibit.converters._benchmark import RawRow, Tally
+from exhibit.converters._choice import choose
+from exhibit.evidence import read_document
+from exhibit.evidence.fold import fold
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.validate import validate
 
 HEADER = "Folder\tDocID\tQueryID\tSentID\tSplit\tQuery\tSegment"
 ANNOTATORS = "\t".join(f"Ann{number}" for number in range(1, 7))

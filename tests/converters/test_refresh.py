@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exhibit.converters import web
+from exhibit.converters._web.changes import changes_between
+from exhibit.converters._web.fetch import Policy
+from exhibit.converters._web.refresh import CHANGED
+from exhibit.evidence import read_document
 
-from converters import web
-from converters._web.changes import changes_between
-from converters._web.fetch import Policy
-from converters._web.refresh import CHANGED
-from evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
 
@@ -113,7 +113,7 @@ def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_
 
 
 def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("converters._web.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters._web.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 not had today" in out

@@ -11,12 +11,11 @@ import threading
 import zipfile
 
 import pytest
-
-from converters import _source
-from converters._benchmark import Download
-from converters._source import fetch, open_source, unpack
-from converters.cuad import INFO
-from schemas.errors import ServiceError, SourceError
+from exhibit.converters import _source
+from exhibit.converters._benchmark import Download
+from exhibit.converters._source import fetch, open_source, unpack
+from exhibit.converters.cuad import INFO
+from exhibit.schemas.errors import ServiceError, SourceError
 
 
 @pytest.fixture

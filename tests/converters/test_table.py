@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-
-from converters import table
-from converters._benchmark import Benchmark, Tally
-from converters._parquet import read_parquet
-from engine import Limits, guarded
-from engine._worker import dismiss
-from evidence import read_document
-from evidence.fold import fold
-from schemas.bundle import GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
+from exhibit.converters import table
+from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters._parquet import read_parquet
+from exhibit.engine import Limits, guarded
+from exhibit.engine._worker import dismiss
+from exhibit.evidence import read_document
+from exhibit.evidence.fold import fold
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
 
 QUESTION = {"question": "Who pays?", "answer": "The tenant.", "document": "lease.txt", "text": "The tenant pays."}
 

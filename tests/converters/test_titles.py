@@ -7,10 +7,9 @@ import json
 import threading
 
 import pytest
-
-from converters._titles import join_names, unique_titles
-from engine.llms.openai import OpenAI
-from law.casing import tidy, title_case
+from exhibit.converters._titles import join_names, unique_titles
+from exhibit.engine.llms.openai import OpenAI
+from exhibit.law.casing import tidy, title_case
 
 
 @pytest.mark.parametrize(

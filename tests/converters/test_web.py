@@ -19,24 +19,24 @@ from types import SimpleNamespace
 
 import pypdf
 import pytest
+from exhibit.converters import web
+from exhibit.converters._benchmark import Tally
+from exhibit.converters._cli import main
+from exhibit.converters._fonts import font_hashes
+from exhibit.converters._web import addresses, download
+from exhibit.converters._web.addresses import Addresses, flaw_of, is_public
+from exhibit.converters._web.download import USER_AGENT, Hosts
+from exhibit.converters._web.fetch import Policy, fetch_all
+from exhibit.converters._web.gate import Gate
+from exhibit.converters._web.stems import corpus_names, filename_of, stem_of
+from exhibit.evidence import read_document
+from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.validate import validate
+from exhibit.storage.robots import rules_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters import web
-from converters._benchmark import Tally
-from converters._cli import main
-from converters._fonts import font_hashes
-from converters._web import addresses, download
-from converters._web.addresses import Addresses, flaw_of, is_public
-from converters._web.download import USER_AGENT, Hosts
-from converters._web.fetch import Policy, fetch_all
-from converters._web.gate import Gate
-from converters._web.stems import corpus_names, filename_of, stem_of
-from evidence import read_document
-from schemas.bundle import GOLD, INFO, TRAIN
-from schemas.errors import SourceError
-from schemas.validate import validate
-from storage.robots import rules_for
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 from tests.evidence import files

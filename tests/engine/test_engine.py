@@ -13,11 +13,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from exhibit.engine import Limits, dismiss, engine_names, guarded, open_engine, track
+from exhibit.engine.limits import PACKED, PAGES
+from exhibit.engine.outcome import AHEAD, TRIES
+from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 
-from engine import Limits, dismiss, engine_names, guarded, open_engine, track
-from engine.limits import PACKED, PAGES
-from engine.outcome import AHEAD, TRIES
-from schemas.errors import DocumentError, LimitError, ToolkitError
 from tests.engine.work import (
     allowance,
     bug,
@@ -92,7 +92,7 @@ def test_nothing_in_nothing_out(name):
 @pytest.fixture
 def no_pauses(monkeypatch):
     """Try again at once, in this process."""
-    monkeypatch.setattr("engine.outcome._PAUSES", (0.0,) * (TRIES - 1))
+    monkeypatch.setattr("exhibit.engine.outcome._PAUSES", (0.0,) * (TRIES - 1))
 
 
 @ALL
@@ -193,7 +193,7 @@ class Clock:
 
 @pytest.mark.parametrize("what", ["library", "python", "expression"])
 def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    monkeypatch.setattr("exhibit.engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
     items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
     outcomes = list(engine.map(hang, items))
@@ -204,7 +204,7 @@ def test_an_item_that_never_ends_is_stopped_and_the_rest_is_done(what, tmp_path,
 
 
 def test_what_a_stopped_worker_started_is_stopped_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    monkeypatch.setattr("exhibit.engine._crew.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     (outcome,) = open_engine("local", items=1, limits=Limits(seconds=500)).map(hang, [("library", str(tmp_path))])
     assert isinstance(outcome.error, LimitError)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
@@ -337,8 +337,8 @@ def test_progress_is_a_bar_on_a_terminal_and_nothing_for_short_work():
 
 SCRIPT = """
 from pathlib import Path
-from engine import open_engine
-from engine.outcome import Outcome
+from exhibit.engine import open_engine
+from exhibit.engine.outcome import Outcome
 {define}
 Path("ran.txt").open("a").write("x")
 print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({function}, [1, 4, 9])])
@@ -360,7 +360,7 @@ def test_a_script_without_a_guard_is_not_run_by_its_workers(tmp_path, define, fu
 
 def test_a_function_of_the_script_itself_is_sent_with_its_script(tmp_path):
     guarded = """
-from engine import open_engine
+from exhibit.engine import open_engine
 def double(number):
     return 2 * number
 if __name__ == "__main__":

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert
+from exhibit.engine.llms import Completion
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.scoring import Scoring, batches_of, score
+from exhibit.rag.__main__ import main as rag
 
 import evaluate_rag
-from converters import cuad
-from converters._cli import main as convert
-from engine.llms import Completion
-from evaluation.cases import Case, Passage, Reply
-from evaluation.metrics import Options, measure
-from evaluation.scoring import Scoring, batches_of, score
-from rag.__main__ import main as rag
 
 TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
 

@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from engine import open_engine
+from exhibit.engine import open_engine
 
 Path(f"ran-{Path('ran-1').exists() + 1}").touch()
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from exhibit.engine.llms import Completion, Prompt, azure, openai
+from exhibit.engine.llms._budget import Budget, CapError, Prices
+from exhibit.engine.llms.openai import OpenAI, Options
+from exhibit.schemas.errors import ServiceError, ToolkitError
 
-from engine.llms import Completion, Prompt, azure, openai
-from engine.llms._budget import Budget, CapError, Prices
-from engine.llms.openai import OpenAI, Options
-from schemas.errors import ServiceError, ToolkitError
 from tests.engine.openai_server import KEY, chat, serve_openai
 
 

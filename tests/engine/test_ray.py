@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert_main
+from exhibit.engine import open_engine
+from exhibit.rag.__main__ import main as rag_main
+from exhibit.schemas.errors import ToolkitError
 
 import evaluate_rag
 import exhibit
-from converters import cuad
-from converters._cli import main as convert_main
-from engine import open_engine
-from rag.__main__ import main as rag_main
-from schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
 NEEDED = "pip install 'exhibit-rag[ray]'"
@@ -40,7 +40,7 @@ def cluster() -> Iterator[None]:
 def no_ray(monkeypatch):
     """The extra is not installed."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "engine.runners.ray", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.engine.runners.ray", raising=False)
 
 
 def test_without_the_extra_the_flag_names_it(no_ray):
@@ -63,7 +63,7 @@ def test_every_command_says_so_before_it_works(no_ray, samples, tmp_path, capsys
 
 
 def test_nothing_imports_ray_unless_it_is_asked_for():
-    code = "import sys, converters.cuad, evaluate_rag, rag.__main__; sys.exit('ray' in sys.modules)"
+    code = "import sys, exhibit.converters.cuad, evaluate_rag, exhibit.rag.__main__; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
@@ -71,20 +71,19 @@ def test_nothing_imports_ray_unless_it_is_asked_for():
 
 
 @pytest.mark.extra
-def test_a_cluster_is_sent_every_room():
-    runner = import_module("engine.runners.ray")
-    assert (*exhibit._ROOMS, "exhibit") == runner.ROOMS
-    assert [Path(package).name for package in runner._packages()] == list(runner.ROOMS)
+def test_a_cluster_is_sent_the_package_with_every_room():
+    sent = Path(import_module("exhibit.engine.runners.ray")._package())
+    assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
+    assert all((sent / room / "__init__.py").is_file() for room in exhibit.ROOMS)
 
 
 @pytest.mark.extra
-def test_an_installed_package_sends_the_rooms_that_it_has(tmp_path, monkeypatch):
-    runner = import_module("engine.runners.ray")
-    rooms = tmp_path / "exhibit" / "_rooms"
-    for room in exhibit._ROOMS:
-        (rooms / room).mkdir(parents=True)
-    monkeypatch.setattr(runner.engine, "__file__", str(rooms / "engine" / "__init__.py"))
-    assert [Path(package).name for package in runner._packages()] == list(exhibit._ROOMS)
+def test_an_installed_package_is_sent_as_it_is(tmp_path, monkeypatch):
+    runner = import_module("exhibit.engine.runners.ray")
+    runner._package.cache_clear()
+    monkeypatch.setattr(exhibit, "__path__", [str(tmp_path / "exhibit")])
+    assert runner._package() == str(tmp_path / "exhibit")
+    runner._package.cache_clear()
 
 
 def folder_and_path(_: int) -> tuple[str, bool]:
@@ -149,7 +148,7 @@ def is_loopback(address: str) -> bool:
 SLEEPY = """
 import os, sys, time
 from pathlib import Path
-from engine import open_engine
+from exhibit.engine import open_engine
 
 def work(folder):
     (Path(folder) / str(os.getpid())).touch()
@@ -189,7 +188,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.extra
 def test_no_cluster_at_the_address_is_one_line(tmp_path):
-    code = "import sys; from converters import cuad; from converters._cli import main; sys.exit(main(cuad))"
+    code = "import sys; from exhibit.converters import _cli, cuad; sys.exit(_cli.main(cuad))"
     flags = ["--source", "samples/cuad", "--out", str(tmp_path / "out"), "--engine", "ray:127.0.0.1:1"]
     run = subprocess.run([sys.executable, "-c", code, *flags], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 1, run.stderr

@@ -15,15 +15,15 @@ from typing import Any
 
 import fsspec
 import pytest
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert_main
+from exhibit.engine import open_engine, track
+from exhibit.rag import Config, Pipeline
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.locations import Remote
+from exhibit.storage.upload import send
 
 from bench.scale.corpus import documents_of, repeat
-from converters import cuad
-from converters._cli import main as convert_main
-from engine import open_engine, track
-from rag import Config, Pipeline
-from schemas.errors import ServiceError
-from storage.locations import Remote
-from storage.upload import send
 from tests.object_stores import moto
 from tests.test_object_stores import use
 from tests.test_remote import evaluate
@@ -148,7 +148,7 @@ class Together:
 
 
 def test_one_bar_counts_what_all_nodes_do_and_nothing_else_is_printed(three, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("engine.progress._EVERY", 0.0)
+    monkeypatch.setattr("exhibit.engine.progress._EVERY", 0.0)
     bar = io.StringIO()
     outcomes = open_engine(three.engine).map(Together(tmp_path, 3), range(9))
     nodes = {outcome.unwrap() for outcome in track(outcomes, total=9, label="convert", stream=bar)}

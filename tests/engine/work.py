@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from engine import Limits
-from engine.limits import reading
-from engine.watch import programs_watched
-from schemas.errors import DocumentError
+from exhibit.engine import Limits
+from exhibit.engine.limits import reading
+from exhibit.engine.watch import programs_watched
+from exhibit.schemas.errors import DocumentError
 
 
 def double(item: int | None) -> int | None:
@@ -114,7 +114,7 @@ def start_under_watch(code: str) -> int:
     """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
     from unittest.mock import patch  # with it asyncio comes, and this is called once
 
-    with patch("engine.watch.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
+    with patch("exhibit.engine.watch.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 

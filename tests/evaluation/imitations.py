@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.cases import Case
+from exhibit.evaluation.cases import Case
 
 Shaped = dict[str, Any]
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from evaluation.cases import Case
+from exhibit.evaluation.cases import Case
 
 SSE, LINES, PLAIN = "text/event-stream", "application/json-lines", "text/plain"
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from evaluation.cases import Case
+from exhibit.evaluation.cases import Case
+
 from tests.evaluation.imitations import quotes
 from tests.evaluation.loopback import LINES, PLAIN, Asked, Stream, System
 

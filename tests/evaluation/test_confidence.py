@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from evaluation.cases import Case, Reply
-from evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
-from evaluation.report.run import DatasetRun, RecordedRun
-from evaluation.report.sureness import confidence_plots
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
+from exhibit.evaluation.report.run import DatasetRun, RecordedRun
+from exhibit.evaluation.report.sureness import confidence_plots
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 

@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.lexicon import postings
+from exhibit.rag.lexicon.documents import FILE, Documents
+from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
+from exhibit.rag.lexicon.postings import Postings
+from exhibit.rag.questions.question import understand
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from law.structure.profile import Profile
-from rag.lexicon import postings
-from rag.lexicon.documents import FILE, Documents
-from rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
-from rag.lexicon.postings import Postings
-from rag.questions.question import understand
 
 NDA = "Non-Disclosure Agreement"
 POLICY = "Privacy Policy\nThis Privacy Policy tells how we handle personal information. "

@@ -15,19 +15,19 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from exhibit.engine.llms import Completion
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.settings import parse_settings, read_config_file
+from exhibit.evaluation.statistics import summarise_run
+from exhibit.evaluation.terminal import cell
+from exhibit.evaluation.verdicts import VERDICTS, examine, judge
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.schemas.errors import BundleError, ToolkitError
 
 import evaluate_rag
-from engine.llms import Completion
-from evaluation.cases import Case, GoldPassage, Passage, Reply
-from evaluation.evaluate import evaluate
-from evaluation.journal import Journal
-from evaluation.records import read_tables
-from evaluation.settings import parse_settings, read_config_file
-from evaluation.statistics import summarise_run
-from evaluation.terminal import cell
-from evaluation.verdicts import VERDICTS, examine, judge
-from rag.embedders.hashing import Hashing
-from schemas.errors import BundleError, ToolkitError
 from tests.evaluation.metrics.build import at, case, gold
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle

@@ -7,13 +7,13 @@ import random
 from collections import Counter
 
 import pytest
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.replies import left_to_ask
+from exhibit.evaluation.results import main as results
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.schemas.errors import ToolkitError
 
 import evaluate_rag
-from evaluation.datasets import Selection, load_datasets
-from evaluation.replies import left_to_ask
-from evaluation.results import main as results
-from evaluation.targets import TargetOptions, open_target
-from schemas.errors import ToolkitError
 from tests.evaluation.imitations import FILES, SERVERS, evaltools, nvidia_rows, ours, ragas, write_file
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import row, rows_of, write_bundle

@@ -9,16 +9,16 @@ from typing import Any
 
 import jsonschema
 import pytest
+from exhibit.evaluation.cases import Case, GoldPassage, Reply
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, read_rows, squad_inputs
+from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.metrics._squad import squad_prediction, squad_words
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.schemas.errors import BundleError
 
-from evaluation.cases import Case, GoldPassage, Reply
-from evaluation.datasets import Selection, load_datasets
-from evaluation.evaluate import evaluate
-from evaluation.interop import deepeval_dataset, ragas_dataset, read_rows, squad_inputs
-from evaluation.metrics import Options, measure
-from evaluation.metrics._squad import squad_prediction, squad_words
-from evaluation.settings import parse_settings
-from evaluation.targets import TargetOptions, open_target
-from schemas.errors import BundleError
 from tests.evaluation import systems
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle

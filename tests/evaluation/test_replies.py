@@ -6,19 +6,19 @@ import json
 import sys
 
 import pytest
+from exhibit.evaluation import targets
+from exhibit.evaluation.cases import Passage
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._passages import read_passages
+from exhibit.evaluation.targets._secrets import Secrets, hide, secrets_in
+from exhibit.evaluation.targets._shapes import describe, recognise, suggest
+from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.readers.pdf import boxes
 
 import evaluate_rag
-from evaluation import targets
-from evaluation.cases import Passage
-from evaluation.datasets import Selection, load_datasets
-from evaluation.documents import Documents
-from evaluation.targets import TargetOptions, open_target
-from evaluation.targets._passages import read_passages
-from evaluation.targets._secrets import Secrets, hide, secrets_in
-from evaluation.targets._shapes import describe, recognise, suggest
-from evaluation.targets._usage import read_usage
-from evidence import Span, read_document
-from evidence.readers.pdf import boxes
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
 
@@ -155,9 +155,9 @@ PARROT = '''
 
 from pydantic import BaseModel, Field
 
-from evaluation.cases import Reply
-from evaluation.targets import Asked, count_only
-from schemas.errors import ToolkitError
+from exhibit.evaluation.cases import Reply
+from exhibit.evaluation.targets import Asked, count_only
+from exhibit.schemas.errors import ToolkitError
 
 
 class ParrotSettings(BaseModel):
@@ -198,7 +198,7 @@ def parrot(tmp_path, monkeypatch):
     (tmp_path / "more" / "parrot.py").write_text(PARROT, encoding="utf-8")
     monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path / "more")])
     yield
-    sys.modules.pop("evaluation.targets.parrot", None)
+    sys.modules.pop("exhibit.evaluation.targets.parrot", None)
 
 
 def test_a_target_says_its_settings_and_help_lists_them(parrot, tmp_path, capsys):

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exhibit.evaluation.report import write_report
+from exhibit.evaluation.report.run import Rows, settings
+from exhibit.evaluation.report.shell import as_json
+from exhibit.evaluation.report.wording import VERDICTS, explain
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
-from evaluation.report import write_report
-from evaluation.report.run import Rows, settings
-from evaluation.report.shell import as_json
-from evaluation.report.wording import VERDICTS, explain
 from tests.evaluation.report_data import (
     Tab,
     block_of,
@@ -390,7 +390,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
     assert page.locator("rect.mark.both").count() > 0
     assert page.locator(".page image").first.get_attribute("href").startswith("data:image/")
 
-    monkeypatch.setattr("evaluation.report.write.SINGLE_BUDGET", room)
+    monkeypatch.setattr("exhibit.evaluation.report.write.SINGLE_BUDGET", room)
     write_report(folder, datasets=bundles, single_file=True)
     page = tab.open((folder / "report.html").as_uri(), complaints)
     notes = " ".join(page.locator("#list > .note").all_inner_texts())

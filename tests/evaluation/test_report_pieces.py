@@ -9,25 +9,25 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from exhibit.engine import Limits
+from exhibit.evaluation.report import write_report
+from exhibit.evaluation.report.binder import CASES, LINES, Catalogue, Facet
+from exhibit.evaluation.report.drawing import Wanted, choose_pages
+from exhibit.evaluation.report.pieces import key_bucket
+from exhibit.evaluation.report.questions import error_kind
+from exhibit.evaluation.report.run import Rows
+from exhibit.evaluation.report.spans import gold_ranges, placed, windows
+from exhibit.evaluation.results import main
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.readers.pdf import boxes
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.bundle import open_bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from bench.report import make_run
-from engine import Limits
-from evaluation.report import write_report
-from evaluation.report.binder import CASES, LINES, Catalogue, Facet
-from evaluation.report.drawing import Wanted, choose_pages
-from evaluation.report.pieces import key_bucket
-from evaluation.report.questions import error_kind
-from evaluation.report.run import Rows
-from evaluation.report.spans import gold_ranges, placed, windows
-from evaluation.results import main
-from evidence import Span, read_document
-from evidence.readers.pdf import boxes
 from exhibit.__main__ import main as exhibit
-from schemas.errors import ToolkitError
-from storage.bundle import open_bundle
 from tests.evaluation.report_data import block_of, cases_of, make_results, piece
 
 
@@ -202,7 +202,7 @@ def test_rows_are_read_one_at_a_time(large, monkeypatch):
         def __del__(self):
             held.discard(id(self))
 
-    monkeypatch.setattr("evaluation.report.run.parse_json", lambda line, **_: Row(json.loads(line)))
+    monkeypatch.setattr("exhibit.evaluation.report.run.parse_json", lambda line, **_: Row(json.loads(line)))
     write_report(large, pages=0)
     assert len(alive) == 2 * 620, "each row twice: to count, and to write"
     assert max(alive) <= 3

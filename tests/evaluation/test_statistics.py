@@ -6,11 +6,8 @@ import json
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evaluation.cases import Case, GoldPassage, Reply
-from evaluation.statistics import (
+from exhibit.evaluation.cases import Case, GoldPassage, Reply
+from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
     Overlap,
@@ -25,6 +22,8 @@ from evaluation.statistics import (
     summarise_by,
     summarise_run,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def table(values, documents=None, *, name="cuad", **fields):

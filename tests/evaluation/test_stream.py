@@ -8,17 +8,17 @@ import sys
 import weakref
 
 import pytest
+from exhibit.evaluation import documents, journal, measured, targets
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.columns import Column
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.scoring import BATCH
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.statistics import summarise_run
 
-from evaluation import documents, journal, measured, targets
-from evaluation.cases import Case, Passage, Reply
-from evaluation.columns import Column
-from evaluation.documents import Documents
-from evaluation.evaluate import evaluate
-from evaluation.journal import Journal
-from evaluation.records import read_tables
-from evaluation.scoring import BATCH
-from evaluation.settings import parse_settings
-from evaluation.statistics import summarise_run
 from tests.rag.bundles import contract, rows_of, write_bundle
 
 PASSAGES = 20
@@ -26,8 +26,8 @@ PASSAGES = 20
 ORACLE = f'''
 """Answers from the gold, with as many passages as are worth counting."""
 
-from evaluation.cases import Passage, Reply
-from evaluation.targets import Asked, count_only
+from exhibit.evaluation.cases import Passage, Reply
+from exhibit.evaluation.targets import Asked, count_only
 
 
 def open(argument, options):
@@ -59,7 +59,7 @@ def oracle(tmp_path, monkeypatch):
     (tmp_path / "more" / "oracle.py").write_text(ORACLE, encoding="utf-8")
     monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path / "more")])
     yield
-    sys.modules.pop("evaluation.targets.oracle", None)
+    sys.modules.pop("exhibit.evaluation.targets.oracle", None)
 
 
 def grown(folder, times):

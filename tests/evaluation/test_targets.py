@@ -7,20 +7,20 @@ import time
 from dataclasses import replace
 
 import pytest
+from exhibit.evaluation.cases import Passage
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets import builtin as module
+from exhibit.evaluation.targets.builtin import renumber
+from exhibit.evaluation.targets.http import CHAT
+from exhibit.evidence import Span
+from exhibit.rag.config import Config
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.sharing import Answering, can_share
+from exhibit.schemas.errors import BundleError, ToolkitError
 
-from evaluation.cases import Passage
-from evaluation.datasets import Selection, load_datasets
-from evaluation.documents import Documents
-from evaluation.targets import TargetOptions, open_target
-from evaluation.targets import builtin as module
-from evaluation.targets.builtin import renumber
-from evaluation.targets.http import CHAT
-from evidence import Span
-from rag.config import Config
-from rag.embedders.hashing import Hashing
-from rag.pipeline import Pipeline
-from rag.sharing import Answering, can_share
-from schemas.errors import BundleError, ToolkitError
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import contract, write_bundle
 

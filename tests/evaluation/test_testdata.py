@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.testdata import bundle_of
+from exhibit.schemas.errors import SourceError
 
 import evaluate_rag
-from evaluation.cases import Case
-from evaluation.testdata import bundle_of
-from schemas.errors import SourceError
 from tests.engine.openai_server import KEY, serve_openai
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle

@@ -10,21 +10,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from exhibit.engine.machine import commit_of
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.provenance import describe_run
+from exhibit.evaluation.results import main
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.trend.bands import Bound, read_scale
+from exhibit.evaluation.trend.changes import find_leaps, find_regressions, student
+from exhibit.evaluation.trend.explain import explain, usual_change
+from exhibit.evaluation.trend.runs import Series, make_series, read_runs
+from exhibit.evaluation.trend.summary import plain
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.schemas.errors import ToolkitError
 from playwright.sync_api import Browser
 
-from engine.machine import commit_of
-from evaluation.evaluate import evaluate
-from evaluation.provenance import describe_run
-from evaluation.results import main
-from evaluation.settings import parse_settings
-from evaluation.statistics import Table
-from evaluation.trend.bands import Bound, read_scale
-from evaluation.trend.changes import find_leaps, find_regressions, student
-from evaluation.trend.explain import explain, usual_change
-from evaluation.trend.runs import Series, make_series, read_runs
-from evaluation.trend.summary import plain
-from rag.embedders.hashing import Hashing
-from schemas.errors import ToolkitError
 from tests.evaluation.trend_data import WORDS, make_run, make_runs, write
 from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import write_bundle

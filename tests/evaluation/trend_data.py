@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from evaluation.statistics import Table, summarise
+from exhibit.evaluation.statistics import Table, summarise
 
 QUESTIONS = 40
 DOCUMENTS = 10

@@ -7,14 +7,13 @@ import shutil
 import sys
 
 import pytest
-
-from engine import Limits, guarded, limits_in_force
-from engine.limits import limits_now
-from evidence.check import check_gold, main, similarity
-from evidence.check import main as check
-from evidence.show import main as show
-from evidence.text import main as text
-from schemas.errors import LimitError
+from exhibit.engine import Limits, guarded, limits_in_force
+from exhibit.engine.limits import limits_now
+from exhibit.evidence.check import check_gold, main, similarity
+from exhibit.evidence.check import main as check
+from exhibit.evidence.show import main as show
+from exhibit.evidence.text import main as text
+from exhibit.schemas.errors import LimitError
 
 
 def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from exhibit.evidence import Document, Span, fold, read_document
+from exhibit.evidence.encodings import _unmarked_utf16
+from exhibit.evidence.guard import boxes_within, render_within, words_within
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.readers import export, libreoffice, opendocument
+from exhibit.evidence.readers._numbering import W, _level, read_numbering
+from exhibit.evidence.readers.pdf import render
+from exhibit.evidence.scan import in_order, skew
+from exhibit.evidence.text import KIND
+from exhibit.schemas.errors import DocumentError
 from lxml import etree
 from PIL import Image, ImageChops, ImageDraw
 
-from evidence import Document, Span, fold, read_document
-from evidence.encodings import _unmarked_utf16
-from evidence.guard import boxes_within, render_within, words_within
-from evidence.ocr import TextLine
-from evidence.readers import export, libreoffice, opendocument
-from evidence.readers._numbering import W, _level, read_numbering
-from evidence.readers.pdf import render
-from evidence.scan import in_order, skew
-from evidence.text import KIND
-from schemas.errors import DocumentError
 from tests.evidence.files import pack, pdf
 
 

@@ -7,17 +7,16 @@ import json
 import unicodedata
 
 import pytest
+from exhibit.evidence import Document, Page, Span, locate, read_document
+from exhibit.evidence.align import align
+from exhibit.evidence.check import _faults, similarity
+from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.fold import Fold
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
+from exhibit.schemas.bundle import LooseContext, Question
+from exhibit.schemas.models import Gold
 from PIL import Image, ImageDraw
-
-from evidence import Document, Page, Span, locate, read_document
-from evidence.align import align
-from evidence.check import _faults, similarity
-from evidence.encodings import decode_bytes
-from evidence.fold import Fold
-from evidence.ocr import TextLine
-from evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
-from schemas.bundle import LooseContext, Question
-from schemas.models import Gold
 
 # ---------------------------------------------------------------- encodings
 
@@ -268,7 +267,7 @@ def test_a_poster_is_read_smaller_and_a_page_at_two_hundred_dots(tmp_path, monke
         sizes.append(picture.size)
         return [TextLine(0, 0, 10, 10, "abc", 0.5), TextLine(0, 20, 10, 30, "d", 1.0), TextLine(0, 40, 9, 50, " ", 0.0)]
 
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: read)
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: read)
     for name, points in (("page", (72, 144)), ("poster", (1440, 2880))):
         Image.new("L", points, 255).save(tmp_path / f"{name}.pdf", resolution=72)
         found = read_scan(read_document(tmp_path / f"{name}.pdf"), tmp_path / "out.pdf", Ocr("tesseract", "en"))

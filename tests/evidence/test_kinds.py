@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from compressed_rtf import compress
+from exhibit.evidence import locate, read_document
+from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import attachments, kinds, printable
+from exhibit.schemas.errors import DocumentError
 
-from evidence import locate, read_document
-from evidence.folder import list_folder
-from evidence.read import attachments, kinds, printable
-from schemas.errors import DocumentError
 from tests.evidence import files
 
 W, docx, paragraph = files.W, files.docx, files.paragraph
@@ -57,7 +57,7 @@ def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write
 
 
 def test_too_many_bytes_in_all_are_refused(write, monkeypatch):
-    monkeypatch.setattr("evidence.archives.MAX_BYTES", 1000)
+    monkeypatch.setattr("exhibit.evidence.archives.MAX_BYTES", 1000)
     with pytest.raises(DocumentError, match="unpacks to 0 MiB in 4 parts"):
         read_document(write("large.docx", docx(paragraph("x" * 2000))))
 
@@ -295,7 +295,9 @@ def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
 @pytest.fixture
 def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that stands in for LibreOffice."""
-    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),))
+    monkeypatch.setattr(
+        "exhibit.evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),)
+    )
 
 
 RICH = rb"""{\rtf1\ansi\ansicpg1252\fromhtml1 \deff0{\fonttbl{\f0\fswiss Arial;}}{\*\htmltag64 <p>}
@@ -326,7 +328,7 @@ def test_old_files_go_through_libreoffice(write, office, ending, head):
 
 
 def test_without_libreoffice_one_line_says_how_to_get_it(write, monkeypatch):
-    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", ("no-such-office",))
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", ("no-such-office",))
     with pytest.raises(DocumentError, match="needs LibreOffice, which is not here: install it"):
         read_document(write("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
 

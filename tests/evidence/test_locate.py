@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
+from exhibit.evidence import Document, Page, Span, fold, locate
+from exhibit.evidence.locate import Match, _chains, _windows, worthy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from evidence import Document, Page, Span, fold, locate
-from evidence.locate import Match, _chains, _windows, worthy
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -213,7 +212,7 @@ def test_forty_characters_may_differ_in_two_and_fewer_in_none():
 
 def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypatch):
     def last_tried(places: int, pieces: int) -> int:
-        monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", places)
+        monkeypatch.setattr(sys.modules["exhibit.evidence.locate"], "MOST_PLACES", places)
         first, *rest = ([Match((Span(at, at + 1),), "exact")] for at in range(10, 10 + pieces))
         [chain] = _chains([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
         return chain[0].span.start
@@ -237,7 +236,7 @@ def test_no_more_windows_are_kept_than_places(monkeypatch):
     needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     text = (needle + "-" * 90) * 3
     assert len(_windows(needle, text, 2)) == 3
-    monkeypatch.setattr(sys.modules["evidence.locate"], "MOST_PLACES", 2)
+    monkeypatch.setattr(sys.modules["exhibit.evidence.locate"], "MOST_PLACES", 2)
     assert len(_windows(needle, text, 2)) == 2
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence.markup import pieces, unescape
+from exhibit.evidence.markup import pieces, unescape
 
 
 def cut(markup: str) -> str:

@@ -9,15 +9,15 @@ from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
+from exhibit.evidence import archives, folder
+from exhibit.evidence.folder import list_folder
+from exhibit.evidence.ocr import TextLine, tesseract
+from exhibit.evidence.printable import fragment, grid, paragraph, section
+from exhibit.evidence.readers import eml, excel, msg, opendocument
+from exhibit.evidence.readers.html import html_text
+from exhibit.schemas.errors import DocumentError, ToolkitError
 from PIL import Image
 
-from evidence import archives, folder
-from evidence.folder import list_folder
-from evidence.ocr import TextLine, tesseract
-from evidence.printable import fragment, grid, paragraph, section
-from evidence.readers import eml, excel, msg, opendocument
-from evidence.readers.html import html_text
-from schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 
 # ---------------------------------------------------------------- OpenDocument

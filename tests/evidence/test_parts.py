@@ -7,18 +7,17 @@ import zipfile
 from types import SimpleNamespace
 
 import pytest
+from exhibit.evidence import Box, Document, Page, Span, archives, check, folder, locate, show
+from exhibit.evidence.archives import opened, part, reading
+from exhibit.evidence.folder import Listed, _plain, list_folder, with_attachments
+from exhibit.evidence.markup import Piece, pieces, unescape
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.pictures import _has_colour, in_few_bytes
+from exhibit.evidence.readers.pdf import _char_range, _Counted
+from exhibit.evidence.readers.powerpoint import _DEEPEST, _pieces
+from exhibit.evidence.scan import Ocr, in_order, read_scan
+from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 from PIL import Image
-
-from evidence import Box, Document, Page, Span, archives, check, folder, locate, show
-from evidence.archives import opened, part, reading
-from evidence.folder import Listed, _plain, list_folder, with_attachments
-from evidence.markup import Piece, pieces, unescape
-from evidence.ocr import TextLine
-from evidence.pictures import _has_colour, in_few_bytes
-from evidence.readers.pdf import _char_range, _Counted
-from evidence.readers.powerpoint import _DEEPEST, _pieces
-from evidence.scan import Ocr, in_order, read_scan
-from schemas.errors import BundleError, DocumentError, ToolkitError
 
 # ---------------------------------------------------------------- archives
 

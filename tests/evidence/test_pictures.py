@@ -6,12 +6,11 @@ import base64
 import io
 
 import pytest
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.document import Page
+from exhibit.evidence.guard import boxes_within, words_within
+from exhibit.evidence.pictures import in_few_bytes, page_uri
 from PIL import Image
-
-from evidence import Span, read_document
-from evidence.document import Page
-from evidence.guard import boxes_within, words_within
-from evidence.pictures import in_few_bytes, page_uri
 
 
 @pytest.fixture(scope="module")

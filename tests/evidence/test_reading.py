@@ -13,17 +13,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from exhibit.evidence import Document, Span, locate
+from exhibit.evidence.align import align, edit_distance
+from exhibit.evidence.check import similarity
+from exhibit.evidence.document import Page
+from exhibit.evidence.encodings import decode_bytes
+from exhibit.evidence.fold import Fold
+from exhibit.evidence.locate import worthy
+from exhibit.evidence.markup import pieces
+from exhibit.evidence.read import attachments, printable
+from exhibit.evidence.readers.html import html_text
 
-from evidence import Document, Span, locate
-from evidence.align import align, edit_distance
-from evidence.check import similarity
-from evidence.document import Page
-from evidence.encodings import decode_bytes
-from evidence.fold import Fold
-from evidence.locate import worthy
-from evidence.markup import pieces
-from evidence.read import attachments, printable
-from evidence.readers.html import html_text
 from tests.evidence.files import docx, eml, epub, msg, odt, paragraph, xlsx
 
 TEXTS = Path(__file__).parent.parent / "law" / "texts"

@@ -8,13 +8,13 @@ from pathlib import Path
 import pdfplumber
 import pypdf
 import pytest
+from exhibit.evidence import locate, read_document
+from exhibit.evidence.ocr import TextLine, tesseract
+from exhibit.evidence.readers.pdf import boxes, render
+from exhibit.evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
+from exhibit.schemas.errors import DocumentError, ToolkitError
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
-from evidence import locate, read_document
-from evidence.ocr import TextLine, tesseract
-from evidence.readers.pdf import boxes, render
-from evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
-from schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 from tests.hostile.files import pdf
 
@@ -36,7 +36,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
     """An engine that finds three lines on every page, the last two side by side."""
     places = [(200, 300, 1000, 340), (200, 400, 700, 440), (750, 402, 1000, 441)]
     lines = [TextLine(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
     return Ocr("tesseract", "cs")
 
 
@@ -108,7 +108,7 @@ def test_the_same_scan_gives_the_same_bytes(scan, tmp_path, engine):
 def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, engine, monkeypatch):
     (tmp_path / "text.pdf").write_bytes(files.pdf("A page with text."))
     assert read_scan(read_document(tmp_path / "text.pdf"), tmp_path / "out.pdf", engine) is None
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [])
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: [])
     Image.new("L", (300, 300), 255).save(tmp_path / "blank.pdf")
     assert read_scan(read_document(tmp_path / "blank.pdf"), tmp_path / "out.pdf", engine) is None
     assert not (tmp_path / "out.pdf").exists()
@@ -132,14 +132,14 @@ def test_lines_are_read_from_top_to_bottom_and_left_to_right():
 
 
 def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
-    monkeypatch.setattr("evidence.ocr.rapidocr.missing", lambda language: "")
-    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
+    monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "")
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
     assert choose_ocr("cs-CZ") == Ocr("rapidocr", "cs")
     assert choose_ocr("ru_RU") == Ocr("tesseract", "ru")
     assert choose_ocr("en", "tesseract") == Ocr("tesseract", "en")
-    monkeypatch.setattr("evidence.ocr.rapidocr.missing", lambda language: "get rapidocr")
+    monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "get rapidocr")
     assert choose_ocr("cs-CZ") == Ocr("tesseract", "cs")
-    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
     with pytest.raises(ToolkitError, match="get rapidocr; or get tesseract for cs"):
         choose_ocr("cs-CZ")
     with pytest.raises(ToolkitError, match="no engine reads it; rapidocr: cs da de"):
@@ -197,7 +197,7 @@ def test_the_angle_is_looked_for_in_whole_degrees_then_fifths_then_tenths(monkey
         asked.append(round(angle, 6))
         return -abs(angle - 2.31)
 
-    monkeypatch.setattr("evidence.scan._sharpness", sharpness)
+    monkeypatch.setattr("exhibit.evidence.scan._sharpness", sharpness)
     assert skew(Image.new("L", (9, 9), 255)) == 2.3
     coarse = [float(degree) for degree in range(-5, 6)]
     fifths = [round(1 + 0.2 * step, 6) for step in range(11)]

@@ -8,16 +8,16 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from exhibit.evidence import Document, Page, Span, read_document
+from exhibit.evidence.ocr import TextLine, rapidocr
+from exhibit.evidence.printable import Attachment
+from exhibit.evidence.read import has_page, printable, readable, suffix_of
+from exhibit.evidence.readers import epub, export, libreoffice, msg, opendocument, pdf, picture, powerpoint, word
+from exhibit.evidence.text import main as write_texts
+from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.storage.locations import parse_location
 from PIL import Image
 
-from evidence import Document, Page, Span, read_document
-from evidence.ocr import TextLine, rapidocr
-from evidence.printable import Attachment
-from evidence.read import has_page, printable, readable, suffix_of
-from evidence.readers import epub, export, libreoffice, msg, opendocument, pdf, picture, powerpoint, word
-from evidence.text import main as write_texts
-from schemas.errors import DocumentError, ToolkitError
-from storage.locations import parse_location
 from tests.evidence import files
 from tests.evidence.test_geometry import made, words
 from tests.rag.bundles import write_bundle
@@ -112,7 +112,7 @@ def test_a_program_that_does_not_start_or_end(tmp_path, monkeypatch, raised, mes
         assert options["timeout"] == 180
         raise raised
 
-    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (sys.executable,))
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", (sys.executable,))
     monkeypatch.setattr("subprocess.run", run)
     (tmp_path / "a.doc").write_bytes(OLE)
     with pytest.raises(DocumentError, match=message):
@@ -129,7 +129,7 @@ def test_a_program_that_makes_nothing_is_quoted(tmp_path, monkeypatch, said, sho
         asked.append(command)
         return SimpleNamespace(stdout=said, stderr=b"")
 
-    monkeypatch.setattr("evidence.readers.libreoffice._COMMANDS", (sys.executable,))
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", (sys.executable,))
     monkeypatch.setattr("subprocess.run", run)
     (tmp_path / "a.xls").write_bytes(OLE)
     with pytest.raises(DocumentError, match=shown):
@@ -224,7 +224,7 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
     def fail(path: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr("evidence.readers.text.read", fail)
+    monkeypatch.setattr("exhibit.evidence.readers.text.read", fail)
     with pytest.raises(DocumentError, match=r"a\.txt: its reader failed \(ValueError: odd\); is it damaged\?"):
         read_document(tmp_path / "a.txt")
 

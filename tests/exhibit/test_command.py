@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from exhibit.schemas.command import Manner, called, print_note, spelled
 
 from exhibit import prepare
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, spellings
-from schemas.command import Manner, called, print_note, spelled
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent
@@ -95,26 +95,30 @@ def test_prepare_gets_the_parts_that_are_named(monkeypatch, capsys):
     assert "invalid choice: 'lunch'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("part", "module"), [("browser", "converters._browser"), ("model", "rag.embedders.legal")])
+@pytest.mark.parametrize(
+    ("part", "module"), [("browser", "exhibit.converters._browser"), ("model", "exhibit.rag.embedders.legal")]
+)
 def test_prepare_calls_what_prepares_a_part(part, module, monkeypatch):
     asked: list[object] = []
     monkeypatch.setattr(import_module(module), "main", lambda *given: asked.append(given) or 0)
     assert main(["prepare", part]) == 0 and asked == [(["--prepare"],) if part == "model" else ()]
 
 
-@pytest.mark.parametrize(
-    ("code", "told"),
-    [
-        ("import exhibit, storage.whole; print('ours')", "ours"),
-        ("import storage, exhibit", "ImportError: exhibit has a package called 'storage'"),
-    ],
-)
-def test_another_package_of_the_same_name_is_passed_or_named(code, told, tmp_path):
-    (tmp_path / "storage").mkdir()
-    (tmp_path / "storage" / "__init__.py").touch()
+USERS = ("schemas.py", "rag/__init__.py", "evaluation/__init__.py", "storage/__init__.py")
+"""Modules of a user's own that have the names of our rooms."""
+
+
+@pytest.mark.parametrize("order", ["import exhibit, exhibit.rag, {}", "import {}, exhibit, exhibit.rag"])
+def test_a_users_modules_keep_their_names_and_nothing_touches_the_path(order, tmp_path):
+    for name in USERS:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("OWNER = 'user'\n", encoding="utf-8")
+    names = [name.removesuffix(".py").removesuffix("/__init__") for name in USERS]
+    code = f"import sys; path = list(sys.path); {order.format(', '.join(names))}; from exhibit import load, locate; "
+    code += f"print({', '.join(f'{name}.OWNER' for name in names)}, exhibit.rag.Config.__name__, sys.path == path)"
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert told in done.stdout + done.stderr
+    assert done.stdout.split() == ["user"] * 4 + ["Config", "True"], done.stderr
 
 
 def test_exit_codes_and_quiet_come_through(tmp_path, capsys):

@@ -67,13 +67,13 @@ def test_the_wheel_is_small_and_holds_every_room_below_one_name(dist):
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"exhibit"}, "plain words belong to everybody"
-    assert {name.split("/")[2] for name in names if name.startswith("exhibit/_rooms/")} == set(ROOMS) - {"exhibit"}
+    assert "exhibit/py.typed" in names and all(f"exhibit/{room}/__init__.py" in names for room in ROOMS[:-1])
     kinds = (".py", ".j2", ".css", ".js", ".toml", ".json", ".safetensors")
     for room in ROOMS:
         files = [path for path in (ROOT / room).rglob("*") if path.suffix in kinds or "_typefaces" in path.parts]
         for path in files:
             inside = path.relative_to(ROOT).as_posix()
-            assert path.is_dir() or (inside if room == "exhibit" else f"exhibit/_rooms/{inside}") in names, path
+            assert path.is_dir() or (inside if room == "exhibit" else f"exhibit/{inside}") in names, path
     told = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert all(f"`{room}`" in told for room in ROOMS)
 
@@ -90,9 +90,9 @@ def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub,
 
     (folder / "storage").mkdir()  # a folder of the user's own, which is not taken for ours
     (folder / "storage" / "__init__.py").touch()
-    code = "import exhibit, hub, storage.whole; print(hub.__file__, storage.__file__, sep='\\n')"
-    places = run(programs / "python", "-c", code, cwd=folder, env=env).splitlines()
-    assert len(places) == 2 and all(Path(place).is_relative_to(programs.parent) for place in places)
+    code = "import exhibit.hub, storage; print(exhibit.hub.__file__, storage.__file__, sep='\\n')"
+    ours, theirs = map(Path, run(programs / "python", "-c", code, cwd=folder, env=env).splitlines())
+    assert ours.is_relative_to(programs.parent) and theirs.is_relative_to(folder)
     bare = "from importlib.util import find_spec; print([find_spec(name) for name in ('schemas', 'engine', 'rag')])"
     assert run(programs / "python", "-c", bare, cwd=folder, env=env).strip() == "[None, None, None]"
     assert exhibit("--version").startswith("exhibit ")

@@ -16,7 +16,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from schemas.errors import ToolkitError
+from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
@@ -34,8 +34,8 @@ _HOPELESS = 1.0
 
 
 SHORT = {
-    "law.references.instruments._TOKEN": "reads at most the 160 characters before a name's end",
-    "law.structure.lines._LEADERS": "reads the last 60 characters of a line",
+    "exhibit.law.references.instruments._TOKEN": "reads at most the 160 characters before a name's end",
+    "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""
 

@@ -18,22 +18,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.converters import _source
+from exhibit.engine.llms.openai import _text_of
+from exhibit.evaluation.targets import builtin
+from exhibit.evidence import Document, Span, locate
+from exhibit.evidence.check import check_gold
+from exhibit.hub.export import main as export_main
+from exhibit.rag.__main__ import main as rag_main
+from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage import scratch
+from exhibit.storage.folders import LINK, files_below, left_out
+from exhibit.storage.place import taking_turns
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.wire import Body, BodyError
 
 import evaluate_rag
-from converters import _source
-from engine.llms.openai import _text_of
-from evaluation.targets import builtin
-from evidence import Document, Span, locate
-from evidence.check import check_gold
-from hub.export import main as export_main
-from rag.__main__ import main as rag_main
-from schemas.errors import SourceError, ToolkitError, disk_trouble
-from schemas.parsing import parse_json
-from storage import scratch
-from storage.folders import LINK, files_below, left_out
-from storage.place import taking_turns
-from storage.scratch import scratch_folder
-from storage.wire import Body, BodyError
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies
@@ -143,7 +143,7 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from storage.scratch import scratch_folder
+from exhibit.storage.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -171,7 +171,7 @@ def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path
 LEAVING = """
 import sys
 from pathlib import Path
-from evidence.folder import list_folder
+from exhibit.evidence.folder import list_folder
 print(list_folder(Path(sys.argv[1]))[1].path, flush=True)
 if sys.argv[2:]:
     import os
@@ -342,7 +342,7 @@ def test_a_results_folder_that_cannot_be_written_is_one_error(tmp_path, cache, c
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/r/journal.jsonl")
 
-    monkeypatch.setattr("evaluation.journal.Appender.add", full)
+    monkeypatch.setattr("exhibit.evaluation.journal.Appender.add", full)
     code, _ = evaluated(bundle, tmp_path)
     assert code == 1
     assert "error: results/r/journal.jsonl: No space left on device; make room" in capsys.readouterr().err
@@ -382,7 +382,7 @@ def test_a_run_killed_between_summary_and_report_is_found_by_resume(tmp_path, ca
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("evaluation.evaluate.write_report", killed)
+        patch.setattr("exhibit.evaluation.evaluate.write_report", killed)
         assert evaluated(bundle, tmp_path)[0] == 130
     assert (tmp_path / "results" / "r" / "summary.json").is_file()
     flags = ["--dataset-paths", str(bundle), "--output-dir", str(tmp_path / "results"), "--embedder", "hashing"]

@@ -7,16 +7,16 @@ import sys
 import time
 
 import pytest
+from exhibit.engine import Limits, guarded, open_engine
+from exhibit.evidence import Document
+from exhibit.evidence.guard import render_within
+from exhibit.evidence.readers.html import html_text
+from exhibit.law.structure import read_structure
+from exhibit.rag.__main__ import main as rag_main
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation
+from exhibit.schemas.errors import DocumentError, LimitError
 
-from engine import Limits, guarded, open_engine
-from evidence import Document
-from evidence.guard import render_within
-from evidence.readers.html import html_text
-from law.structure import read_structure
-from rag.__main__ import main as rag_main
-from rag.config import Config
-from rag.ingest import Preparation
-from schemas.errors import DocumentError, LimitError
 from tests.hostile.files import FILES
 from tests.rag.bundles import PARTIES, contract
 

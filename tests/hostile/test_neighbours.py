@@ -8,19 +8,18 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-from converters._benchmark import Tally
-from converters._records import read_records
-from converters._source import unpack
-from engine import Limits, open_engine
-from evaluation.settings import read_config_file
-from evaluation.trend.bands import read_scale
-from evidence import read_document
-from evidence.folder import list_folder
-from rag.config import Config
-from schemas.bundle import read_gold
-from schemas.errors import LimitError, SourceError, ToolkitError
-from storage.folders import files_below, left_out
+from exhibit.converters._benchmark import Tally
+from exhibit.converters._records import read_records
+from exhibit.converters._source import unpack
+from exhibit.engine import Limits, open_engine
+from exhibit.evaluation.settings import read_config_file
+from exhibit.evaluation.trend.bands import read_scale
+from exhibit.evidence import read_document
+from exhibit.evidence.folder import list_folder
+from exhibit.rag.config import Config
+from exhibit.schemas.bundle import read_gold
+from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
+from exhibit.storage.folders import files_below, left_out
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
 LONG = 3_000_000  # characters, of which nothing ends

@@ -8,7 +8,15 @@ import pytest
 
 from tests.hostile import patterns
 
-OUTSIDE = ("schemas", "storage", "engine", "evidence", "hub", "converters._web", "evaluation.targets")
+OUTSIDE = (
+    "exhibit.schemas",
+    "exhibit.storage",
+    "exhibit.engine",
+    "exhibit.evidence",
+    "exhibit.hub",
+    "exhibit.converters._web",
+    "exhibit.evaluation.targets",
+)
 """What is the first to read what comes from outside; the rest of the product takes its time."""
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from exhibit.engine.llms import Prompt
+from exhibit.engine.llms.openai import OpenAI, Options
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._passages import PassagesError
+from exhibit.evaluation.targets._wire import Deadline, ReplyError
 
-from engine.llms import Prompt
-from engine.llms.openai import OpenAI, Options
-from evaluation.cases import Case
-from evaluation.targets import TargetOptions, open_target
-from evaluation.targets._passages import PassagesError
-from evaluation.targets._wire import Deadline, ReplyError
 from tests.campaign import replies
 from tests.campaign.fuzz import value
 from tests.hostile.test_wire import server

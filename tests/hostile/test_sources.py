@@ -15,24 +15,24 @@ from typing import Any
 import openpyxl
 import pyarrow
 import pytest
+from exhibit.converters import cpr, table
+from exhibit.converters._benchmark import PAST_A_LIMIT, Tally
+from exhibit.converters._cli import make_parser
+from exhibit.converters._cpr.citations import citations
+from exhibit.converters._cpr.headings import lines_of
+from exhibit.converters._cpr.search import candidates
+from exhibit.converters._records import read_records
+from exhibit.engine import Limits, guarded, limits_in_force
+from exhibit.evidence import Document, Span
+from exhibit.evidence.document import Page
+from exhibit.evidence.folder import list_folder
+from exhibit.evidence.read import read_document
+from exhibit.rag.config import Config
+from exhibit.rag.pipeline import Pipeline, find_files
+from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.storage.folders import LINK, NO_FILE, NOWHERE, left_out
 from pyarrow import parquet
 
-from converters import cpr, table
-from converters._benchmark import PAST_A_LIMIT, Tally
-from converters._cli import make_parser
-from converters._cpr.citations import citations
-from converters._cpr.headings import lines_of
-from converters._cpr.search import candidates
-from converters._records import read_records
-from engine import Limits, guarded, limits_in_force
-from evidence import Document, Span
-from evidence.document import Page
-from evidence.folder import list_folder
-from evidence.read import read_document
-from rag.config import Config
-from rag.pipeline import Pipeline, find_files
-from schemas.errors import DocumentError, SourceError
-from storage.folders import LINK, NO_FILE, NOWHERE, left_out
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)

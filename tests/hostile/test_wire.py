@@ -11,16 +11,16 @@ from pathlib import Path
 
 import httpx
 import pytest
+from exhibit.converters import _source
+from exhibit.converters._benchmark import Download
+from exhibit.engine.llms import Prompt
+from exhibit.engine.llms.openai import OpenAI, Options
+from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
+from exhibit.rag.embedders import _weights
+from exhibit.rag.rerankers import http as reranker
+from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.storage.deadline import with_deadline
 
-from converters import _source
-from converters._benchmark import Download
-from engine.llms import Prompt
-from engine.llms.openai import OpenAI, Options
-from evaluation.targets._wire import Deadline, ReplyError, Wire
-from rag.embedders import _weights
-from rag.rerankers import http as reranker
-from schemas.errors import ServiceError, SourceError
-from storage.deadline import with_deadline
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
+from exhibit.engine import open_engine
+from exhibit.engine.outcome import TRIES
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import DocumentError, ToolkitError
 
-from engine import open_engine
-from engine.outcome import TRIES
-from schemas.command import guarded
-from schemas.errors import DocumentError, ToolkitError
 from tests.engine.work import Beginning
 
 
@@ -26,7 +26,7 @@ def impatient(monkeypatch):
             def monotonic() -> float:
                 return real() + 1000.0 * len(list(folder.iterdir()))
 
-        monkeypatch.setattr("engine._crew.time", Clock)
+        monkeypatch.setattr("exhibit.engine._crew.time", Clock)
 
     return watch
 

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from schemas.models import (
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.models import (
     FORMAT,
     HOWS,
     BundleInfo,
@@ -21,7 +21,7 @@ from schemas.models import (
     SourceEntry,
     Tool,
 )
-from storage.bundle import sha256_of
+from exhibit.storage.bundle import sha256_of
 
 CC_BY = Licence(id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/")
 CLAUSE = "This Charter is governed by the law of Norway."

@@ -10,24 +10,24 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert_main
+from exhibit.converters.cuad import INFO
+from exhibit.engine import open_engine
+from exhibit.evidence import Span, fold, read_document
+from exhibit.hub import _picture, _tables
+from exhibit.hub._head import LICENCES, size_category
+from exhibit.hub._loading import without_documents
+from exhibit.hub._yaml import dump
+from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain, render_card
+from exhibit.schemas.bundle import read_info
+from exhibit.schemas.models import Gold, Licence, Row
+from exhibit.storage.bundle import open_bundle
 from huggingface_hub import DatasetCard, DatasetCardData
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from converters import cuad
-from converters._cli import main as convert_main
-from converters.cuad import INFO
-from engine import open_engine
-from evidence import Span, fold, read_document
-from hub import _picture, _tables
-from hub._head import LICENCES, size_category
-from hub._loading import without_documents
-from hub._yaml import dump
-from hub.card import CardText, code, fence, holds_documents, link, plain, render_card
-from schemas.bundle import read_info
-from schemas.models import Gold, Licence, Row
-from storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from exhibit.converters import legalbenchrag
+from exhibit.converters._cli import main as convert_main
+from exhibit.evidence.text import main as text_main
+from exhibit.hub.export import format_names, main
+from exhibit.hub.exports._source import Cut
+from exhibit.hub.exports.beir_passages import _relevant as relevant
+from exhibit.hub.exports.beir_passages import tile
+from exhibit.hub.exports.legalbenchrag import merged
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
+from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
+from exhibit.storage.bundle import Bundle, open_bundle
 
-from converters import legalbenchrag
-from converters._cli import main as convert_main
-from evidence.text import main as text_main
-from hub.export import format_names, main
-from hub.exports._source import Cut
-from hub.exports.beir_passages import _relevant as relevant
-from hub.exports.beir_passages import tile
-from hub.exports.legalbenchrag import merged
-from schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
-from schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
-from storage.bundle import Bundle, open_bundle
 from tests.hub.bundles import files_of
 
 

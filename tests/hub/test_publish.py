@@ -7,15 +7,15 @@ import subprocess
 import sys
 
 import pytest
+from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
+from exhibit.hub import publish
+from exhibit.hub._loading import addressed, unaddressed
+from exhibit.hub._names import warnings_for
+from exhibit.hub._trouble import TRANSPORT
+from exhibit.schemas.models import Licence
+from exhibit.schemas.secrets import scrubbed
+from exhibit.storage.bundle import sha256_of
 
-from converters import acord, contractnli, cpr, cuad, maud, privacyqa
-from hub import publish
-from hub._loading import addressed, unaddressed
-from hub._names import warnings_for
-from hub._trouble import TRANSPORT
-from schemas.models import Licence
-from schemas.secrets import scrubbed
-from storage.bundle import sha256_of
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
 from tests.hub.client import connect
 
@@ -200,7 +200,7 @@ def test_a_dry_run_needs_no_network(hub, bundle, monkeypatch, capsys):
     def unreachable(*_args, **_kwargs):
         raise TRANSPORT("no route to host")
 
-    monkeypatch.setattr("hub._trouble.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("exhibit.hub._trouble.FIRST_WAIT", 0.0)
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", unreachable)
     assert run(bundle, "--dry-run") == 0
     out, err = capsys.readouterr()
@@ -269,7 +269,7 @@ def test_no_output_holds_the_token(hub, hub_env, tmp_path, bundle):
             hub.fault(**{**echo, **fault, "path": f"me/r{number}{fault['path']}"})
     code = (
         "import logging, sys, time; logging.basicConfig(level=1); time.sleep = lambda s: None\n"
-        "from hub import publish\n"
+        "from exhibit.hub import publish\n"
         f"print([publish.main([sys.argv[1], '--repo-id', f'me/r{{n}}']) for n in range({len(LEAKS)})])"
     )
     env = {**hub_env, "HF_TOKEN": token, "HF_DEBUG": "1", "HF_HUB_VERBOSITY": "debug"}

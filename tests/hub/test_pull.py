@@ -6,19 +6,19 @@ import json
 from importlib import import_module
 
 import pytest
+from exhibit.converters._cli import main as convert
+from exhibit.hub import publish, pull
+from exhibit.hub._fetch import parse_address
+from exhibit.hub._names import refused_by_clients
+from exhibit.schemas.bundle import INFO, read_info, write_info
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.validate import validate
 from huggingface_hub import constants
 from huggingface_hub._local_folder import _validate_relative_filename
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import evaluate_rag
-from converters._cli import main as convert
-from hub import publish, pull
-from hub._fetch import parse_address
-from hub._names import refused_by_clients
-from schemas.bundle import INFO, read_info, write_info
-from schemas.errors import ToolkitError
-from schemas.validate import validate
 from tests.conftest import SAMPLES
 from tests.hub.bundles import files_of, large, write
 from tests.hub.client import connect
@@ -105,7 +105,7 @@ def test_any_name_survives(hub, waits, tmp_path_factory, name):
 def test_every_sample_survives_and_is_measured_alike(hub, waits, tmp_path, monkeypatch, name):
     folder = tmp_path / "made" / name
     arguments = ["--source", str(SAMPLES / name), "--out", str(folder), "--jobs", "1"]
-    assert convert(import_module(f"converters.{name}"), arguments) == 0
+    assert convert(import_module(f"exhibit.converters.{name}"), arguments) == 0
     assert publish.main([str(folder), "--repo-id", f"me/{name}", "--i-have-the-rights"]) == 0
     assert pull.main([f"me/{name}", "--out", str(tmp_path / "back" / name)]) == 0
     assert files_of(tmp_path / "back" / name) == files_of(folder)

@@ -7,11 +7,11 @@ from tests.hub.bundles import write
 CODE = """
 import os, pathlib
 from huggingface_hub import HfApi
-from storage.bundle import open_bundle
-from storage.locations import Remote, expand, list_files
-from storage.mirror import mirrored
-from storage.validate import validate_at as validate
-from evidence import read_document
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.locations import Remote, expand, list_files
+from exhibit.storage.mirror import mirrored
+from exhibit.storage.validate import validate_at as validate
+from exhibit.evidence import read_document
 
 folder = pathlib.Path("charters")
 api = HfApi()

@@ -5,18 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
-from evidence import Span
-from law.citations import _plain
-from law.officials.client import Page
-from law.officials.register import _elements
-from law.references import references
-from law.references.european import _source
-from law.references.numbers import _beside, _inside
-from law.refusal import is_refusal
-from law.structure import cut, profile, section_path
-from law.structure.lines import Line, _width, find_contents, is_entry
-from law.structure.profile import (
+from exhibit.evidence import Span
+from exhibit.law.citations import _plain
+from exhibit.law.officials.client import Page
+from exhibit.law.officials.register import _elements
+from exhibit.law.references import references
+from exhibit.law.references.european import _source
+from exhibit.law.references.numbers import _beside, _inside
+from exhibit.law.refusal import is_refusal
+from exhibit.law.structure import cut, profile, section_path
+from exhibit.law.structure.lines import Line, _width, find_contents, is_entry
+from exhibit.law.structure.profile import (
     _contract_title,
     _date,
     _first_line,
@@ -27,9 +26,9 @@ from law.structure.profile import (
     _policy,
     _shortened,
 )
-from law.structure.section import Section
-from law.structure.titles import is_prose, run_in
-from law.structure.tree import BARE, COUNTED, _holder, _may_hold
+from exhibit.law.structure.section import Section
+from exhibit.law.structure.titles import is_prose, run_in
+from exhibit.law.structure.tree import BARE, COUNTED, _holder, _may_hold
 
 
 def tree(*headings: str) -> Section:

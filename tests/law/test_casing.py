@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from law.casing import tidy, title_case
+from exhibit.law.casing import tidy, title_case
 
 
 @pytest.mark.parametrize(

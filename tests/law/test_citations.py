@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from exhibit.evidence import Span
+from exhibit.law.citations import Claim, claims_of, find_citations, normalise, verify
+from exhibit.law.figures import figures, missing_figures
+from exhibit.law.refusal import is_refusal
+from exhibit.law.sentences import sentences
+from exhibit.law.words import content_words, stem
+from exhibit.rag.seams import Chunk, Hit, Source
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 from hypothesis import given
 from hypothesis import strategies as st
-
-from evidence import Span
-from law.citations import Claim, claims_of, find_citations, normalise, verify
-from law.figures import figures, missing_figures
-from law.refusal import is_refusal
-from law.sentences import sentences
-from law.words import content_words, stem
-from rag.seams import Chunk, Hit, Source
-from schemas import IMPOSSIBLE_ANSWER
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import json
 
 import httpx
 import pytest
-
-from law.officials import client as client_module
-from law.officials.client import Client, DisallowedError, Page, UnreachableError
-from storage.waiting import LONGEST_WAIT
+from exhibit.law.officials import client as client_module
+from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
+from exhibit.storage.waiting import LONGEST_WAIT
 
 HOST = "https://law.example"
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from evidence import Document
-from law.citations import find_citations
-from law.opening import parties_of
-from law.references import credit, references
-from law.sentences import sentences
-from law.structure.headings import Heading, find_headings
-from law.structure.lines import read_lines
-from law.structure.profile import _shortened
-from law.structure.titles import run_in
-from law.structure.tree import _as_roman
+from exhibit.evidence import Document
+from exhibit.law.citations import find_citations
+from exhibit.law.opening import parties_of
+from exhibit.law.references import credit, references
+from exhibit.law.sentences import sentences
+from exhibit.law.structure.headings import Heading, find_headings
+from exhibit.law.structure.lines import read_lines
+from exhibit.law.structure.profile import _shortened
+from exhibit.law.structure.titles import run_in
+from exhibit.law.structure.tree import _as_roman
 
 
 def told(text: str) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from law.figures import Day, figures
+from exhibit.law.figures import Day, figures
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from law.references import credit, references
+from exhibit.law.references import credit, references
 
 
 def found(text: str, *, context: str = "") -> list[str]:

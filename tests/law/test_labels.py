@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from law.structure.labels import Label, drop_stray, read_label, roman
-from law.structure.lines import Line
+from exhibit.law.structure.labels import Label, drop_stray, read_label, roman
+from exhibit.law.structure.lines import Line
 
 
 def label(text: str, *, gap: bool = False, fresh: bool = True, before: str = "") -> Label | None:

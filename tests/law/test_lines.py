@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Document, Page, Span
-from law.structure.lines import find_contents, is_entry, read_lines
+from exhibit.evidence import Document, Page, Span
+from exhibit.law.structure.lines import find_contents, is_entry, read_lines
 
 
 def contents(*pages: int, between: str = "Term") -> str:

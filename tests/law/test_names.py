@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from law.casing import title_case
-from law.companies import FORM, ends_in_form
-from law.dates import MONTH, MONTHS
-from law.names import file_key, letters, plain, without_ending
-from law.opening import parties_of
-from law.sentences import sentences
+from exhibit.law.casing import title_case
+from exhibit.law.companies import FORM, ends_in_form
+from exhibit.law.dates import MONTH, MONTHS
+from exhibit.law.names import file_key, letters, plain, without_ending
+from exhibit.law.opening import parties_of
+from exhibit.law.sentences import sentences
 
 
 def test_every_month_is_one() -> None:

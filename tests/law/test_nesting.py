@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Span
-from law.structure.headings import Heading
-from law.structure.tree import _GAP, _as_roman, _goes_on, _Node, _place, _section
+from exhibit.evidence import Span
+from exhibit.law.structure.headings import Heading
+from exhibit.law.structure.tree import _GAP, _as_roman, _goes_on, _Node, _place, _section
 
 
 def heading(label: str, style: str, *value: int, sure: bool = True, kind: str = "clause", rank: float = 9.0) -> Heading:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.metrics import Options, about, references_official
+from exhibit.law.officials import Client, Register
+from exhibit.law.officials.client import Page
+from exhibit.law.officials.places import case_path, instrument_path, provision_paths
+from exhibit.law.references import Reference, references
 
 import evaluate_rag
-from evaluation.cases import Case, Reply
-from evaluation.metrics import Options, about, references_official
-from law.officials import Client, Register
-from law.officials.client import Page
-from law.officials.places import case_path, instrument_path, provision_paths
-from law.references import Reference, references
 from tests.evaluation import registers as loopback
 
 
@@ -164,7 +164,7 @@ def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, re
 
 
 def test_a_reply_without_end_is_cut_off(tmp_path, registers, monkeypatch):
-    monkeypatch.setattr("law.officials.client._LARGEST", 100)
+    monkeypatch.setattr("exhibit.law.officials.client._LARGEST", 100)
     monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
     checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
     assert checked.outcome == "unreachable" and "100 bytes" in checked.detail
@@ -244,7 +244,7 @@ def flags(tmp_path, url: str) -> list[str]:
 
 def test_a_run_checks_its_references_when_asked(tmp_path, registers, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evaluation.evaluate.Client", lambda folder: Client(folder, delay=0.0))
+    monkeypatch.setattr("exhibit.evaluation.evaluate.Client", lambda folder: Client(folder, delay=0.0))
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from evidence import Document, read_document
-from law.structure.profile import Profile, read_profile
+from exhibit.evidence import Document, read_document
+from exhibit.law.structure.profile import Profile, read_profile
 
 
 def profile(text: str, name: str = "a.txt") -> Profile:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Span
-from law.references import Reference, ReferenceCorpus, references
-from law.references.corpus import own_places
-from law.references.guides import guide_name
-from law.references.instruments import Instruments
-from law.references.stretch import blank
+from exhibit.evidence import Span
+from exhibit.law.references import Reference, ReferenceCorpus, references
+from exhibit.law.references.corpus import own_places
+from exhibit.law.references.guides import guide_name
+from exhibit.law.references.instruments import Instruments
+from exhibit.law.references.stretch import blank
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from law.dates import SHORT_MONTHS
-from law.sentences import sentences, tile_clauses
+from exhibit.law.dates import SHORT_MONTHS
+from exhibit.law.sentences import sentences, tile_clauses
 
 
 def parts(text: str) -> list[str]:

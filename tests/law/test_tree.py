@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-
-from evidence import Document, Span
-from law.structure import cut, read_structure, section_path
-from law.structure.section import Section
+from exhibit.evidence import Document, Span
+from exhibit.law.structure import cut, read_structure, section_path
+from exhibit.law.structure.section import Section
 
 
 def nested(labels: str) -> str:

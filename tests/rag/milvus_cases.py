@@ -10,18 +10,17 @@ import time
 from pathlib import Path
 
 import pytest
-
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-from rag.seams import VectorStore
-from schemas.plugins import load_plugin
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.seams import VectorStore
+from exhibit.schemas.plugins import load_plugin
 
 ROOT = Path(__file__).parents[2]
 
 
 def opened(folder: Path, argument: str | None = None, *, name: str = "chunk", dimensions: int = 32) -> VectorStore:
     """Open a layer of an index in Milvus."""
-    module, argument = load_plugin("rag.stores", f"milvus:{argument or ''}")
+    module, argument = load_plugin("exhibit.rag.stores", f"milvus:{argument or ''}")
     return module.open(folder, argument, name=name, dimensions=dimensions)
 
 
@@ -60,7 +59,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from bench.stores import mixture
-from rag.stores.milvus import open
+from exhibit.rag.stores.milvus import open
 store = open(Path(sys.argv[1]), sys.argv[2], name="chunk", dimensions=32)
 vectors = mixture(6000, 32, 1)
 for at in range(0, 6000, 250):
@@ -85,10 +84,10 @@ def run_until(row: int, folder: Path, argument: str) -> None:
 BUILDER = """
 import sys
 from pathlib import Path
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-import rag.ingest
-rag.ingest._BATCH = 8
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.embedders.hashing import Hashing
+import exhibit.rag.ingest
+exhibit.rag.ingest._BATCH = 8
 
 class Telling(Hashing):
     def embed(self, texts, *, role):

@@ -9,9 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-from rag.embedders import minilm
-from rag.embedders._weights import TOKENIZER
+from exhibit.rag.embedders import minilm
+from exhibit.rag.embedders._weights import TOKENIZER
 
 
 @cache

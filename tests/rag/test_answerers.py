@@ -9,23 +9,23 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from exhibit.engine.llms import LLM, Completion, Prompt
+from exhibit.engine.llms.openai import OpenAI, Options
+from exhibit.engine.tokens import estimate
+from exhibit.evidence import Span, read_document
+from exhibit.law.citations import claims_of, verify
+from exhibit.rag.answerers import open_answerer
+from exhibit.rag.answerers.extractive import MOST, Extractive
+from exhibit.rag.answerers.llm import LLMAnswerer
+from exhibit.rag.assemble import assemble
+from exhibit.rag.config import Config
+from exhibit.rag.seams import Chunk, Context, Hit
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import plugin_names
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.llms import LLM, Completion, Prompt
-from engine.llms.openai import OpenAI, Options
-from engine.tokens import estimate
-from evidence import Span, read_document
-from law.citations import claims_of, verify
-from rag.answerers import open_answerer
-from rag.answerers.extractive import MOST, Extractive
-from rag.answerers.llm import LLMAnswerer
-from rag.assemble import assemble
-from rag.config import Config
-from rag.seams import Chunk, Context, Hit
-from schemas import IMPOSSIBLE_ANSWER
-from schemas.errors import ToolkitError
-from schemas.plugins import plugin_names
 from tests.engine.openai_server import KEY, serve_openai
 
 LEASE = [
@@ -294,7 +294,7 @@ def test_every_extractive_answer_stands_up_to_the_check(texts, question):
 
 
 def test_answerers_are_found_by_the_names_of_their_files():
-    assert plugin_names("rag.answerers") == ["extractive", "llm"]
+    assert plugin_names("exhibit.rag.answerers") == ["extractive", "llm"]
     assert open_answerer(Config(answerer="extractive")).name == "extractive"
     llm: LLM = Script()
     assert open_answerer(Config(answerer="llm"), llm=llm).name == "llm:script"

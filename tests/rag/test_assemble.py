@@ -8,15 +8,14 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import tokenizers
+from exhibit.engine import tokens as tokens_module
+from exhibit.engine.tokens import counter_for, estimate
+from exhibit.evidence import Span
+from exhibit.rag.assemble import assemble
+from exhibit.rag.seams import Chunk, Hit
+from exhibit.schemas.errors import ToolkitError
 from hypothesis import given
 from hypothesis import strategies as st
-
-from engine import tokens as tokens_module
-from engine.tokens import counter_for, estimate
-from evidence import Span
-from rag.assemble import assemble
-from rag.seams import Chunk, Hit
-from schemas.errors import ToolkitError
 
 SUMMARY = "Lease between Harrow Estates Ltd and Bright Baking Co for a shop."
 

@@ -7,13 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from rag.embedders import legal, minilm
-from rag.embedders._network import legal as network
-from rag.ingest import _Vectors
-from rag.vectors import CachedEmbedder, VectorCache
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin
+from exhibit.rag.embedders import legal, minilm
+from exhibit.rag.embedders._network import legal as network
+from exhibit.rag.ingest import _Vectors
+from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 CLAUSES = [
     "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",
@@ -26,9 +25,9 @@ CLAUSES = [
 
 def test_without_pytorch_it_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "rag.embedders.cuda", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.rag.embedders.cuda", raising=False)
     with pytest.raises(ToolkitError, match="needs PyTorch"):
-        load_plugin("rag.embedders", "cuda")
+        load_plugin("exhibit.rag.embedders", "cuda")
 
 
 @pytest.mark.parametrize("plugin", [minilm, legal])
@@ -75,7 +74,7 @@ def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path):
 
 @pytest.mark.extra
 def test_its_vectors_are_those_of_the_reference():
-    module, _ = load_plugin("rag.embedders", "cuda")
+    module, _ = load_plugin("exhibit.rag.embedders", "cuda")
     texts = [text * repeat for repeat in (1, 9, 3) for text in CLAUSES]
     found = module.Cuda(network(), device="cpu", workers=0).embed(texts, role="passage")
     np.testing.assert_allclose(found, legal.open("fp32").embed(texts, role="passage"), atol=2e-6)
@@ -83,13 +82,13 @@ def test_its_vectors_are_those_of_the_reference():
 
 @pytest.mark.extra
 def test_workers_and_slabs_change_nothing(monkeypatch):
-    module, _ = load_plugin("rag.embedders", "cuda")
+    module, _ = load_plugin("exhibit.rag.embedders", "cuda")
     texts = [f"{number}. {clause}" for number in range(9) for clause in CLAUSES]
     alone = module.Cuda(network(), device="cpu", workers=0)
     expected = alone.embed(texts, role="passage")
     assert alone.name == legal.open("fp16").name and alone.many >= 1024
     for name, number in {"FEW": 8, "PART": 5}.items():
-        monkeypatch.setattr(f"rag.embedders._feed.{name}", number)
+        monkeypatch.setattr(f"exhibit.rag.embedders._feed.{name}", number)
     fed = module.Cuda(network(), device="cpu", workers=1, slab=12)
     try:
         np.testing.assert_allclose(fed.embed(texts, role="passage"), expected, atol=2e-6)
@@ -99,7 +98,7 @@ def test_workers_and_slabs_change_nothing(monkeypatch):
 
 @pytest.mark.extra
 def test_without_a_device_it_says_so():
-    module, _ = load_plugin("rag.embedders", "cuda")
+    module, _ = load_plugin("exhibit.rag.embedders", "cuda")
     if module.torch.cuda.is_available():
         assert module.open("minilm").embed(CLAUSES, role="passage").shape == (len(CLAUSES), 384)
     else:

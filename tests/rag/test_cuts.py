@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Span
-from rag.splitters import _cuts, naive, rcts, sections
-from rag.splitters._cuts import find_cuts
-from rag.splitters._tiling import check, reach_back, tile
-from schemas.errors import ToolkitError
+from exhibit.evidence import Span
+from exhibit.rag.splitters import _cuts, naive, rcts, sections
+from exhibit.rag.splitters._cuts import find_cuts
+from exhibit.rag.splitters._tiling import check, reach_back, tile
+from exhibit.schemas.errors import ToolkitError
 
 
 def cut(text: str, size: int, *separators: str, keep: str = "start") -> str:

@@ -13,14 +13,14 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from exhibit.rag.embedders import _weights, minilm
+from exhibit.rag.embedders._unit import to_unit
+from exhibit.rag.embedders._weights import File, find_file
+from exhibit.rag.embedders.minilm import MiniLM
+from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rag.embedders import _weights, minilm
-from rag.embedders._unit import to_unit
-from rag.embedders._weights import File, find_file
-from rag.embedders.minilm import MiniLM
-from schemas.errors import ServiceError, SourceError, ToolkitError
-from schemas.plugins import load_plugin
 from tests.rag.models import copy_cache, opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
@@ -305,13 +305,13 @@ def transformers(monkeypatch):
     torch = ModuleType("torch")
     torch.inference_mode, torch.from_numpy = nullcontext, _Tensor
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.delitem(sys.modules, "rag.embedders.sentence_transformers", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.rag.embedders.sentence_transformers", raising=False)
     yield SimpleNamespace(asked=asked, kind=SentenceTransformer)
-    sys.modules.pop("rag.embedders.sentence_transformers", None)
+    sys.modules.pop("exhibit.rag.embedders.sentence_transformers", None)
 
 
 def open_transformer(wanted: str):
-    module, argument = load_plugin("rag.embedders", wanted)
+    module, argument = load_plugin("exhibit.rag.embedders", wanted)
     return module.open(argument)
 
 
@@ -351,7 +351,7 @@ def test_an_accelerator_is_fed_large_batches_of_the_models_own_tokens(transforme
         backend_tokenizer=inner, pad_token_id=0, model_input_names=["input_ids", "token_type_ids"]
     )
     model = open_transformer("sentence-transformers:m")
-    monkeypatch.setattr(sys.modules["rag.embedders.sentence_transformers"], "_TOKENS", 6)
+    monkeypatch.setattr(sys.modules["exhibit.rag.embedders.sentence_transformers"], "_TOKENS", 6)
     texts = ["the lease", "ends", "the lease ends today the lease", "today", "the lease ends"]
     rows = np.array([[2, 5, 1], [1, 4, 1], [4, 14, 1], [1, 5, 1], [3, 9, 1]], np.float32)
     expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -368,6 +368,6 @@ def test_a_model_that_is_not_there_is_named(transformers):
 
 def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    monkeypatch.delitem(sys.modules, "rag.embedders.sentence_transformers", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.rag.embedders.sentence_transformers", raising=False)
     with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[st\]'"):
-        import_module("rag.embedders.sentence_transformers")
+        import_module("exhibit.rag.embedders.sentence_transformers")

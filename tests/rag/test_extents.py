@@ -6,18 +6,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from engine.llms import Completion
-from evidence import Span
-from rag.config import Config
-from rag.retrieval.extents import Extents
-from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.passages import RankedPassage
-from rag.retrieval.rerank import order_by, rerank
-from rag.retrieval.routed import _hits
-from rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
-from rag.retrieval.state import Parts, State
-from rag.seams import Chunk, Hit
+from exhibit.engine.llms import Completion
+from exhibit.evidence import Span
+from exhibit.rag.config import Config
+from exhibit.rag.retrieval.extents import Extents
+from exhibit.rag.retrieval.imagine import embed_imagined
+from exhibit.rag.retrieval.passages import RankedPassage
+from exhibit.rag.retrieval.rerank import order_by, rerank
+from exhibit.rag.retrieval.routed import _hits
+from exhibit.rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
+from exhibit.rag.retrieval.state import Parts, State
+from exhibit.rag.seams import Chunk, Hit
 
 LETTERS = "abcdefghijkl"
 TEXT = "".join(letter * 48 + ". " for letter in LETTERS)  # letter n stands from 50 n to 50 n + 49

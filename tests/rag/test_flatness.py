@@ -13,19 +13,18 @@ from pathlib import Path
 import faiss
 import numpy as np
 import pytest
-
-from engine import Outcome
-from rag import columns, packed
-from rag import ingest as ingest_module
-from rag import vectors as vectors_module
-from rag.config import Config
-from rag.embedders import hashing
-from rag.index import Index
-from rag.lexicon import bm25, postings, runs
-from rag.lexicon.bm25 import Counted, Words
-from rag.stores import _faiss_rows
-from rag.stores._faiss_rows import Rows
-from rag.summaries import open_summariser
+from exhibit.engine import Outcome
+from exhibit.rag import columns, packed
+from exhibit.rag import ingest as ingest_module
+from exhibit.rag import vectors as vectors_module
+from exhibit.rag.config import Config
+from exhibit.rag.embedders import hashing
+from exhibit.rag.index import Index
+from exhibit.rag.lexicon import bm25, postings, runs
+from exhibit.rag.lexicon.bm25 import Counted, Words
+from exhibit.rag.stores import _faiss_rows
+from exhibit.rag.stores._faiss_rows import Rows
+from exhibit.rag.summaries import open_summariser
 
 FEW, MANY = 4_000, 64_000
 SLACK = 1.2

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from converters.cpr import run as cpr
-from rag import Config, Pipeline
-from rag.inspect import main
+from exhibit.converters.cpr import run as cpr
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.inspect import main
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.rag.embedders import _lowrank, _weights, legal, minilm
+from exhibit.rag.embedders._weights import read_safetensors
+from exhibit.rag.rerankers import legal as reranker
+from exhibit.schemas.errors import SourceError, ToolkitError
 
-from rag.embedders import _lowrank, _weights, legal, minilm
-from rag.embedders._weights import read_safetensors
-from rag.rerankers import legal as reranker
-from schemas.errors import SourceError, ToolkitError
 from tests.rag.models import opened
 from tests.rag.reference import states, with_lowrank
 

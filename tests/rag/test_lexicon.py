@@ -6,19 +6,18 @@ import math
 
 import numpy as np
 import pytest
-
-from law.structure.profile import Profile
-from rag import columns
-from rag.columns import Column, write_archive
-from rag.lexicon import documents as documents_module
-from rag.lexicon import postings, runs
-from rag.lexicon.bm25 import Words, count_terms, digest, open_words, rarity
-from rag.lexicon.documents import Documents, read_names
-from rag.lexicon.lexicon import FILES, Lexicon, read_words
-from rag.lexicon.postings import Held, Postings
-from rag.lexicon.runs import Entries, Runs
-from rag.questions.question import Query
-from schemas.errors import BundleError
+from exhibit.law.structure.profile import Profile
+from exhibit.rag import columns
+from exhibit.rag.columns import Column, write_archive
+from exhibit.rag.lexicon import documents as documents_module
+from exhibit.rag.lexicon import postings, runs
+from exhibit.rag.lexicon.bm25 import Words, count_terms, digest, open_words, rarity
+from exhibit.rag.lexicon.documents import Documents, read_names
+from exhibit.rag.lexicon.lexicon import FILES, Lexicon, read_words
+from exhibit.rag.lexicon.postings import Held, Postings
+from exhibit.rag.lexicon.runs import Entries, Runs
+from exhibit.rag.questions.question import Query
+from exhibit.schemas.errors import BundleError
 
 
 def entries(*rows: tuple[int, int, int]) -> Entries:

@@ -6,12 +6,11 @@ from math import exp, log
 
 import numpy as np
 import pytest
-
-from law.structure.profile import Profile
-from rag.columns import Column
-from rag.lexicon.documents import Choice, Documents, _normalised, read_names
-from rag.lexicon.postings import Held, Postings
-from rag.questions.question import Query
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.columns import Column
+from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
+from exhibit.rag.lexicon.postings import Held, Postings
+from exhibit.rag.questions.question import Query
 
 WORDS = "the parties agree that the rent is due. "
 

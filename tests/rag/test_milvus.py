@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.index import open_index
+from exhibit.rag.seams import VectorStore
+from exhibit.rag.stores._milvus_address import Address, named_servers, origin
+from exhibit.rag.stores._milvus_filter import conditions
+from exhibit.rag.stores.faiss import open as open_faiss
+from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 from bench.stores import mixture
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-from rag.index import open_index
-from rag.seams import VectorStore
-from rag.stores._milvus_address import Address, named_servers, origin
-from rag.stores._milvus_filter import conditions
-from rag.stores.faiss import open as open_faiss
-from schemas.errors import BundleError, ServiceError, ToolkitError
-from schemas.plugins import load_plugin
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -144,9 +144,9 @@ def test_conditions_hold_for_each_key_once(step):
 def test_without_the_extra_it_is_named():
     code = (
         "import sys; sys.modules['pymilvus'] = None\n"
-        "from schemas.plugins import load_plugin\n"
-        "from schemas.errors import ToolkitError\n"
-        "try: load_plugin('rag.stores', 'milvus:lite')\n"
+        "from exhibit.schemas.plugins import load_plugin\n"
+        "from exhibit.schemas.errors import ToolkitError\n"
+        "try: load_plugin('exhibit.rag.stores', 'milvus:lite')\n"
         "except ToolkitError as error: print(error)"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -208,7 +208,7 @@ def test_rows_go_stay_and_are_there_tomorrow(tmp_path, store, cloud):
 def test_long_results_and_many_queries_are_put_together(store, cloud, monkeypatch):
     store.add(range(2000), cloud[:2000])
     whole = store.search(cloud[:10], 1500)
-    module = load_plugin("rag.stores", "milvus")[0]
+    module = load_plugin("exhibit.rag.stores", "milvus")[0]
     monkeypatch.setattr(module, "_MOST", 700)
     monkeypatch.setattr(module, "_QUERIES", 4)
     for within in (None, range(2000)):
@@ -281,7 +281,7 @@ def test_a_token_is_sent_to_a_server_that_the_user_named_and_no_other(tmp_path, 
     assert heard and bool(sent) == (way != "not at all")
     assert ("MILVUS_TOKEN was not sent" in str(caught.value)) == (way == "not at all")
     with pytest.raises(ServiceError):
-        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+        load_plugin("exhibit.rag.stores", "milvus")[0].drop(tmp_path)
     assert bool([value for key, value in heard if key == "authorization"]) == (way != "not at all")
 
 
@@ -291,14 +291,14 @@ def test_an_index_cannot_have_collections_dropped_that_are_not_its_own(tmp_path,
     record = {"store": server, "dimensions": 32, "name": "customers"}
     (tmp_path / "store" / "milvus.json").write_text(json.dumps(record))
     with pytest.raises(BundleError, match="damaged"):
-        load_plugin("rag.stores", "milvus")[0].drop(tmp_path)
+        load_plugin("exhibit.rag.stores", "milvus")[0].drop(tmp_path)
 
 
 @pytest.mark.extra
 def test_a_file_that_another_process_has_is_told(tmp_path, store):
     code = (
         "import sys; from pathlib import Path\n"
-        "from rag.stores.milvus import open\nfrom schemas.errors import ServiceError\n"
+        "from exhibit.rag.stores.milvus import open\nfrom schemas.errors import ServiceError\n"
         "try: open(Path(sys.argv[1]), None, name='chunk', dimensions=32)\n"
         "except ServiceError as error: print(error)"
     )

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.index import open_index
+from exhibit.rag.stores.faiss import open as open_faiss
+from exhibit.rag.unfinished import open_for_questions
+from exhibit.schemas.errors import BundleError, ServiceError
+from exhibit.schemas.plugins import load_plugin
 
 from bench.stores import mixture
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-from rag.index import open_index
-from rag.stores.faiss import open as open_faiss
-from rag.unfinished import open_for_questions
-from schemas.errors import BundleError, ServiceError
-from schemas.plugins import load_plugin
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 
@@ -128,7 +128,7 @@ def test_a_server_needs_no_milvus_lite(tmp_path, server):
     code = (
         "import sys; sys.modules['milvus_lite'] = None\n"
         "from pathlib import Path\nfrom bench.stores import mixture\n"
-        "from rag.stores.milvus import open\nfrom schemas.errors import ToolkitError\n"
+        "from exhibit.rag.stores.milvus import open\nfrom schemas.errors import ToolkitError\n"
         "store = open(Path(sys.argv[1]), sys.argv[2], name='chunk', dimensions=32)\n"
         "store.add([7], mixture(1, 32, 1)); print(store.search(mixture(1, 32, 1), 1)[1].tolist())\n"
         "try: open(Path(sys.argv[1]) / 'other', 'lite', name='chunk', dimensions=32)\n"
@@ -140,7 +140,7 @@ def test_a_server_needs_no_milvus_lite(tmp_path, server):
 
 
 def test_an_index_is_asked_while_its_vectors_go_to_the_server(tmp_path, corpus, server, monkeypatch):
-    monkeypatch.setattr("rag.ingest._BATCH", 8)
+    monkeypatch.setattr("exhibit.rag.ingest._BATCH", 8)
     seen = []
 
     class Asking(Hashing):
@@ -250,7 +250,7 @@ def test_a_server_that_is_killed_and_comes_back_is_waited_for(tmp_path, server, 
 
 
 def test_a_server_that_is_gone_is_told_and_the_next_run_goes_on(tmp_path, corpus, server, process, monkeypatch):
-    connection = load_plugin("rag.stores", "milvus")[0].connect.__globals__
+    connection = load_plugin("exhibit.rag.stores", "milvus")[0].connect.__globals__
     made = pipeline(tmp_path, f"milvus:{server}", layers="chunk")
     made.index(corpus, tmp_path / "index")
     asked = ["notice of termination"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Span
-from rag.lexicon.naming import acronyms, file_words, name_terms, name_words, pairs, proper_counts
-from rag.questions.question import understand
-from rag.questions.references import find_references
+from exhibit.evidence import Span
+from exhibit.rag.lexicon.naming import acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.rag.questions.question import understand
+from exhibit.rag.questions.references import find_references
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from exhibit.evidence import Span, read_document
+from exhibit.evidence.ocr import TextLine
+from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.scan import Ocr
+from exhibit.rag.ocr import read_with_ocr
+from exhibit.schemas.errors import ToolkitError
 
-from evidence import Span, read_document
-from evidence.ocr import TextLine
-from evidence.readers.pdf import boxes
-from evidence.scan import Ocr
-from rag.ocr import read_with_ocr
-from schemas.errors import ToolkitError
 from tests.evidence import files
 
 WORDS = "The tenant shall keep the premises in repair."
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, in
         return [TextLine(100, 100, 900, 140, WORDS, 0.8)]
 
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: read)
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: read)
     return sizes
 
 
@@ -53,9 +53,9 @@ def test_a_document_with_text_needs_no_ocr(tmp_path, asked):
 
 
 def test_without_an_engine_the_error_says_what_to_install(monkeypatch):
-    from evidence.scan import choose_ocr
+    from exhibit.evidence.scan import choose_ocr
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("evidence.ocr.rapidocr.find_spec", lambda name: None)
+    monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.find_spec", lambda name: None)
     with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[ocr\]'"):
         choose_ocr("en", "rapidocr")

@@ -9,11 +9,10 @@ import threading
 
 import numpy as np
 import pytest
-
-from rag.embedders import azure
-from rag.embedders import openai as openai_plugin
-from rag.embedders.openai import OpenAIEmbedder
-from schemas.errors import ServiceError, ToolkitError
+from exhibit.rag.embedders import azure
+from exhibit.rag.embedders import openai as openai_plugin
+from exhibit.rag.embedders.openai import OpenAIEmbedder
+from exhibit.schemas.errors import ServiceError, ToolkitError
 
 KEY = "sk-planted-93c1d05e77aa42f1"
 

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.law.structure.profile import Profile
+from exhibit.rag import packed as packed_module
+from exhibit.rag.config import Config
+from exhibit.rag.index import Entry, Index
+from exhibit.rag.lexicon.labels import Labels
+from exhibit.rag.packed import Names, Paths, Places, Strings, packed
+from exhibit.schemas.errors import BundleError
+from exhibit.storage.locations import Remote
 from hypothesis import given
 from hypothesis import strategies as st
-
-from law.structure.profile import Profile
-from rag import packed as packed_module
-from rag.config import Config
-from rag.index import Entry, Index
-from rag.lexicon.labels import Labels
-from rag.packed import Names, Paths, Places, Strings, packed
-from schemas.errors import BundleError
-from storage.locations import Remote
 
 CHANGES = st.lists(st.tuples(st.booleans(), st.integers(-3, 12), st.integers(0, 1 << 40)))
 

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.evidence import Span
+from exhibit.law.sentences import tile_clauses
+from exhibit.rag.config import Config, Weights
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.retrieval.extents import LEAST, Extents
+from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
+from exhibit.rag.seams import section_key
+from exhibit.rag.splitters import rcts
+from exhibit.rag.stores.faiss import Store
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from evidence import Span
-from law.sentences import tile_clauses
-from rag.config import Config, Weights
-from rag.embedders.hashing import Hashing
-from rag.lexicon.bm25 import Words
-from rag.retrieval.extents import LEAST, Extents
-from rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
-from rag.seams import section_key
-from rag.splitters import rcts
-from rag.stores.faiss import Store
 
 LEASE = (
     "LEASE between Harrow Mill Ltd. and Alder Lane LLP\n\n"
@@ -139,7 +138,7 @@ def test_in_a_large_collection_vectors_are_searched_beside_words_and_the_same_is
     for part in (shelf.store, shelf.words):
         monkeypatch.setattr(part, "search", noting(part.search, threads))
     assert ask(LAWS, shelf) == expected and len(threads) == 1
-    monkeypatch.setattr("rag.retrieval.passages._BESIDE", 2)
+    monkeypatch.setattr("exhibit.rag.retrieval.passages._BESIDE", 2)
     assert ask(LAWS, shelf) == expected and len(threads) == 2
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exhibit.rag.embedders import _minilm_graph, minilm
+from exhibit.rag.embedders._minilm_graph import build_graph
+from exhibit.rag.embedders._network import OFFICIAL
+from exhibit.rag.embedders._peaks import TEXTS, balance, read_peaks
+from exhibit.rag.embedders._tokens import ready_tokenizer
 
-from rag.embedders import _minilm_graph, minilm
-from rag.embedders._minilm_graph import build_graph
-from rag.embedders._network import OFFICIAL
-from rag.embedders._peaks import TEXTS, balance, read_peaks
-from rag.embedders._tokens import ready_tokenizer
 from tests.rag.models import opened
 
 CLAUSES = [

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.engine.llms import Prompt
+from exhibit.evidence import fold
+from exhibit.evidence.ocr import TextLine
+from exhibit.rag import Config, Pipeline
+from exhibit.rag import pipeline as module
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.index import open_index
+from exhibit.rag.pipeline import find_files
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.place import locked
 from PIL import Image
 
-from engine.llms import Prompt
-from evidence import fold
-from evidence.ocr import TextLine
-from rag import Config, Pipeline
-from rag import pipeline as module
-from rag.embedders.hashing import Hashing
-from rag.index import open_index
-from rag.pipeline import find_files
-from schemas.errors import BundleError, ToolkitError
-from storage.place import locked
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
@@ -136,8 +136,8 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
         make("rcts").index(tmp_path / "scan.pdf", tmp_path / "without")
 
     line = TextLine(50, 50, 500, 80, "The tenant shall keep the premises in repair.", 0.9)
-    monkeypatch.setattr("evidence.ocr.tesseract.missing", lambda language: "")
-    monkeypatch.setattr("evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
     pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ", engine="serial")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
     assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
@@ -380,8 +380,8 @@ def test_importing_rag_is_light():
 
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
-    from rag.index import INDEX
-    from storage.place import placed
+    from exhibit.rag.index import INDEX
+    from exhibit.storage.place import placed
 
     with placed(tmp_path / "index", force=False, kind=INDEX), pytest.raises(BundleError, match="another run"):
         make().index(corpus, tmp_path / "index")

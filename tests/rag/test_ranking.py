@@ -7,18 +7,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evidence import Span
-from rag.config import Config, Weights
-from rag.lexicon.bm25 import Words
-from rag.lexicon.documents import Choice
-from rag.ranking import check_rows, nothing, ranked
-from rag.retrieval import retrieve as retrieve_module
-from rag.retrieval.dense import retrieve_dense
-from rag.retrieval.extents import Extents
-from rag.retrieval.passages import (
+from exhibit.evidence import Span
+from exhibit.rag.config import Config, Weights
+from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.lexicon.documents import Choice
+from exhibit.rag.ranking import check_rows, nothing, ranked
+from exhibit.rag.retrieval import retrieve as retrieve_module
+from exhibit.rag.retrieval.dense import retrieve_dense
+from exhibit.rag.retrieval.extents import Extents
+from exhibit.rag.retrieval.passages import (
     Library,
     SecondLook,
     _dense,
@@ -30,12 +27,14 @@ from rag.retrieval.passages import (
     score_rows,
     standard,
 )
-from rag.retrieval.rerank import _standard, order_by, rerank
-from rag.retrieval.retrieve import retrieve
-from rag.retrieval.routed import _likely, _named, _second_look, library_of
-from rag.retrieval.stages import choose_documents, finish
-from rag.retrieval.state import Parts, State
-from rag.seams import Chunk, Hit, section_key
+from exhibit.rag.retrieval.rerank import _standard, order_by, rerank
+from exhibit.rag.retrieval.retrieve import retrieve
+from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of
+from exhibit.rag.retrieval.stages import choose_documents, finish
+from exhibit.rag.retrieval.state import Parts, State
+from exhibit.rag.seams import Chunk, Hit, section_key
+from hypothesis import given
+from hypothesis import strategies as st
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
 """Similarity alone."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from evidence import Span
-from rag.questions.question import understand, written_as_name
-from rag.questions.references import find_references
-from rag.questions.wording import QUOTED
+from exhibit.evidence import Span
+from exhibit.rag.questions.question import understand, written_as_name
+from exhibit.rag.questions.references import find_references
+from exhibit.rag.questions.wording import QUOTED
 
 
 @pytest.mark.parametrize(

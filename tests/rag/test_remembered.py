@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-
-from law.structure.profile import Profile
-from rag.lexicon import documents as documents_module
-from rag.lexicon import postings as postings_module
-from rag.lexicon.documents import Documents
-from rag.lexicon.postings import Postings
-from rag.questions.question import understand
-from rag.retrieval import extents as extents_module
-from rag.retrieval.extents import Extents
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.lexicon import documents as documents_module
+from exhibit.rag.lexicon import postings as postings_module
+from exhibit.rag.lexicon.documents import Documents
+from exhibit.rag.lexicon.postings import Postings
+from exhibit.rag.questions.question import understand
+from exhibit.rag.retrieval import extents as extents_module
+from exhibit.rag.retrieval.extents import Extents
 
 KENWAY = understand("Under the Kenway Supply Agreement, who pays?")
 

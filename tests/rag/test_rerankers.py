@@ -11,18 +11,18 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from exhibit.engine.llms import openai
+from exhibit.evidence import Span
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.rerankers import http, words
+from exhibit.rag.retrieval.imagine import embed_imagined
+from exhibit.rag.retrieval.rerank import rerank
+from exhibit.rag.seams import Chunk, Hit
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.llms import openai
-from evidence import Span
-from rag.embedders.hashing import Hashing
-from rag.rerankers import http, words
-from rag.retrieval.imagine import embed_imagined
-from rag.retrieval.rerank import rerank
-from rag.seams import Chunk, Hit
-from schemas.errors import ServiceError, ToolkitError
-from schemas.plugins import load_plugin
 from tests.engine.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]
@@ -69,9 +69,9 @@ def test_words_put_the_passage_first_that_has_them():
 
 
 def test_rerankers_are_named_by_their_files():
-    assert load_plugin("rag.rerankers", "words")[0] is words
+    assert load_plugin("exhibit.rag.rerankers", "words")[0] is words
     with pytest.raises(ToolkitError, match="there are cross-encoder, http, legal, words"):
-        load_plugin("rag.rerankers", "nobody")
+        load_plugin("exhibit.rag.rerankers", "nobody")
 
 
 # ---------------------------------------------------------------- a server
@@ -200,13 +200,13 @@ def encoders(monkeypatch):
     module = ModuleType("sentence_transformers")
     module.CrossEncoder = CrossEncoder
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    monkeypatch.delitem(sys.modules, "rag.rerankers.cross_encoder", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.rag.rerankers.cross_encoder", raising=False)
     yield asked
-    sys.modules.pop("rag.rerankers.cross_encoder", None)
+    sys.modules.pop("exhibit.rag.rerankers.cross_encoder", None)
 
 
 def test_a_cross_encoder_reads_question_and_passage_together(encoders):
-    module, argument = load_plugin("rag.rerankers", "cross-encoder:some/model")
+    module, argument = load_plugin("exhibit.rag.rerankers", "cross-encoder:some/model")
     reranker = module.open(argument)
     assert reranker.name == "cross-encoder:some/model" and reranker.score("Which law?", []) == []
     found = rerank("the laws of ruritania \ud800", HITS, reranker)
@@ -220,6 +220,6 @@ def test_a_cross_encoder_reads_question_and_passage_together(encoders):
 
 def test_a_cross_encoder_without_its_extra_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    monkeypatch.delitem(sys.modules, "rag.rerankers.cross_encoder", raising=False)
+    monkeypatch.delitem(sys.modules, "exhibit.rag.rerankers.cross_encoder", raising=False)
     with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[st\]'"):
-        load_plugin("rag.rerankers", "cross-encoder:m")
+        load_plugin("exhibit.rag.rerankers", "cross-encoder:m")

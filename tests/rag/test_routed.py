@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from engine.llms import Completion
-from rag import Config, Pipeline
-from rag.config import DEFAULT, Weights
-from rag.embedders.hashing import Hashing
-from rag.index import open_index
-from rag.lexicon.documents import Choice
-from rag.retrieval.routed import _likely
-from schemas.errors import BundleError, ToolkitError
+from exhibit.engine.llms import Completion
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.config import DEFAULT, Weights
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.index import open_index
+from exhibit.rag.lexicon.documents import Choice
+from exhibit.rag.retrieval.routed import _likely
+from exhibit.schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}
 QUESTION = "Consider the Supply Agreement of {name} Ltd; which law governs it?"

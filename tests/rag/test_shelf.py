@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from law.structure.profile import Profile
-from rag.index_files import DOCUMENTS, Entry, read_entries
-from rag.lexicon import bm25 as words_module
-from rag.lexicon import runs
-from rag.lexicon.bm25 import Words
-from rag.lexicon.postings import Postings
-from rag.shelf import Chunks, Entries
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.index_files import DOCUMENTS, Entry, read_entries
+from exhibit.rag.lexicon import bm25 as words_module
+from exhibit.rag.lexicon import runs
+from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.lexicon.postings import Postings
+from exhibit.rag.shelf import Chunks, Entries
 
 
 def entry(number: int) -> Entry:

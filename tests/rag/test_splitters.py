@@ -6,13 +6,12 @@ import re
 from itertools import pairwise, product
 
 import pytest
+from exhibit.evidence import Span
+from exhibit.rag.splitters import naive, rcts, sections
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from evidence import Span
-from rag.splitters import naive, rcts, sections
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin, plugin_names
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)
@@ -155,9 +154,9 @@ def test_sizes_that_cannot_be_are_refused(size, overlap):
 
 
 def test_splitters_are_opened_by_name():
-    assert plugin_names("rag.splitters") == ["naive", "rcts", "sections"]
-    for name in plugin_names("rag.splitters"):
-        module, argument = load_plugin("rag.splitters", name)
+    assert plugin_names("exhibit.rag.splitters") == ["naive", "rcts", "sections"]
+    for name in plugin_names("exhibit.rag.splitters"):
+        module, argument = load_plugin("exhibit.rag.splitters", name)
         assert module.open(argument)("ab", size=1) == [Span(0, 1), Span(1, 2)]
     assert sections.open("sentences")("Art. 3.4 a", size=6)[0] == Span(0, 5)
     for module, argument in ((rcts, "words"), (sections, "words"), (naive, "words")):

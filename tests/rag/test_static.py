@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from rag.config import Config
-from rag.embedders import static
-from rag.pipeline import Pipeline
-from schemas.errors import ToolkitError
+from exhibit.rag.config import Config
+from exhibit.rag.embedders import static
+from exhibit.rag.pipeline import Pipeline
+from exhibit.schemas.errors import ToolkitError
 
 CLAUSES = [
     "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",

@@ -8,18 +8,18 @@ from __future__ import annotations
 import faiss
 import numpy as np
 import pytest
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.ranking import ranked
+from exhibit.rag.stores import faiss as module
+from exhibit.rag.stores._faiss_kinds import Kind, add, empty, keys_of, name_of
+from exhibit.rag.stores._faiss_rows import Rows
+from exhibit.rag.stores.faiss import Store, open
+from exhibit.schemas.errors import BundleError, ToolkitError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.stores import mixture
-from rag import Config, Pipeline
-from rag.embedders.hashing import Hashing
-from rag.ranking import ranked
-from rag.stores import faiss as module
-from rag.stores._faiss_kinds import Kind, add, empty, keys_of, name_of
-from rag.stores._faiss_rows import Rows
-from rag.stores.faiss import Store, open
-from schemas.errors import BundleError, ToolkitError
 
 KINDS = ("flat", "fp16", "pq", "ivf,nlist=16", "hnsw")
 

@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from exhibit.engine.llms import Completion, Prompt
+from exhibit.evidence import Document
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.profile import Profile, read_profile
+from exhibit.law.structure.section import Section
+from exhibit.rag.config import Config
+from exhibit.rag.summaries import SummaryCache, open_summariser
+from exhibit.rag.summaries.extractive import Extractive, fit
+from exhibit.rag.summaries.llm import LLMSummaries
+from exhibit.schemas.errors import ToolkitError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from engine.llms import Completion, Prompt
-from evidence import Document
-from law.structure import read_structure
-from law.structure.profile import Profile, read_profile
-from law.structure.section import Section
-from rag.config import Config
-from rag.summaries import SummaryCache, open_summariser
-from rag.summaries.extractive import Extractive, fit
-from rag.summaries.llm import LLMSummaries
-from schemas.errors import ToolkitError
 
 TEXT = """SUPPLY AGREEMENT
 This Supply Agreement is made on 3 May 2021 between Alder Mills Limited (“Alder”) and Birch Foods plc (“Birch”).

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exhibit.rag.embedders import _feed, _tokens
+from exhibit.rag.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rag.embedders import _feed, _tokens
-from rag.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 
 ODD = [
     "",

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from rag import Config, Pipeline
-from rag.__main__ import main
-from rag.config import Weights
-from rag.embedders.hashing import Hashing
-from rag.index import open_index
-from rag.lexicon.bm25 import Words
-from rag.retrieval.passages import Library, score_rows, standard
-from rag.stores._seen import Seen
-from rag.unfinished import RECORD, open_for_questions
-from rag.waiting import Waiting
-from schemas.errors import BundleError
-from storage.place import unfinished_folder
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.__main__ import main
+from exhibit.rag.config import Weights
+from exhibit.rag.embedders.hashing import Hashing
+from exhibit.rag.index import open_index
+from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.retrieval.passages import Library, score_rows, standard
+from exhibit.rag.stores._seen import Seen
+from exhibit.rag.unfinished import RECORD, open_for_questions
+from exhibit.rag.waiting import Waiting
+from exhibit.schemas.errors import BundleError
+from exhibit.storage.place import unfinished_folder
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which law governs the agreement of Birch?"
@@ -44,7 +43,7 @@ class Telling(Hashing):
 @pytest.fixture
 def corpus(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("rag.ingest._BATCH", 4)
+    monkeypatch.setattr("exhibit.rag.ingest._BATCH", 4)
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name, law in LAWS.items():
@@ -103,7 +102,7 @@ def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypat
         Pipeline(Config.preset("routed", embedder="hashing", size=80)).open(asked, unfinished=True).search([QUESTION])
 
     build(corpus, asked, ask)
-    monkeypatch.setattr("rag.ingest._BATCH", 512)
+    monkeypatch.setattr("exhibit.rag.ingest._BATCH", 512)
     build(corpus, tmp_path / "one go")
     files = sorted(path.relative_to(asked) for path in asked.rglob("*") if path.is_file())
     assert {str(path) for path in files} >= {"manifest.json", "words.npz", "chunk.faiss"}
@@ -163,7 +162,7 @@ def test_it_can_be_asked_after_its_builder_was_killed_and_the_next_one_goes_on(c
     out, cache = tmp_path / "index", tmp_path / "cache of index"
     code = (
         "import os, sys\nfrom pathlib import Path\nimport rag.ingest\nfrom rag import Config, Pipeline\n"
-        "from rag.embedders.hashing import Hashing\nrag.ingest._BATCH = 4\n"
+        "from exhibit.rag.embedders.hashing import Hashing\nrag.ingest._BATCH = 4\n"
         "class Killed(Hashing):\n    left = 3\n    def embed(self, texts, *, role):\n        self.left -= 1\n"
         "        return super().embed(texts, role=role) if self.left else os._exit(9)\n"
         "if __name__ == '__main__':\n"
@@ -234,7 +233,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
 
 
 def test_rows_that_are_there_are_searched_and_not_changed(monkeypatch):
-    monkeypatch.setattr("rag.stores._seen._ROWS", 3)
+    monkeypatch.setattr("exhibit.rag.stores._seen._ROWS", 3)
     rows = np.random.default_rng(7).normal(size=(10, 4)).astype(np.float32)
     keys = np.arange(0, 20, 2)
     store = Seen(keys, rows)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.rag import vectors as module
+from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.schemas.errors import ServiceError, ToolkitError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rag import vectors as module
-from rag.vectors import CachedEmbedder, VectorCache
-from schemas.errors import ServiceError, ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -6,16 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from exhibit.law.words import search_terms
+from exhibit.rag import columns
+from exhibit.rag.columns import Column, write_archive
+from exhibit.rag.lexicon import bm25 as words_module
+from exhibit.rag.lexicon import runs
+from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
+from exhibit.schemas.errors import BundleError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from law.words import search_terms
-from rag import columns
-from rag.columns import Column, write_archive
-from rag.lexicon import bm25 as words_module
-from rag.lexicon import runs
-from rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
-from schemas.errors import BundleError
 
 CLAUSES = [
     "This Agreement is governed by the laws of Ruritania, and governing law excludes conflicts rules.",

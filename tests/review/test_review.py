@@ -10,25 +10,25 @@ from typing import Any
 
 import jsonschema
 import pytest
+from exhibit.converters._cli import main as convert
+from exhibit.evaluation.records import SUMMARY
+from exhibit.evidence.check import check_gold
+from exhibit.review.__main__ import main
+from exhibit.review.agreement import agree, agreements, kappa, marks, shares, verdicts
+from exhibit.review.corrections import correct
+from exhibit.review.make import make_review
+from exhibit.review.pages import Album
+from exhibit.review.rescore import rescored
+from exhibit.review.sample import draw_sample, stratify, weights
+from exhibit.review.source import ReviewedRun, open_run
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.generate import FOLDER as SCHEMAS
+from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
+from exhibit.schemas.validate import validate
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
-from converters._cli import main as convert
-from evaluation.records import SUMMARY
-from evidence.check import check_gold
-from review.__main__ import main
-from review.agreement import agree, agreements, kappa, marks, shares, verdicts
-from review.corrections import correct
-from review.make import make_review
-from review.pages import Album
-from review.rescore import rescored
-from review.sample import draw_sample, stratify, weights
-from review.source import ReviewedRun, open_run
-from schemas.errors import ToolkitError
-from schemas.generate import FOLDER as SCHEMAS
-from schemas.review import Review, gold_digest, read_patch, read_review
-from schemas.validate import validate
 from tests.evaluation.report_data import make_results, write
 from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import rows_of, write_bundle
@@ -43,7 +43,7 @@ def bundles(samples, tmp_path_factory) -> dict[str, Path]:
     """A bundle of PDFs made by its converter, and one of text."""
     root = tmp_path_factory.mktemp("bundles")
     flags = ["--source", str(samples / "cuad"), "--out", str(root / "cuad"), *FEW]
-    assert convert(import_module("converters.cuad"), flags) == 0
+    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
     leases = write_bundle(root / "leases")
     rows = json.loads((leases / "train.json").read_text(encoding="utf-8"))
     rows[0]["question"] += HOSTILE
@@ -182,7 +182,7 @@ def test_questions_are_judged_saved_read_and_applied(sheet, folder, bundles, sam
     jsonschema.validate(json.loads(patch.read_text()), json.loads((SCHEMAS / "patch.schema.json").read_text()))
 
     flags = ["--source", str(samples / "cuad"), "--out", str(tmp_path / "again"), *FEW, "--patch", str(patch)]
-    assert convert(import_module("converters.cuad"), flags) == 0
+    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
     changes_exactly(bundles["cuad"], tmp_path / "again", corrected)
     flags = ["--bundle", str(bundles["cuad"]), "--out", str(tmp_path / "applied")]
     assert main(["apply", str(patch), *flags]) == 0

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from schemas.bundle import LooseContext, read_info, read_lines, read_questions, write_train
-from schemas.errors import BundleError
-from schemas.models import Context, Row
-from storage.bundle import open_bundle
+from exhibit.schemas.bundle import LooseContext, read_info, read_lines, read_questions, write_train
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import Context, Row
+from exhibit.storage.bundle import open_bundle
 
 
 def questions(tmp_path, rows):

@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from schemas.command import guarded, plain_terminal, print_note, without_controls
-from schemas.errors import ToolkitError
-from schemas.secrets import names_a_secret, remember_secret, scrubbed
+from exhibit.schemas.command import guarded, plain_terminal, print_note, without_controls
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.secrets import names_a_secret, remember_secret, scrubbed
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 
 import pytest
+from exhibit.schemas.bundle import (
+    load_json,
+    read_gold,
+    read_info,
+    read_lines,
+    read_text,
+    write_gold,
+    write_info,
+    write_train,
+)
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import BundleInfo, Context, Gold, Row
+from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.published import _problem, published_problems
+from exhibit.schemas.validate import Problem, sha256_of, validate
 from pydantic import ValidationError
-
-from schemas.bundle import load_json, read_gold, read_info, read_lines, read_text, write_gold, write_info, write_train
-from schemas.errors import BundleError, ToolkitError
-from schemas.models import BundleInfo, Context, Gold, Row
-from schemas.parsing import parse_json
-from schemas.plugins import load_plugin, plugin_names
-from schemas.published import _problem, published_problems
-from schemas.validate import Problem, sha256_of, validate
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}
 ROW = {"id": 7, "question": "Wie?", "answer": "Ämter", "is_impossible": False, "contexts": [CONTEXT]}
@@ -352,11 +360,11 @@ def test_a_message_is_cut_at_two_hundred_characters():
 
 
 def test_plug_ins_are_the_files_that_do_not_begin_with_a_line():
-    names = plugin_names("rag.splitters")
+    names = plugin_names("exhibit.rag.splitters")
     assert names == ["naive", "rcts", "sections"]
-    module, argument = load_plugin("rag.splitters", "rcts:sentences")
-    assert (module.__name__, argument) == ("rag.splitters.rcts", "sentences")
-    assert load_plugin("rag.splitters", "rcts:")[1] is None
-    assert load_plugin("evaluation.metrics", "answer-f1")[0].__name__ == "evaluation.metrics.answer_f1"
+    module, argument = load_plugin("exhibit.rag.splitters", "rcts:sentences")
+    assert (module.__name__, argument) == ("exhibit.rag.splitters.rcts", "sentences")
+    assert load_plugin("exhibit.rag.splitters", "rcts:")[1] is None
+    assert load_plugin("exhibit.evaluation.metrics", "answer-f1")[0].__name__ == "exhibit.evaluation.metrics.answer_f1"
     with pytest.raises(ToolkitError, match="no splitter 'words'; there are naive, rcts, sections"):
-        load_plugin("rag.splitters", "words")
+        load_plugin("exhibit.rag.splitters", "words")

@@ -6,10 +6,9 @@ import json
 
 import jsonschema
 import pytest
+from exhibit.schemas.generate import FOLDER, generate, main
+from exhibit.schemas.models import Gold, Row
 from pydantic import TypeAdapter, ValidationError
-
-from schemas.generate import FOLDER, generate, main
-from schemas.models import Gold, Row
 
 ROW = {"id": 7, "question": "Who?", "answer": "Ann", "is_impossible": False, "contexts": [{"filename": "a.pdf"}]}
 GOLD = {

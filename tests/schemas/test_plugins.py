@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-
-from schemas.errors import ToolkitError
-from schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 
 
 @pytest.fixture
@@ -37,5 +36,5 @@ def test_an_unknown_name_lists_those_there_are(package, name):
 
 
 def test_machinery_is_not_listed():
-    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("rag.embedders"))
-    assert not any(name.startswith("_") for name in plugin_names("rag.embedders"))
+    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("exhibit.rag.embedders"))
+    assert not any(name.startswith("_") for name in plugin_names("exhibit.rag.embedders"))

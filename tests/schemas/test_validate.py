@@ -6,15 +6,14 @@ import json
 import shutil
 
 import pytest
-
-from converters import cuad
-from converters._cli import main as convert_main
-from evidence.check import main as check_main
-from schemas import generate
-from schemas.models import FileEntry
-from schemas.validate import validate as check_files
-from storage.validate import main
-from storage.validate import validate_at as validate
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert_main
+from exhibit.evidence.check import main as check_main
+from exhibit.schemas import generate
+from exhibit.schemas.models import FileEntry
+from exhibit.schemas.validate import validate as check_files
+from exhibit.storage.validate import main
+from exhibit.storage.validate import validate_at as validate
 
 
 @pytest.fixture(scope="module")

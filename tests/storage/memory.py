@@ -7,8 +7,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-
-from storage.locations import Remote
+from exhibit.storage.locations import Remote
 
 
 @pytest.fixture

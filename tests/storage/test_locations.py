@@ -10,15 +10,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evidence import read_document
-from schemas.errors import DocumentError
-from storage import _filesystems, locations
-from storage._filesystems import StorageError, explained
-from storage.bundle import sha256_of
-from storage.locations import (
+from exhibit.evidence import read_document
+from exhibit.schemas.errors import DocumentError
+from exhibit.storage import _filesystems, locations
+from exhibit.storage._filesystems import StorageError, explained
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.locations import (
     Remote,
     expand,
     fetched,
@@ -29,6 +26,9 @@ from storage.locations import (
     parse_location,
     read_start,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tests.storage.memory import memory, put
 
 __all__ = ["memory"]
@@ -206,7 +206,7 @@ def test_a_missing_package_names_its_extra_and_local_runs_need_none():
         "import sys; sys.modules['s3fs'] = sys.modules['gcsfs'] = None\n"
         "import schemas.validate, storage.upload, evidence.check\n"
         "assert 'fsspec' not in sys.modules\n"
-        "from storage.locations import Remote, list_files\n"
+        "from exhibit.storage.locations import Remote, list_files\n"
         "for url in ('s3://b/x', 'gs://b/x'):\n"
         "    try: list_files(Remote(url))\n"
         "    except Exception as error: print(error)\n"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from exhibit.schemas.bundle import ORIGIN
+from exhibit.schemas.errors import BundleError
+from exhibit.storage import mirror
+from exhibit.storage.bundle import corpus_files, open_bundle
+from exhibit.storage.locations import Remote, origin_of
+from exhibit.storage.mirror import mirrored
+from exhibit.storage.validate import main
+from exhibit.storage.validate import validate_at as validate
 
-from schemas.bundle import ORIGIN
-from schemas.errors import BundleError
-from storage import mirror
-from storage.bundle import corpus_files, open_bundle
-from storage.locations import Remote, origin_of
-from storage.mirror import mirrored
-from storage.validate import main
-from storage.validate import validate_at as validate
 from tests.hub.bundles import write
 from tests.storage.memory import get, memory, put, upload
 

@@ -12,12 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
-
-from converters import _build
-from schemas.errors import BundleError
-from schemas.validate import validate
-from storage import place
-from storage.place import placed
+from exhibit.converters import _build
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.validate import validate
+from exhibit.storage import place
+from exhibit.storage.place import placed
 
 ROOT = Path(__file__).parents[2]
 
@@ -124,7 +123,7 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
     command = [
         sys.executable,
         "-m",
-        "converters.cuad",
+        "exhibit.converters.cuad",
         "--source",
         samples / "cuad",
         "--out",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from storage.whole import whole, write_whole
+from exhibit.storage.whole import whole, write_whole
 
 
 def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path):

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from schemas.models import BundleInfo, Counts, DocumentEntry, FileEntry, Licence, SourceEntry, Tool
+from exhibit.schemas.models import BundleInfo, Counts, DocumentEntry, FileEntry, Licence, SourceEntry, Tool
 
 NAMES = ("alder", "birch", "cedar", "dogwood", "elm", "fir")
 LAWS = ("Norway", "Ohio", "Chile", "Texas", "Kenya", "Japan")

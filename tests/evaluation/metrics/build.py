@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.cases import Case, GoldPassage, Passage, Reply
-from evidence import Span
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evidence import Span
 
 Ends = tuple[int, int]
 

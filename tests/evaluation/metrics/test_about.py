@@ -8,20 +8,20 @@ import shutil
 import sys
 
 import pytest
+from exhibit.evaluation import metrics
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
+from exhibit.evaluation.results import main
+from exhibit.evaluation.settings import parse_settings
+from exhibit.rag.embedders.hashing import Hashing
 
-from evaluation import metrics
-from evaluation.evaluate import evaluate
-from evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
-from evaluation.results import main
-from evaluation.settings import parse_settings
-from rag.embedders.hashing import Hashing
 from tests.rag.bundles import rows_of, write_bundle
 
 WASTE = '''
 """Wasted tokens: how many tokens of a reply nobody needed."""
 
-from evaluation.metrics._about import About
-from evaluation.metrics._each import each
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
 
 NAMES = ("wasted",)
 ABOUT = {"wasted": About("Wasted tokens", "tokens nobody needed", "Cost", unit="tokens", better="less")}
@@ -80,7 +80,7 @@ def wasted(tmp_path, monkeypatch):
     metrics.metric_modules.cache_clear()
     metrics._described.cache_clear()
     yield
-    sys.modules.pop("evaluation.metrics.wasted", None)
+    sys.modules.pop("exhibit.evaluation.metrics.wasted", None)
     metrics.metric_modules.cache_clear()
     metrics._described.cache_clear()
 

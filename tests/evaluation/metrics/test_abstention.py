@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.metrics import Options, abstention
+from exhibit.evaluation.metrics import Options, abstention
+
 from tests.evaluation.metrics.build import case
 
 REFUSAL = "Not found in provided documents."

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from engine.llms import Completion
-from evaluation.cases import GoldPassage, Passage
-from evaluation.metrics import (
+from exhibit.engine.llms import Completion
+from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.metrics import (
     Options,
     about,
     answer_correctness,
@@ -23,12 +22,13 @@ from evaluation.metrics import (
     references_official,
     relevance,
 )  # fmt: skip
-from evaluation.metrics._cited_names import cited_files, cited_names, without_named
-from evaluation.metrics._gold_ranks import gold_ranks, matches
-from evaluation.metrics.legal_terminology_accuracy import us_terms
-from evidence import Span
-from law.references import Reference
-from schemas.errors import ToolkitError
+from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, without_named
+from exhibit.evaluation.metrics._gold_ranks import gold_ranks, matches
+from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
+from exhibit.evidence import Span
+from exhibit.law.references import Reference
+from exhibit.schemas.errors import ToolkitError
+
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are looked for

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.metrics import Options, document_hit
+from exhibit.evaluation.metrics import Options, document_hit
+
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

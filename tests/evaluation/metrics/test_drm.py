@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.metrics import Options, drm
-from evaluation.statistics import macro, pooled
+from exhibit.evaluation.metrics import Options, drm
+from exhibit.evaluation.statistics import macro, pooled
+
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 OPTIONS = Options(ks=(1, 2, 4))

@@ -6,10 +6,9 @@ from math import log2
 
 import numpy as np
 import pytest
-
-from engine.llms import Completion, Prompt
-from evaluation.cases import GoldPassage, Passage
-from evaluation.metrics import (
+from exhibit.engine.llms import Completion, Prompt
+from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.metrics import (
     Options,
     about,
     answer_correctness,
@@ -20,17 +19,18 @@ from evaluation.metrics import (
     ndcg,
     shortened,
 )  # fmt: skip
-from evaluation.metrics._cited_names import likeness
-from evaluation.metrics._each import gold_files, gold_texts
-from evaluation.metrics._gold_ranks import _without, gold_ranks, matches
-from evaluation.metrics._judge import fenced, judged, read_mark
-from evaluation.metrics._layout import Pieces, distinct, spread, unite
-from evaluation.metrics._ranking import Ranking, ranking_of
-from evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
-from evaluation.metrics.legal_terminology_accuracy import us_terms
-from evaluation.metrics.page_accuracy import cited_passages
-from evidence import Span
-from schemas.errors import ToolkitError
+from exhibit.evaluation.metrics._cited_names import likeness
+from exhibit.evaluation.metrics._each import gold_files, gold_texts
+from exhibit.evaluation.metrics._gold_ranks import _without, gold_ranks, matches
+from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
+from exhibit.evaluation.metrics._layout import Pieces, distinct, spread, unite
+from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
+from exhibit.evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
+from exhibit.evaluation.metrics.page_accuracy import cited_passages
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 TOLD = {

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-
-from engine.llms import Completion, Prompt
-from evaluation.cases import Case, Passage, Reply
-from evaluation.metrics import Options, answer_correctness, groundedness, relevance
-from evaluation.metrics._judge import read_mark
+from exhibit.engine.llms import Completion, Prompt
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.metrics import Options, answer_correctness, groundedness, relevance
+from exhibit.evaluation.metrics._judge import read_mark
 
 JUDGED = pytest.mark.parametrize("metric", [groundedness, relevance])
 

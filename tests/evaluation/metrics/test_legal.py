@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evaluation.cases import Case, GoldPassage, Passage, Reply
-from evaluation.metrics import (
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.metrics import (
     Options,
     case_law_citation_accuracy,
     citation_format_compliance,
@@ -19,8 +16,10 @@ from evaluation.metrics import (
     references_exist,
     statute_citation_accuracy,
 )
-from law.references import ReferenceCorpus, references
-from schemas.errors import ToolkitError
+from exhibit.law.references import ReferenceCorpus, references
+from exhibit.schemas.errors import ToolkitError
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def row(
