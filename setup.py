@@ -5,7 +5,19 @@ Everything else about the package is in pyproject.toml. In a checkout the rooms 
 
 from setuptools import find_namespace_packages, setup
 
-ROOMS = ["schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review"]
+ROOMS = [
+    "schemas",
+    "storage",
+    "engine",
+    "evidence",
+    "law",
+    "models",
+    "hub",
+    "converters",
+    "rag",
+    "evaluation",
+    "review",
+]
 
 # folders of data, which have no __init__.py, are among them
 PACKAGES = [name for room in ROOMS for name in [room, *find_namespace_packages(include=[f"{room}.*"])]]

@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from exhibit.rag.embedders._weights import MODEL, find_file
-from exhibit.rag.embedders.minilm import Ids, MiniLM
-from exhibit.rag.seams import Vectors
+from exhibit.models.embedders._weights import MODEL, find_file
+from exhibit.models.embedders.minilm import Ids, MiniLM
+from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError

@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from exhibit.rag.embedders._feed import Feed
-from exhibit.rag.embedders._tokens import Tokens
-from exhibit.rag.seams import Embedder, Vectors
+from exhibit.models.embedders._feed import Feed
+from exhibit.models.embedders._tokens import Tokens
+from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -155,7 +155,7 @@ def _give_up(name: str) -> None:
 
 def open_embedder(wanted: str, **options: Any) -> Embedder:
     """Return the embedder; `cuda` on some weights and a device, in slabs of some size, where they are named."""
-    module, argument = load_plugin("exhibit.rag.embedders", wanted)
+    module, argument = load_plugin("exhibit.models.embedders", wanted)
     named = {name: value for name, value in options.items() if value is not None}
     if named and wanted.partition(":")[0] != "cuda":
         raise ToolkitError(f"--{' and --'.join(named)}: for the embedder cuda alone; {wanted} finds its own")

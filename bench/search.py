@@ -14,7 +14,7 @@ from pathlib import Path
 
 import faiss
 import numpy as np
-from exhibit.rag.seams import Vectors
+from exhibit.models.protocols import Vectors
 from exhibit.rag.stores.faiss import open as open_store
 from exhibit.schemas.command import guarded
 

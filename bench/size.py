@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exhibit.schemas.command import guarded
+
 import exhibit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +39,7 @@ class Size(NamedTuple):
     """Lines of the function that nine tenths are shorter than."""
 
 
+@guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the sizes of the rooms and of all together."""
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])

@@ -29,8 +29,9 @@ from typing import Any
 
 import faiss
 import numpy as np
+from exhibit.models.protocols import Vectors
 from exhibit.rag.index_files import let_go
-from exhibit.rag.seams import Keys, Vectors, VectorStore
+from exhibit.rag.protocols import Keys, VectorStore
 from exhibit.schemas.command import guarded
 from exhibit.schemas.plugins import load_plugin
 

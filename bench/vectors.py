@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from exhibit.engine import track
-from exhibit.rag.seams import Embedder
+from exhibit.models.protocols import Embedder
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--weights", type=Path, metavar="FILE", help="of MiniLM for `cuda`, where not installed")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".npy")
     options = parser.parse_args(argv)
-    module, argument = load_plugin("exhibit.rag.embedders", options.embedder)
+    module, argument = load_plugin("exhibit.models.embedders", options.embedder)
     embedder: Embedder = module.open(argument, **({"weights": options.weights} if options.weights else {}))
     texts = [text for folder in options.source for text in read_texts(folder)]
     asked = read_asked(options.questions)

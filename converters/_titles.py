@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from exhibit.engine import track
-from exhibit.engine.llms import LLM, Completion, Prompt
+from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.schemas.parsing import parse_json
 from exhibit.schemas.plugins import load_plugin
@@ -78,7 +78,7 @@ def llm_titles(texts: Mapping[str, Callable[[], str]], *, store: Path, model: st
     missing = [name for name in texts if name not in kept]
     if not missing:
         return {name: kept[name] for name in texts}
-    module, _ = load_plugin("exhibit.engine.llms", "openai")
+    module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1})
     for name in track(missing, total=len(missing), label="titles"):
         prompt = Prompt(_PROMPT.format(filename=name, text=texts[name]()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
-from exhibit.engine.llms import LLM
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
 from exhibit.evaluation.measured import Measured, measure_rounds
@@ -32,6 +31,7 @@ from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.officials import Client, Register
 from exhibit.law.officials.account import write_account
 from exhibit.law.references import ReferenceCorpus
+from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -156,7 +156,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
 def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     if judge is None and settings.judge:
-        module, argument = load_plugin("exhibit.engine.llms", settings.judge)
+        module, argument = load_plugin("exhibit.models.llms", settings.judge)
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm"})
     # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
     ks = tuple(k for k in KS if k <= depth) or (depth,)

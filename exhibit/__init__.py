@@ -57,7 +57,19 @@ __all__ = [
 ]
 
 
-ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
+ROOMS = (
+    "schemas",
+    "storage",
+    "engine",
+    "evidence",
+    "law",
+    "models",
+    "hub",
+    "converters",
+    "rag",
+    "evaluation",
+    "review",
+)
 """The packages of the product, from the ground up."""
 
 # in a checkout the rooms stand beside this folder, in a wheel inside it: `exhibit.rag` is the same module either way

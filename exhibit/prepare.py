@@ -21,7 +21,7 @@ def _browser() -> int:
 
 
 def _model() -> int:
-    code: int = import_module("exhibit.rag.embedders.legal").main(["--prepare"])
+    code: int = import_module("exhibit.models.embedders.legal").main(["--prepare"])
     return code
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from exhibit.evidence import Span, fold
 from exhibit.law.words import content_words
-from exhibit.rag.seams import Context, Hit, Source
+from exhibit.rag.protocols import Context, Hit, Source
 from exhibit.schemas.errors import ToolkitError
 
 _FENCE = "~~~"

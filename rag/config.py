@@ -23,10 +23,10 @@ PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
     "summaries": "exhibit.rag.summaries",
-    "embedder": "exhibit.rag.embedders",
+    "embedder": "exhibit.models.embedders",
     "store": "exhibit.rag.stores",
-    "reranker": "exhibit.rag.rerankers",
-    "llm": "exhibit.engine.llms",
+    "reranker": "exhibit.models.rerankers",
+    "llm": "exhibit.models.llms",
     "answerer": "exhibit.rag.answerers",
 }
 """The settings that name a file of a folder: help lists what is there."""

@@ -37,7 +37,7 @@ from exhibit.rag.index_files import (
 )
 from exhibit.rag.lexicon import FILES, Lexicon
 from exhibit.rag.packed import Names
-from exhibit.rag.seams import Chunk, Keys, Layer, VectorStore, section_key, section_keys
+from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, section_key, section_keys
 from exhibit.rag.shelf import Chunks, Entries
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError

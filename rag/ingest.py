@@ -20,11 +20,12 @@ from exhibit.evidence.scan import Ocr, choose_ocr
 from exhibit.law.structure import read_structure, section_path
 from exhibit.law.structure.profile import Profile, read_profile
 from exhibit.law.structure.section import Section
+from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.ocr import read_with_ocr
-from exhibit.rag.seams import Embedder, Vectors, section_keys
+from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
 from exhibit.rag.waiting import Waiting

@@ -12,7 +12,7 @@ from typing import Any
 
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.seams import Hit
+from exhibit.rag.protocols import Hit
 from exhibit.schemas.command import guarded, spelled
 
 TEST_QUESTIONS = (

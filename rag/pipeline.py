@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.engine import Limits, open_engine
-from exhibit.engine.llms import LLM
-from exhibit.engine.tokens import counter_for
 from exhibit.evidence.folder import Listed, list_folder, with_attachments
+from exhibit.models.llms import LLM
+from exhibit.models.protocols import Embedder
+from exhibit.models.rerankers import Reranker
+from exhibit.models.tokens import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import DEFAULT, Config
@@ -20,11 +22,10 @@ from exhibit.rag.index import INDEX, MANIFEST, Index, open_index
 from exhibit.rag.index_files import digest
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.packed import packed
-from exhibit.rag.rerankers import Reranker
+from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import prepare
 from exhibit.rag.retrieval.state import Parts, Retrieved
-from exhibit.rag.seams import Answer, Context, Embedder
 from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import RECORD, open_for_questions
@@ -213,7 +214,7 @@ class Pipeline:
         """The embedder, behind the cache of vectors."""
         inner = self._given_embedder
         if inner is None:
-            module, argument = load_plugin("exhibit.rag.embedders", self.config.embedder)
+            module, argument = load_plugin("exhibit.models.embedders", self.config.embedder)
             inner = module.open(argument)
         return CachedEmbedder(inner, VectorCache(self._cache / "vectors", inner))
 
@@ -222,7 +223,7 @@ class Pipeline:
         """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
-        module, argument = load_plugin("exhibit.engine.llms", self.config.llm)
+        module, argument = load_plugin("exhibit.models.llms", self.config.llm)
         heard = {"heard": self._heard} if self._heard else {}
         llm: LLM = module.open(argument, {"cache": self._cache / "llm", **heard, **self._caps(argument)})
         return llm
@@ -241,7 +242,7 @@ class Pipeline:
     def _reranker(self) -> Reranker | None:
         if self.config.reranker == "none":
             return None
-        module, argument = load_plugin("exhibit.rag.rerankers", self.config.reranker)
+        module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)
         reranker: Reranker = module.open(argument)
         return reranker
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from exhibit.rag.seams import Keys, Vectors
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
 
 _MANY = 8
 """Times k: from so many scores on, the best are cut out before they are sorted."""

@@ -13,14 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.engine.tokens import counter_for
+from exhibit.models.protocols import Role, Vectors
+from exhibit.models.tokens import counter_for
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index, open_index
+from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.routed import Prepared, retrieve_prepared
 from exhibit.rag.retrieval.state import Parts, Retrieved
-from exhibit.rag.seams import Answer, Context, Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from exhibit.rag.columns import Column
 from exhibit.rag.index_files import DOCUMENTS, Entry, entry_of
 from exhibit.rag.packed import Places
-from exhibit.rag.seams import Keys
+from exhibit.rag.protocols import Keys
 
 KEY, WIDTH = 0, 6
 """The column of keys, and how many columns there are: key, document, start, end, page, section."""

@@ -14,7 +14,7 @@ import numpy as np
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.index_files import MANIFEST, parse_manifest
-from exhibit.rag.seams import Keys, Layer, VectorStore
+from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores._seen import Seen
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-from exhibit.rag.embedders._unit import to_unit
-from exhibit.rag.seams import Embedder, Role, Vectors
+from exhibit.models.embedders._unit import to_unit
+from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 from filelock import FileLock
 

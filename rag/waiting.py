@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from exhibit.rag.seams import Keys
+from exhibit.rag.protocols import Keys
 
 _HEAD = struct.Struct("<qI")
 """What stands before a text: its key and its length."""

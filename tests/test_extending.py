@@ -19,6 +19,7 @@ ROOMS = (
     "evidence",
     "engine",
     "law",
+    "models",
     "hub",
     "converters",
     "rag",

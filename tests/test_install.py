@@ -52,8 +52,8 @@ def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
     assert [Path(step.command[-1]).name for step in pips] == ["requirements.lock", "models.lock", "extras.lock"]
     assert all("--require-hashes" in step.command and step.total >= 1 for step in pips)
     assert [step.command[2] for step in done if "pip" not in step.command] == [
-        "exhibit.rag.embedders.legal",
-        "exhibit.converters._browser",
+        "models.embedders.legal",
+        "converters._browser",
     ]
     assert (ROOT / "install.py").is_file() and "--no-deps" in pips[1].command
 

@@ -19,13 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from exhibit.engine.llms import Prompt, openai
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.citations import find_citations
+from exhibit.models.llms import Prompt, openai
 from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.assemble import assemble
-from exhibit.rag.seams import Chunk, Hit
+from exhibit.rag.protocols import Chunk, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 import evaluate_rag

@@ -21,8 +21,8 @@ import exhibit
 
 ROOT = Path(__file__).parent.parent
 FLOORS = (
-    ("schemas",), ("storage",), ("engine",), ("evidence",), ("law",), ("hub", "converters", "rag"), ("evaluation",),
-    ("review",), ("exhibit",),
+    ("schemas",), ("storage",), ("engine",), ("evidence",), ("law",), ("models",), ("hub", "converters", "rag"),
+    ("evaluation",), ("review",), ("exhibit",),
 )  # fmt: skip
 """From the ground up: a room may import from the floors below its own, never from a room beside it."""
 ROOMS = tuple(room for floor in FLOORS for room in floor)
@@ -74,7 +74,7 @@ def test_a_room_imports_only_from_rooms_below_it(path):
         top, _, rest = module.partition(".")
         other = rest.split(".")[0] if top == "exhibit" and rest.split(".")[0] in ROOMS else top
         assert top not in below, f"{path} imports {module}: its name is exhibit.{module}"
-        if other in ROOMS and other != room and (room, module) not in BESIDE:
+        if other in ROOMS and other != room and (room, module) not in BESIDE and module != "exhibit":
             assert floor_of(other) < floor_of(room), f"{path} imports {module}"
         assert function is None or other not in ROOMS, f"{path}: {function} imports {module} inside"
 
@@ -118,7 +118,9 @@ def test_no_room_holds_more_than_its_share():
 
 def test_the_pipeline_is_known_to_the_evaluation_only_as_a_target():
     doors = {
-        name for name, arrows in graph().items() if name.startswith("evaluation") for a in arrows if a[:4] == "rag."
+        name
+        for name, arrows in graph().items()
+        if name.startswith("exhibit.evaluation") and any(arrow.startswith("exhibit.rag.") for arrow in arrows)
     }
     # the command, because every setting of the pipeline has a flag there
     known = {

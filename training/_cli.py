@@ -81,7 +81,7 @@ def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
 
 def base_of(options: argparse.Namespace) -> Path:
     """Return the file of the network's own weights."""
-    from exhibit.rag.embedders._weights import MODEL, find_file
+    from exhibit.models.embedders._weights import MODEL, find_file
 
     given: Path | None = options.base
     return given or find_file(MODEL)

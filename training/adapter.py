@@ -1,6 +1,6 @@
 """Trains the legal adapter: low-rank weights for all-MiniLM-L6-v2, by contrast of what answers with what does not.
 
-python -m training.adapter --pack pack.npz --out rag/embedders/weights/legal
+python -m training.adapter --pack pack.npz --out models/embedders/weights/legal
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Blends trainings: adds what several of them found, each in its share, and keeps what a given rank can hold.
 
-python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out rag/embedders/weights/legal
+python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
 Trainings from different seeds lose on different questions; their mean loses less than any. Adapters and rerankers
 alike can be blended, rerankers on one adapter; a reranker's head is the mean of the heads.

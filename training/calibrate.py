@@ -2,7 +2,7 @@
 
 python -m training.calibrate --pack pack.npz --adapter legal.safetensors --reranker reranker.safetensors \\
     --fit-adapter without-dev.safetensors --fit-reranker reranker-without-dev.safetensors \\
-    --measure held.npz --out rag/rerankers/weights/confidence
+    --measure held.npz --out models/rerankers/weights/confidence
 
 A score says more of documents that were trained on than of others, so the fit needs weights that have not seen its
 documents: those of a second training by the same recipe without --all, whose documents for tuning are fitted on. What

@@ -1,7 +1,7 @@
 """Prints what weights find on packs, without training anything.
 
-python -m training.figures --pack pack.npz --measure mini.npz --adapter rag/embedders/weights/legal.safetensors
-python -m training.figures … --reranker rag/rerankers/weights/legal.safetensors
+python -m training.figures --pack pack.npz --measure mini.npz --adapter models/embedders/weights/legal.safetensors
+python -m training.figures … --reranker models/rerankers/weights/legal.safetensors
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from exhibit.evidence import read_document
-from exhibit.rag.embedders._weights import TOKENIZER, find_file
+from exhibit.models.embedders._weights import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError

@@ -1,6 +1,6 @@
 """Trains the reranker: low-rank weights and a head that read question and passage together.
 
-python -m training.reranker --pack pack.npz --adapter rag/embedders/weights/legal.safetensors --out FILE
+python -m training.reranker --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out FILE
 
 Questions without an answer are trained on as well, so that the score of the best passage says whether there is one.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from exhibit.engine import track
-from exhibit.rag.seams import Vectors
+from exhibit.models.protocols import Vectors
 from exhibit.schemas.errors import ToolkitError
 
 from bench.scale.server import Server

@@ -93,7 +93,7 @@ def embedder_cost(chunks: int) -> dict[str, float]:
     texts = [path.read_text(encoding="utf-8") for path in documents_of(None)]
     pieces = [text[start:end] for text in texts for start, end in rcts.split(text)]
     wanted = [f"{number} {pieces[number % len(pieces)]}" for number in range(chunks)]
-    module, argument = load_plugin("exhibit.rag.embedders", "minilm")
+    module, argument = load_plugin("exhibit.models.embedders", "minilm")
     embedder = module.open(argument)
     embedder.embed(wanted[:32], role="passage")  # the first time, the model is loaded
     started, clocked = time.process_time(), time.perf_counter()

@@ -17,13 +17,14 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 from exhibit.engine import track
+from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.bm25 import digest
 from exhibit.rag.lexicon.naming import name_terms
 from exhibit.rag.lexicon.postings import Held
-from exhibit.rag.seams import Vectors, section_keys
+from exhibit.rag.protocols import section_keys
 
 from bench.stores import unit
 

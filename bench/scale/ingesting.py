@@ -12,12 +12,13 @@ from unittest.mock import patch
 import exhibit.rag.ingest
 import numpy as np
 from exhibit.engine import Engine, Outcome, open_engine
+from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, preset_names
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.packed import packed
 from exhibit.rag.pipeline import Pipeline, find_files
-from exhibit.rag.seams import Embedder, Keys, Layer, Role, Vectors, VectorStore
+from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.plugins import load_plugin
@@ -182,7 +183,7 @@ def ingest_once(
     clock = Clock()
     paths = packed(find_files(documents) if isinstance(documents, Path) else documents)
     config = config_for("faiss" if store == "none" else store, words=words)
-    module, argument = load_plugin("exhibit.rag.embedders", config.embedder)
+    module, argument = load_plugin("exhibit.models.embedders", config.embedder)
     inner: Embedder = module.open(argument)
     embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
     index = _Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
@@ -239,7 +240,7 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     made_with = open_index(folder / "index").config
     for preset in (name for name in PRESETS if name in preset_names()):
         clock = Clock()
-        module, argument = load_plugin("exhibit.rag.embedders", made_with.embedder)
+        module, argument = load_plugin("exhibit.models.embedders", made_with.embedder)
         config = Config.preset(
             preset, **{"routing": False, **made_with.ingest} if not made_with.lexicon else made_with.ingest
         )

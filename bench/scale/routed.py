@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions.question import understand
-from exhibit.rag.seams import Embedder
 from exhibit.schemas.plugins import load_plugin
 
 from bench.scale.corpus import documents_of
@@ -72,7 +72,7 @@ def read_questions(bundle: Path | None) -> Questions:
 def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
     """Open an index in this process and ask: named and unnamed, each question once, after one that opens all files."""
     index = open_index(folder)
-    module, argument = load_plugin("exhibit.rag.embedders", index.config.embedder)
+    module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)
     embedder: Embedder = module.open(argument)
     pipeline = Pipeline(index.config, cache=cache, embedder=embedder).open(folder)
     named = [renamed_for(index.entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from exhibit.engine.llms import Prompt
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About, Need
 from exhibit.evaluation.metrics._options import Options
+from exhibit.models.llms import Prompt
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
 _LONGEST = 20

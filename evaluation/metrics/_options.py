@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from exhibit.engine.llms import LLM
+from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
 
 KS = (1, 2, 4, 8, 16, 32, 64)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.engine.llms import Prompt
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, missing_judge, read_mark
 from exhibit.evaluation.metrics._options import Options
+from exhibit.models.llms import Prompt
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
 _TEMPERATURE = 0.7

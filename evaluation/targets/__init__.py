@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from exhibit.engine import Limits
-from exhibit.engine.llms import LLM
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.models.llms import LLM
+from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
-from exhibit.rag.seams import Embedder
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import cache_folder

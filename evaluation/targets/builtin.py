@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.engine import open_engine
-from exhibit.engine.tokens import counter_for
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
+from exhibit.models.tokens import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.index import open_index
 from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.protocols import Answer, Context, Hit, Source
 from exhibit.rag.retrieval.state import Retrieved
-from exhibit.rag.seams import Answer, Context, Hit, Source
 from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin

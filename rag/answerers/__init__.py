@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from exhibit.engine.llms import LLM
+from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.rag.seams import Answer, Context
+from exhibit.rag.protocols import Answer, Context
 from exhibit.schemas.plugins import load_plugin
 
 

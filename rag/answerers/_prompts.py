@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.engine.llms import Prompt
-from exhibit.rag.seams import Context
+from exhibit.models.llms import Prompt
+from exhibit.rag.protocols import Context
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SYSTEM = f"""You answer questions about legal documents from numbered sources.

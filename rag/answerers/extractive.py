@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exhibit.engine.llms import LLM
 from exhibit.law.citations import claims_of, find_citations, verify
 from exhibit.law.sentences import sentences
 from exhibit.law.words import content_words
+from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
-from exhibit.rag.seams import Answer, Context, Source
+from exhibit.rag.protocols import Answer, Context, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2

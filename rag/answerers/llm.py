@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from exhibit.engine.llms import LLM, Completion, Prompt
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusal import is_refusal
+from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.rag.answerers._prompts import ask, insist
 from exhibit.rag.config import Config
-from exhibit.rag.seams import Answer, Context
+from exhibit.rag.protocols import Answer, Context
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from exhibit.law.words import is_content, numbers, stem, written_words
+from exhibit.models.protocols import Vectors
 from exhibit.rag.columns import Array, Column, opened_archive, write_archive
 from exhibit.rag.lexicon.runs import Entries, Runs
+from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import ranked
-from exhibit.rag.seams import Keys, Vectors
 from exhibit.schemas.errors import BundleError
 
 Terms = npt.NDArray[np.uint32]

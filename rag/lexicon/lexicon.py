@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exhibit.law.structure.profile import Profile
 from exhibit.rag.lexicon.bm25 import Counted, count_terms, open_words
 from exhibit.rag.lexicon.documents import FILE, Documents, Named, read_names
-from exhibit.rag.seams import Keys
+from exhibit.rag.protocols import Keys
 
 FILES = ("words.npz", "headings.npz", FILE)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from exhibit.rag.index import Index
+from exhibit.rag.protocols import Hit
 from exhibit.rag.retrieval.stages import choose_documents, finish
 from exhibit.rag.retrieval.state import Parts, Retrieved, State
-from exhibit.rag.seams import Hit
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:

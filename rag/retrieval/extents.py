@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.sentences import tile_clauses
-from exhibit.rag.seams import Keys
+from exhibit.rag.protocols import Keys
 
 LEAST = 40
 """Characters of the shortest piece that stands for itself: less is a number, a label, the end of a line."""

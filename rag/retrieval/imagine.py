@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from exhibit.engine.llms import LLM, Prompt
-from exhibit.rag.seams import Embedder, Vectors
+from exhibit.models.llms import LLM, Prompt
+from exhibit.models.protocols import Embedder, Vectors
 
 _SYSTEM = (
     "You draft legal texts. Write one short passage, as it would stand in the document itself, that would answer the "

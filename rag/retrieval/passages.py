@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from exhibit.evidence import Span
 from exhibit.law.words import search_terms
+from exhibit.models.protocols import Vectors
+from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.config import Weights
 from exhibit.rag.lexicon.bm25 import Words, rarity
-from exhibit.rag.rerankers import Reranker, confidence
+from exhibit.rag.protocols import Keys, VectorStore, section_key
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.rerank import order_by
-from exhibit.rag.seams import Keys, Vectors, VectorStore, section_key
 
 Scores = npt.NDArray[np.float32]
 Compare = Callable[[Vectors, Keys], Scores | None]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from exhibit.rag.rerankers import Reranker, retrieval_weight
-from exhibit.rag.seams import Hit
+from exhibit.models.rerankers import Reranker, retrieval_weight
+from exhibit.rag.protocols import Hit
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:

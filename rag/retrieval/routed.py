@@ -9,11 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from exhibit.evidence import Span
+from exhibit.models.protocols import Vectors
+from exhibit.models.rerankers import retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
+from exhibit.rag.protocols import Chunk, Hit, Keys
 from exhibit.rag.questions.question import Query, understand
-from exhibit.rag.rerankers import retrieval_weight
 from exhibit.rag.retrieval.imagine import embed_imagined
 from exhibit.rag.retrieval.passages import (
     DOCUMENT,
@@ -27,7 +29,6 @@ from exhibit.rag.retrieval.passages import (
 )
 from exhibit.rag.retrieval.stages import finish
 from exhibit.rag.retrieval.state import Parts, Retrieved
-from exhibit.rag.seams import Chunk, Hit, Keys, Vectors
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
+from exhibit.rag.protocols import Hit
 from exhibit.rag.retrieval.rerank import rerank
 from exhibit.rag.retrieval.state import Parts, Retrieved, State, Tokens
-from exhibit.rag.seams import Hit
 
 
 def choose_documents(state: State, index: Index, config: Config) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from exhibit.engine.llms import LLM
+from exhibit.models.llms import LLM
+from exhibit.models.protocols import Embedder
+from exhibit.models.rerankers import Reranker
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
-from exhibit.rag.rerankers import Reranker
-from exhibit.rag.seams import Embedder, Hit
+from exhibit.rag.protocols import Hit
 
 Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]

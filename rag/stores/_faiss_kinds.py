@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
-from exhibit.rag.seams import Keys, Vectors
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
 from exhibit.schemas.errors import ToolkitError
 
 _OPTIONS = {

@@ -13,8 +13,9 @@ from typing import Any, BinaryIO
 
 import faiss
 import numpy as np
+from exhibit.models.protocols import Vectors
 from exhibit.rag.columns import Column
-from exhibit.rag.seams import Keys, Vectors
+from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import _faiss_kinds as kinds
 
 _PIECE = 1 << 20

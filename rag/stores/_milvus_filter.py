@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from exhibit.rag.seams import Keys
+from exhibit.rag.protocols import Keys
 
 _RANGE = 4
 """A range costs about as much to check as so many single keys."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import nothing, ranked
-from exhibit.rag.seams import Keys, Vectors
 from exhibit.schemas.errors import BundleError
 
 _ROWS = 1 << 16

@@ -13,8 +13,9 @@ from typing import Any
 
 import faiss
 import numpy as np
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked
-from exhibit.rag.seams import Keys, Vectors
 from exhibit.rag.stores import _faiss_kinds as kinds
 from exhibit.rag.stores._faiss_rows import Rows, rows_path
 from exhibit.rag.stores._seen import Seen

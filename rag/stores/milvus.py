@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked
-from exhibit.rag.seams import Keys, Vectors
 from exhibit.rag.stores._milvus_address import Address
 from exhibit.rag.stores._milvus_connection import FLOATS, INTEGER, connect, told
 from exhibit.rag.stores._milvus_filter import conditions

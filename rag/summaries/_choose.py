@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from exhibit.engine.llms import LLM
+from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._protocol import Summariser

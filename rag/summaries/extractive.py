@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from exhibit.engine.llms import LLM
 from exhibit.evidence import Document
 from exhibit.law.casing import tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.profile import AGREED, Profile
 from exhibit.law.structure.section import Section
+from exhibit.models.llms import LLM
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 

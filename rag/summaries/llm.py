@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from exhibit.engine.llms import LLM, Prompt
 from exhibit.evidence import Document
 from exhibit.law.structure.profile import Profile
 from exhibit.law.structure.section import Section
+from exhibit.models.llms import LLM, Prompt
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
 from exhibit.rag.summaries.extractive import Extractive, fit

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.rag.embedders._feed import Feed
+from exhibit.models.embedders._feed import Feed
 
 from bench import _device, gpu
 

@@ -27,7 +27,7 @@ def test_documents_are_indexed_by_the_code_of_a_checkout(source, tmp_path):
 
 
 def test_a_checkout_without_the_code_is_an_error(source, tmp_path):
-    with pytest.raises(ToolkitError, match="routed failed: .*rag"):
+    with pytest.raises(ToolkitError, match="routed failed: .*exhibit"):
         ingest.run(tmp_path, source, "routed", every=1)
 
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from exhibit.rag.embedders import hashing
+from exhibit.models.embedders import hashing
 from exhibit.schemas.errors import ToolkitError
 
 from bench import vectors

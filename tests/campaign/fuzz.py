@@ -31,7 +31,6 @@ from exhibit.converters._cpr.layout import read_outline
 from exhibit.converters._cpr.sources import read_title
 from exhibit.converters._source import unpack
 from exhibit.engine import Limits, open_engine
-from exhibit.engine.llms.openai import _text_of
 from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.evaluation.targets._passages import PassagesError, read_passages
 from exhibit.evaluation.targets._wire import ReplyError
@@ -42,6 +41,7 @@ from exhibit.law.citations import find_citations
 from exhibit.law.references import references
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.profile import read_profile
+from exhibit.models.llms.openai import _text_of
 from exhibit.rag.questions.question import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 from exhibit.converters._titles import join_names, unique_titles
-from exhibit.engine.llms.openai import OpenAI
 from exhibit.law.casing import tidy, title_case
+from exhibit.models.llms.openai import OpenAI
 
 
 @pytest.mark.parametrize(

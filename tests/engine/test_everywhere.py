@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert
-from exhibit.engine.llms import Completion
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.scoring import Scoring, batches_of, score
+from exhibit.models.llms import Completion
 from exhibit.rag.__main__ import main as rag
 
 import evaluate_rag

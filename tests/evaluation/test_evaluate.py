@@ -15,7 +15,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from exhibit.engine.llms import Completion
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal
@@ -24,7 +23,8 @@ from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.terminal import cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
-from exhibit.rag.embedders.hashing import Hashing
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
 
 import evaluate_rag

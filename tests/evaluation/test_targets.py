@@ -15,8 +15,8 @@ from exhibit.evaluation.targets import builtin as module
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evaluation.targets.http import CHAT
 from exhibit.evidence import Span
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.sharing import Answering, can_share
 from exhibit.schemas.errors import BundleError, ToolkitError

@@ -10,8 +10,8 @@ from exhibit.evaluation.testdata import bundle_of
 from exhibit.schemas.errors import SourceError
 
 import evaluate_rag
-from tests.engine.openai_server import KEY, serve_openai
 from tests.evaluation.loopback import imitating
+from tests.models.openai_server import KEY, serve_openai
 from tests.rag.bundles import rows_of, write_bundle
 
 TRUTH = [

@@ -21,7 +21,7 @@ from exhibit.evaluation.trend.changes import find_leaps, find_regressions, stude
 from exhibit.evaluation.trend.explain import explain, usual_change
 from exhibit.evaluation.trend.runs import Series, make_series, read_runs
 from exhibit.evaluation.trend.summary import plain
-from exhibit.rag.embedders.hashing import Hashing
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from playwright.sync_api import Browser
 

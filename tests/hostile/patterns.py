@@ -19,7 +19,19 @@ from typing import Any, NamedTuple
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
+ROOMS = (
+    "schemas",
+    "storage",
+    "engine",
+    "evidence",
+    "law",
+    "models",
+    "hub",
+    "converters",
+    "rag",
+    "evaluation",
+    "review",
+)
 CALLS = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 ONCE = {"match", "fullmatch"}
 """Ways to use an expression that begin at one place only."""

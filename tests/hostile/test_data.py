@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exhibit.converters import _source
-from exhibit.engine.llms.openai import _text_of
 from exhibit.evaluation.targets import builtin
 from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.check import check_gold
 from exhibit.hub.export import main as export_main
+from exhibit.models.llms.openai import _text_of
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
 from exhibit.schemas.parsing import parse_json

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.engine.llms._wire import Endpoint, NoReplyError
-from exhibit.rag.rerankers import http as reranker
+from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -80,7 +80,7 @@ def test_no_code_comes_from_outside():
 @pytest.mark.parametrize("name", ["os", "../../etc/x", "..index", "minilm.os", "_weights", "a/b"])
 def test_a_plug_in_is_a_file_of_its_folder_and_nothing_else(name):
     with pytest.raises(ToolkitError):
-        load_plugin("exhibit.rag.embedders", name)
+        load_plugin("exhibit.models.embedders", name)
 
 
 @contextmanager

@@ -13,11 +13,11 @@ import httpx
 import pytest
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
-from exhibit.engine.llms import Prompt
-from exhibit.engine.llms.openai import OpenAI, Options
 from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
-from exhibit.rag.embedders import _weights
-from exhibit.rag.rerankers import http as reranker
+from exhibit.models.embedders import _weights
+from exhibit.models.llms import Prompt
+from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.deadline import with_deadline
 

@@ -9,7 +9,7 @@ from exhibit.law.figures import figures, missing_figures
 from exhibit.law.refusal import is_refusal
 from exhibit.law.sentences import sentences
 from exhibit.law.words import content_words, stem
-from exhibit.rag.seams import Chunk, Hit, Source
+from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from hypothesis import given
 from hypothesis import strategies as st

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.embedders.hashing import Hashing
-from exhibit.rag.seams import VectorStore
+from exhibit.rag.protocols import VectorStore
 from exhibit.schemas.plugins import load_plugin
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ BUILDER = """
 import sys
 from pathlib import Path
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.embedders.hashing import Hashing
+from exhibit.models.embedders.hashing import Hashing
 import exhibit.rag.ingest
 exhibit.rag.ingest._BATCH = 8
 

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from exhibit.rag.embedders import minilm
-from exhibit.rag.embedders._weights import TOKENIZER
+from exhibit.models.embedders import minilm
+from exhibit.models.embedders._weights import TOKENIZER
 
 
 @cache

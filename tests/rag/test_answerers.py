@@ -9,24 +9,24 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from exhibit.engine.llms import LLM, Completion, Prompt
-from exhibit.engine.llms.openai import OpenAI, Options
-from exhibit.engine.tokens import estimate
 from exhibit.evidence import Span, read_document
 from exhibit.law.citations import claims_of, verify
+from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.models.tokens import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers.extractive import MOST, Extractive
 from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
-from exhibit.rag.seams import Chunk, Context, Hit
+from exhibit.rag.protocols import Chunk, Context, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.openai_server import KEY, serve_openai
+from tests.models.openai_server import KEY, serve_openai
 
 LEASE = [
     "2.1 Term. The initial term of this Lease shall commence on 14 March 2019 and continue for five (5) years.",

@@ -9,10 +9,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import tokenizers
 from exhibit.engine import tokens as tokens_module
-from exhibit.engine.tokens import counter_for, estimate
 from exhibit.evidence import Span
+from exhibit.models.tokens import counter_for, estimate
 from exhibit.rag.assemble import assemble
-from exhibit.rag.seams import Chunk, Hit
+from exhibit.rag.protocols import Chunk, Hit
 from exhibit.schemas.errors import ToolkitError
 from hypothesis import given
 from hypothesis import strategies as st

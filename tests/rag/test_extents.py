@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from exhibit.engine.llms import Completion
 from exhibit.evidence import Span
+from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
+from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.imagine import embed_imagined
 from exhibit.rag.retrieval.passages import RankedPassage
@@ -16,7 +17,6 @@ from exhibit.rag.retrieval.rerank import order_by, rerank
 from exhibit.rag.retrieval.routed import _hits
 from exhibit.rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
 from exhibit.rag.retrieval.state import Parts, State
-from exhibit.rag.seams import Chunk, Hit
 
 LETTERS = "abcdefghijkl"
 TEXT = "".join(letter * 48 + ". " for letter in LETTERS)  # letter n stands from 50 n to 50 n + 49

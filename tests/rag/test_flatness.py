@@ -14,11 +14,11 @@ import faiss
 import numpy as np
 import pytest
 from exhibit.engine import Outcome
+from exhibit.models.embedders import hashing
 from exhibit.rag import columns, packed
 from exhibit.rag import ingest as ingest_module
 from exhibit.rag import vectors as vectors_module
 from exhibit.rag.config import Config
-from exhibit.rag.embedders import hashing
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon import bm25, postings, runs
 from exhibit.rag.lexicon.bm25 import Counted, Words

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.rag.embedders import _lowrank, _weights, legal, minilm
-from exhibit.rag.embedders._weights import read_safetensors
-from exhibit.rag.rerankers import legal as reranker
+from exhibit.models.embedders import _lowrank, _weights, legal, minilm
+from exhibit.models.embedders._weights import read_safetensors
+from exhibit.models.rerankers import legal as reranker
 from exhibit.schemas.errors import SourceError, ToolkitError
 
 from tests.rag.models import opened

@@ -15,7 +15,7 @@ from exhibit.rag.config import setting_help
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
 
-from tests.engine.openai_server import serve_openai
+from tests.models.openai_server import serve_openai
 
 ROOT = Path(__file__).parents[2]
 

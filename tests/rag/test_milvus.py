@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.index import open_index
-from exhibit.rag.seams import VectorStore
+from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores._milvus_address import Address, named_servers, origin
 from exhibit.rag.stores._milvus_filter import conditions
 from exhibit.rag.stores.faiss import open as open_faiss

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.index import open_index
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.rag.unfinished import open_for_questions

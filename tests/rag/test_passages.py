@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from exhibit.evidence import Span
 from exhibit.law.sentences import tile_clauses
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config, Weights
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.lexicon.bm25 import Words
+from exhibit.rag.protocols import section_key
 from exhibit.rag.retrieval.extents import LEAST, Extents
 from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
-from exhibit.rag.seams import section_key
 from exhibit.rag.splitters import rcts
 from exhibit.rag.stores.faiss import Store
 from hypothesis import given, settings

@@ -11,6 +11,7 @@ from exhibit.evidence import Span
 from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.lexicon.documents import Choice
+from exhibit.rag.protocols import Chunk, Hit, section_key
 from exhibit.rag.ranking import check_rows, nothing, ranked
 from exhibit.rag.retrieval import retrieve as retrieve_module
 from exhibit.rag.retrieval.dense import retrieve_dense
@@ -32,7 +33,6 @@ from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of
 from exhibit.rag.retrieval.stages import choose_documents, finish
 from exhibit.rag.retrieval.state import Parts, State
-from exhibit.rag.seams import Chunk, Hit, section_key
 from hypothesis import given
 from hypothesis import strategies as st
 

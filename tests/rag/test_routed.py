@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.engine.llms import Completion
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.config import DEFAULT, Weights
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.retrieval.routed import _likely

@@ -8,8 +8,8 @@ from __future__ import annotations
 import faiss
 import numpy as np
 import pytest
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.ranking import ranked
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores._faiss_kinds import Kind, add, empty, keys_of, name_of

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from exhibit.engine.llms import Completion, Prompt
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.profile import Profile, read_profile
 from exhibit.law.structure.section import Section
+from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
 from exhibit.rag.summaries import SummaryCache, open_summariser
 from exhibit.rag.summaries.extractive import Extractive, fit

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import Weights
-from exhibit.rag.embedders.hashing import Hashing
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
@@ -161,8 +161,9 @@ def test_a_document_that_is_named_is_found_though_only_another_has_vectors(corpu
 def test_it_can_be_asked_after_its_builder_was_killed_and_the_next_one_goes_on(corpus, tmp_path, capsys):
     out, cache = tmp_path / "index", tmp_path / "cache of index"
     code = (
-        "import os, sys\nfrom pathlib import Path\nimport rag.ingest\nfrom rag import Config, Pipeline\n"
-        "from exhibit.rag.embedders.hashing import Hashing\nrag.ingest._BATCH = 4\n"
+        "import os, sys\nfrom pathlib import Path\n"
+        "import exhibit.rag.ingest as ingest\nfrom exhibit.rag import Config, Pipeline\n"
+        "from exhibit.models.embedders.hashing import Hashing\ningest._BATCH = 4\n"
         "class Killed(Hashing):\n    left = 3\n    def embed(self, texts, *, role):\n        self.left -= 1\n"
         "        return super().embed(texts, role=role) if self.left else os._exit(9)\n"
         "if __name__ == '__main__':\n"

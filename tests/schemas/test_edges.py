@@ -111,7 +111,7 @@ def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
     assert capsys.readouterr().err == "error: one\n" and not is_quiet()
     with called(Manner(verbose=True)):
         print_error(ToolkitError("one"))
-    assert capsys.readouterr().err.startswith("schemas.errors.ToolkitError: one\n")
+    assert capsys.readouterr().err.startswith("exhibit.schemas.errors.ToolkitError: one\n")
 
 
 @pytest.mark.parametrize(

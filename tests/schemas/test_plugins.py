@@ -36,5 +36,5 @@ def test_an_unknown_name_lists_those_there_are(package, name):
 
 
 def test_machinery_is_not_listed():
-    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("exhibit.rag.embedders"))
-    assert not any(name.startswith("_") for name in plugin_names("exhibit.rag.embedders"))
+    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("exhibit.models.embedders"))
+    assert not any(name.startswith("_") for name in plugin_names("exhibit.models.embedders"))

@@ -46,8 +46,8 @@ def common(tmp_path: Path, pack: Pack) -> list[str]:
 
 
 def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
-    from exhibit.rag.embedders._weights import MODEL, TOKENIZER, find_file
-    from exhibit.rag.embedders.minilm import MiniLM
+    from exhibit.models.embedders._weights import MODEL, TOKENIZER, find_file
+    from exhibit.models.embedders.minilm import MiniLM
     from tokenizers import Tokenizer
 
     words = ["This Agreement is governed by the law of Norway.", "who pays?"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.engine.llms import Completion
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -27,6 +26,7 @@ from exhibit.evaluation.metrics._gold_ranks import gold_ranks, matches
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evidence import Span
 from exhibit.law.references import Reference
+from exhibit.models.llms import Completion
 from exhibit.schemas.errors import ToolkitError
 
 from tests.evaluation.metrics.build import at, case, gold, quote

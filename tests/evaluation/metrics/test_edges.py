@@ -6,7 +6,6 @@ from math import log2
 
 import numpy as np
 import pytest
-from exhibit.engine.llms import Completion, Prompt
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -29,6 +28,7 @@ from exhibit.evaluation.metrics._squad import squad_exact, squad_f1, squad_golds
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
 from exhibit.evidence import Span
+from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
 
 from tests.evaluation.metrics.build import at, case, gold, quote

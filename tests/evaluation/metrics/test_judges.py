@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from exhibit.engine.llms import Completion, Prompt
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.metrics import Options, answer_correctness, groundedness, relevance
 from exhibit.evaluation.metrics._judge import read_mark
+from exhibit.models.llms import Completion, Prompt
 
 JUDGED = pytest.mark.parametrize("metric", [groundedness, relevance])
 

@@ -1,0 +1,225 @@
+"""all-MiniLM-L6-v2 as an ONNX graph, built from its weights: token ids in, unit vectors out.
+
+Weights with a head make a graph that reads a question and a passage together, and puts out their score.
+The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
+
+In int8, a graph of vectors gives each token a scale of its own, and one to each column of the weights: that is what
+processors have instructions for. A graph of scores keeps the finer blocks that its confidence was measured with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
+from exhibit.models.embedders._peaks import balance, read_peaks
+from onnx import TensorProto, helper, numpy_helper
+
+VECTORS, SCORES = "vectors", "scores"
+"""What the graphs put out."""
+_BLOCK = 128
+"""Numbers that share a scale, in the weights and, as `accuracy_level` 4 makes it, in each token's state.
+
+One scale for all tokens of a text is a little faster, but cost retrieval a point: a few large numbers set it for all.
+"""
+_MOST = 100
+"""The largest weight as an integer.
+
+Processors without VNNI add two products of a state (up to 255) and a weight in 16 bits. With 127 that can overflow;
+with 100 only where two states and two weights are at their largest side by side.
+"""
+_ZERO = 128
+"""What zero is among a token's 8-bit numbers."""
+_CONTRIB = "com.microsoft"
+_OPSET = 20  # the first with Gelu
+_SINGLE = npt.NDArray[np.float32]
+
+
+def build_graph(
+    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = ()
+) -> onnx.ModelProto:
+    """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
+
+    Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm.
+    `samples` are token ids of usual texts: with them, int8 has a scale a token, without, one a block.
+    """
+    judges = "head.weight" in weights
+    rows = precision == "int8" and samples and not judges
+    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
+    state = _embed_tokens(graph, pairs=judges)
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        mixed = (_attend_at_once if rows else _attend)(graph, state, f"{layer}.attention.self")
+        attended = graph.linear(mixed, f"{layer}.attention.output.dense")
+        state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
+        wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"))
+        narrow = graph.linear(wide, f"{layer}.output.dense")
+        state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
+    if precision == "fp16":  # means and lengths of so many numbers need more digits
+        state = graph.add("Cast", state, to=TensorProto.FLOAT)
+    mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
+    if judges:
+        both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
+        # one row: nothing is gained by fewer digits
+        head, bias = (graph.constant(weights[f"head.{part}"].T, exact=True) for part in ("weight", "bias"))
+        graph.add("Add", graph.add("MatMul", both, head), bias, outputs=[SCORES])
+        return graph.model(inputs=("ids", "types"), output=(SCORES, 1))
+    graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
+    return graph.model(inputs=("ids",), output=(VECTORS, WIDTH))
+
+
+def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
+    """Return each token's state before the first layer."""
+    kinds = graph.weights["embeddings.token_type_embeddings.weight"]
+    words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
+    positions = graph.weights["embeddings.position_embeddings.weight"]
+    # where there is one kind of token, its embedding can be part of the positions'
+    table = graph.constant(positions if pairs else positions + kinds[0])
+    places = graph.add("Slice", table, graph.integers(0), length, graph.integers(0))
+    state = graph.add("Add", words, places)
+    if pairs:
+        state = graph.add("Add", state, graph.add("Gather", graph.constant(kinds), "types"))
+    return graph.normalise(state, "embeddings.LayerNorm")
+
+
+def _attend(graph: _Graph, state: str, prefix: str) -> str:
+    """Return each token's mixture of the others: query, key and value come from one product, which is faster."""
+    scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
+    weight, bias = (
+        np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
+        for kind in ("weight", "bias")
+    )
+    joint = graph.product(state, weight, bias)
+    split = graph.add("Reshape", joint, graph.integers(0, 0, 3, HEADS, WIDTH // HEADS))
+    heads = graph.add("Transpose", split, perm=[2, 0, 3, 1, 4])  # part, text, head, token, number
+    query, key, value = (graph.add("Gather", heads, graph.scalar(part), axis=0) for part in range(3))
+    scores = graph.add("Softmax", graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2])), axis=-1)
+    mixed = graph.add("Transpose", graph.add("MatMul", scores, value), perm=[0, 2, 1, 3])
+    return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
+
+
+def _attend_at_once(graph: _Graph, state: str, prefix: str) -> str:
+    """Return the same by one node, which is quicker; it is there in single precision alone."""
+    weight, bias = (
+        np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
+        for kind in ("weight", "bias")
+    )
+    joint = graph.row_product(state, weight, prefix)
+    parts = [f"{joint}_{part}" for part in ("query", "key", "value")]
+    graph.add("Split", joint, outputs=parts, axis=-1, num_outputs=3)
+    return graph.add("MultiHeadAttention", *parts, graph.constant(bias), domain=_CONTRIB, num_heads=HEADS)
+
+
+class _Graph:
+    """Nodes and constants as they are added, each named by its number."""
+
+    def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
+        self.weights, self._precision, self._peaks = weights, precision, peaks
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def add(self, kind: str, *inputs: str, outputs: list[str] | None = None, **attributes: Any) -> str:
+        """Add a node and return the name of what comes out of it."""
+        outputs = outputs or [f"{kind}_{len(self._nodes)}"]
+        self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
+        return outputs[0]
+
+    def constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
+        """Add a constant and return its name; an exact one keeps its digits in half precision, too."""
+        name = f"constant_{len(self._constants)}"
+        if self._precision == "fp16" and value.dtype == np.float32 and not exact:
+            value = value.astype(np.float16)
+        self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        """Add a list of integers."""
+        return self.constant(np.array(values, np.int64))
+
+    def scalar(self, value: int) -> str:
+        """Add one integer."""
+        return self.constant(np.array(value, np.int64))
+
+    def number(self, value: float) -> str:
+        """Add one number."""
+        return self.constant(np.array(value, np.float32))
+
+    def weight(self, name: str) -> str:
+        """Add one of the network's weights as it is."""
+        return self.constant(self.weights[name])
+
+    def linear(self, state: str, name: str) -> str:
+        """Add one of the network's products, plus its bias."""
+        if name in self._peaks:
+            product = self.row_product(state, self.weights[f"{name}.weight"], name)
+            return self.add("Add", product, self.weight(f"{name}.bias"))
+        return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
+        """Add a product with a matrix, plus a bias."""
+        if self._precision != "int8":
+            return self.add("Add", self.add("MatMul", state, self.constant(weight.T)), self.constant(bias))
+        rows, columns = weight.shape
+        blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)
+        scales = np.abs(blocks).max(axis=2) / np.float32(127)
+        whole = (np.rint(blocks / scales[:, :, None]) + 128).astype(np.uint8)
+        product = self.add(
+            "MatMulNBits",
+            state,
+            self.constant(whole),
+            self.constant(scales.reshape(-1)),
+            domain=_CONTRIB,
+            K=columns,
+            N=rows,
+            bits=8,
+            block_size=_BLOCK,
+            accuracy_level=4,
+        )
+        return self.add("Add", product, self.constant(bias))
+
+    def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
+        """Add a product of integers: a scale for each token of the state, and one for each column of the matrix."""
+        shares = balance(self._peaks[name], weight)
+        matrix = (weight * shares).T
+        scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
+        state = self.add("Mul", state, self.constant(1 / shares))
+        largest = self.add("ReduceMax", self.add("Abs", state), self.integers(-1), keepdims=1)
+        largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
+        zero, one = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
+        scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
+        product = self.add(
+            "MatMulIntegerToFloat",
+            self.add("QuantizeLinear", scaled, one, zero),
+            self.constant(np.rint(matrix / scales).astype(np.int8)),
+            self.number(1 / (_ZERO - 1)),
+            self.constant(scales),
+            zero,
+            domain=_CONTRIB,
+        )
+        return self.add("Mul", product, largest)
+
+    def normalise(self, state: str, name: str) -> str:
+        """Add a layer normalisation."""
+        return self.add(
+            "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
+        )
+
+    def model(self, *, inputs: Sequence[str], output: tuple[str, int]) -> onnx.ModelProto:
+        """Return the graph, checked."""
+        name, width = output
+        graph = helper.make_graph(
+            self._nodes,
+            "all-MiniLM-L6-v2",
+            [helper.make_tensor_value_info(given, TensorProto.INT64, ["texts", "tokens"]) for given in inputs],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", width])],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        onnx.checker.check_model(model)
+        return model

@@ -1,0 +1,17 @@
+"""Embeddings of Azure OpenAI: `azure:DEPLOYMENT`, or `azure:DEPLOYMENT@256` for shorter vectors.
+
+The environment says where and with which key, as for `--llm azure:DEPLOYMENT` (models/llms/azure.py).
+"""
+
+from __future__ import annotations
+
+from exhibit.models.embedders.openai import OpenAIEmbedder, named
+from exhibit.schemas.errors import ToolkitError
+
+
+def open(argument: str | None) -> OpenAIEmbedder:
+    """Return the deployment of that name."""
+    if not argument:
+        raise ToolkitError("azure: which deployment? Give azure:DEPLOYMENT")
+    deployment, dimensions = named(argument)
+    return OpenAIEmbedder(deployment, dimensions=dimensions, azure=True)

@@ -1,0 +1,42 @@
+"""Words hashed into a vector: no model, no meaning, the same everywhere.
+
+The lexical baseline that any real embedder must beat, and what the tests use where vectors only have to be vectors.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from exhibit.law.words import word_runs
+from exhibit.models.protocols import Role, Vectors
+from exhibit.schemas.errors import ToolkitError
+
+
+def open(argument: str | None) -> Hashing:
+    """Return an embedder of so many dimensions (256 when none is given)."""
+    if argument and not argument.isdigit():
+        raise ToolkitError(f"--embedder hashing:{argument}: the argument is a number of dimensions, such as 256")
+    return Hashing(int(argument or 256))
+
+
+class Hashing:
+    """Each word adds or takes one at a place that its checksum decides."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.name = f"hashing-{dimensions}"
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
+        """Return one unit row per text; a text without words gets the last axis, far from every word."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in word_runs(text.casefold()):
+                code = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+                vectors[row, code % (self.dimensions - 1)] += 1 if code >> 31 else -1
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors[lengths[:, 0] == 0, -1] = 1
+        lengths[lengths == 0] = 1
+        vectors /= lengths
+        return vectors

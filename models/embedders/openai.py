@@ -1,0 +1,149 @@
+"""Any server that speaks OpenAI's embeddings: `openai:MODEL`, or `openai:MODEL@256` for shorter vectors.
+
+The server is at `OPENAI_BASE_URL`, the key in `OPENAI_API_KEY`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from exhibit.models.embedders._unit import to_unit
+from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.protocols import Role, Vectors
+from exhibit.schemas.errors import ServiceError, ToolkitError
+from exhibit.storage.waiting import LONGEST_WAIT
+
+_DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
+"""What need not be asked."""
+_ITEMS = 96  # texts a request: some servers of this protocol take no more
+_CHARACTERS = 300_000
+"""What goes into one request: a third of the tokens that OpenAI allows."""
+_LONGEST = 24_000
+"""Characters of one text; the models read about 8,000 tokens, and refuse more."""
+_TOO_MUCH = frozenset({400, 413, 422})
+"""Replies that may be about one text, or about the number of them: half of them may pass."""
+
+
+def open(argument: str | None) -> OpenAIEmbedder:
+    """Return the model of that name."""
+    if not argument:
+        raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
+    model, dimensions = named(argument)
+    return OpenAIEmbedder(model, dimensions=dimensions)
+
+
+def named(argument: str) -> tuple[str, int | None]:
+    """Return the model's name and the length of vectors that `MODEL@256` asks for."""
+    match = re.fullmatch(r"(.+)@(\d+)", argument)
+    return (match[1], int(match[2])) if match else (argument, None)
+
+
+class OpenAIEmbedder:
+    """A model behind a server: several requests at a time, each tried again while there is hope."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dimensions: int | None = None,
+        timeout: float = 60.0,
+        retries: int = 5,
+        backoff: float = 1.0,
+        concurrency: int = 8,
+        azure: bool = False,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._model, self._asked = model, dimensions
+        self._retries, self._backoff, self._concurrency, self._wait = retries, backoff, concurrency, wait
+        self._resume = 0.0
+        self._endpoint = Endpoint(timeout=timeout, connections=concurrency, azure=azure)
+        self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
+        self.dimensions = dimensions or _DIMENSIONS.get(model) or len(self._ask(["dimensions"])[0])
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles
+        """Return one normalised row per text, in order; of a very long text only the beginning is read."""
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        stop = threading.Event()
+
+        def fill(batch: range) -> None:
+            some = [texts[row] for row in batch]
+            if not stop.is_set():
+                rows = self._ask([text[:_LONGEST] if text.strip() else " " for text in some])
+                vectors[batch.start : batch.stop] = to_unit(rows, some, name=self.name, dimensions=self.dimensions)
+
+        with ThreadPoolExecutor(self._concurrency) as pool:
+            try:
+                list(pool.map(fill, _batches(texts)))
+            finally:
+                stop.set()  # after an error the rest is not asked for
+        return vectors
+
+    def _ask(self, texts: list[str]) -> list[Any]:
+        """Return the server's rows; a batch that is too much for it is halved."""
+        try:
+            return _rows_of(self._insist(texts), len(texts), self.name)
+        except NoReplyError as fault:
+            if fault.status in _TOO_MUCH and len(texts) > 1:
+                half = len(texts) // 2
+                return self._ask(texts[:half]) + self._ask(texts[half:])
+            about = f" (text of {len(texts[0])} characters: {texts[0][:60]!r})" if fault.status in _TOO_MUCH else ""
+            raise ServiceError(f"{self.name}: {fault.message}{about}") from None
+
+    def _insist(self, texts: list[str]) -> dict[str, Any]:
+        body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._asked:
+            body["dimensions"] = self._asked
+        tries = 0
+        while True:
+            self._pause()
+            try:
+                return self._endpoint.post("embeddings", body)
+            except NoReplyError as fault:
+                if not fault.passing or tries >= self._retries or fault.wait > LONGEST_WAIT:
+                    raise
+                # a server that is too busy for one is too busy for all
+                delay = fault.wait or self._backoff * 2**tries
+                self._resume = max(self._resume, time.monotonic() + delay)
+                tries += 1
+
+    def _pause(self) -> None:
+        seconds = self._resume - time.monotonic()
+        if seconds > 0:
+            self._wait(seconds)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[range]:
+    start = characters = 0
+    for row, text in enumerate(texts):
+        length = min(len(text), _LONGEST)
+        if row > start and (row - start == _ITEMS or characters + length > _CHARACTERS):
+            yield range(start, row)
+            start, characters = row, 0
+        characters += length
+    if start < len(texts):
+        yield range(start, len(texts))
+
+
+def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
+    """Return the vectors of a reply in the order of the texts, or say what is wrong with it."""
+    items = reply.get("data")
+    if not isinstance(items, list):
+        raise ServiceError(f"{name}: the reply has no list 'data'; is OPENAI_BASE_URL a server of embeddings?")
+    rows: dict[int, list[float]] = {}
+    for place, item in enumerate(items):
+        row = item.get("embedding") if isinstance(item, dict) else None
+        if not isinstance(row, list) or not row or not all(isinstance(x, (int, float)) or x is None for x in row):
+            raise ServiceError(f"{name}: item {place} of the reply has no list of numbers 'embedding'")
+        number = item.get("index", place)
+        rows[number if isinstance(number, int) else -1] = row
+    if sorted(rows, key=str) != sorted(range(count), key=str):
+        raise ServiceError(f"{name}: {len(items)} vectors came back for {count} texts, or their numbers are wrong")
+    if len({len(row) for row in rows.values()}) > 1:
+        raise ServiceError(f"{name}: vectors of different lengths in one reply")
+    return [rows[place] for place in range(count)]

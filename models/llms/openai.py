@@ -1,0 +1,293 @@
+"""Any server that speaks OpenAI's chat completions: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
+
+`OPENAI_TIMEOUT` is the seconds for one reply (60).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from exhibit.engine import track
+from exhibit.models.llms import Completion, Prompt
+from exhibit.models.llms._budget import Budget, CapError, Prices
+from exhibit.models.llms._cache import ReplyCache, key_of
+from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.tokens import counter_for
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.waiting import LONGEST_WAIT
+
+_THOUGHTS = ("<think>", "</think>")
+"""What reasoning models put before their reply stands between these."""
+_RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": "", "stream_options": ""}
+"""Parameters that some models or servers do not take, and what they take instead."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to behave towards the server, and how much to ask of it."""
+
+    cache: Path | None = None
+    """Folder of replies; None asks every time."""
+    concurrency: int = 8
+    timeout: float = 60.0
+    """Seconds for one reply, from the first byte sent to the last received."""
+    retries: int = 4
+    backoff: float = 1.0
+    """Seconds before the first retry; each further one waits twice as long."""
+    top_p: float | None = None
+    """The share of the likeliest words that are drawn from; None leaves it to the server."""
+    max_requests: int | None = None
+    """Requests that may go out, retries included; replies from the cache are free."""
+    max_cost: float | None = None
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Model to the price of a million tokens in and out."""
+    heard: Callable[[str], object] | None = None
+    """Is given the words of a reply as they come; replies are then read as streams."""
+
+
+def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
+    """Return the model of that name, or the one that OPENAI_MODEL names."""
+    model = argument or os.environ.get("OPENAI_MODEL")
+    if not model:
+        raise ToolkitError("openai: which model? Give openai:MODEL, or set OPENAI_MODEL")
+    return OpenAI(model, options_of(options))
+
+
+def options_of(options: Mapping[str, object]) -> Options:
+    """Return options that were given by name; None is the usual."""
+    known = {item.name for item in fields(Options)}
+    if unknown := sorted(set(options) - known):
+        raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    return Options(**(_patience() | given))
+
+
+def _patience() -> dict[str, float]:
+    """Return what OPENAI_TIMEOUT says of the seconds for one reply: a model on one's own machine may be slow."""
+    told = os.environ.get("OPENAI_TIMEOUT", "").strip()
+    try:
+        return {"timeout": float(told)} if told else {}
+    except ValueError:
+        raise ToolkitError(f"OPENAI_TIMEOUT: {told!r} is not a number of seconds") from None
+
+
+class OpenAI:
+    """A model behind a server; threads ask, one budget and one cache serve them all."""
+
+    def __init__(
+        self, model: str, options: Options, *, azure: bool = False, wait: Callable[[float], object] | None = None
+    ) -> None:
+        _check(model, options)
+        self.name = f"{'azure' if azure else 'openai'}:{model}"
+        self._model = model
+        self._options = options
+        self._wait = wait
+        self._endpoint = Endpoint(timeout=options.timeout, connections=options.concurrency, azure=azure)
+        prices = Prices(*options.prices.get(model, (0.0, 0.0)))
+        self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
+        self._cache = ReplyCache(Path(options.cache)) if options.cache else None
+        self._count = counter_for(model)
+        self._not_taken: set[str] = set()
+        self._resume = 0.0
+
+    def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
+        """Return one completion per prompt, in order; a failure is a Completion with an error."""
+        stop = threading.Event()
+        pool = ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="llm")
+        asked: dict[str, Future[Completion]] = {}
+        futures = []
+        try:
+            for prompt in prompts:
+                call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop)
+                if self._cache is None or call.key not in asked:  # with a cache, twins are asked once
+                    asked[call.key] = pool.submit(self._answer, call)
+                futures.append(asked[call.key])
+            return [future.result() for future in track(futures, total=len(futures), label=self.name, unit="prompt")]
+        finally:
+            stop.set()  # after Ctrl-C: whoever waits for a retry gives up
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def _sampling(self) -> dict[str, float]:
+        return {} if self._options.top_p is None else {"top_p": self._options.top_p}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
+        return key_of(
+            {
+                "address": self._endpoint.address,
+                "model": self._model,
+                **self._sampling,
+                "system": prompt.system,
+                "user": prompt.user,
+                "max_tokens": max_tokens,
+                "temperature": temperature,
+                **({"schema": prompt.schema} if prompt.schema else {}),
+            }
+        )
+
+    def _answer(self, call: _Call) -> Completion:
+        """Return the kept reply, or ask for one and keep it."""
+        kept = self._cache.get(call.key) if self._cache else None
+        if kept is not None:
+            if self._options.heard:
+                self._options.heard(kept.text)
+            return kept
+        started = time.monotonic()
+        reply = replace(self._insist(call), seconds=time.monotonic() - started)
+        if self._cache is not None:
+            self._cache.put(call.key, reply)
+        return reply
+
+    def _insist(self, call: _Call) -> Completion:
+        """Ask until there is a reply, a fault that lasts, or no try left."""
+        tries = 0
+        ready = 0.0
+        while True:
+            self._pause(max(ready, self._resume), call.stop)
+            if call.stop.is_set():
+                return Completion(error=f"{self.name}: stopped")
+            try:
+                return self._once(call)
+            except CapError as cap:
+                return Completion(error=f"{self.name}: {cap}")
+            except NoReplyError as fault:
+                if fault.parameter in _RENAMED and fault.parameter not in self._not_taken:
+                    self._not_taken.add(fault.parameter)
+                    continue
+                if not fault.passing or tries >= self._options.retries or fault.wait > LONGEST_WAIT:
+                    return Completion(error=_describe(fault, tries))
+                ready = self._later(fault, tries, call.key)
+                tries += 1
+
+    def _once(self, call: _Call) -> Completion:
+        prompt = call.prompt
+        tokens_in = self._count(prompt.system) + self._count(prompt.user)
+        with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
+            try:
+                data = self._ask(self._body(call))
+            except NoReplyError as fault:
+                if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
+                    receipt.cost = 0.0
+                raise
+            usage = data.get("usage")
+            text = self._endpoint.scrub(_text_of(data))
+            used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
+            receipt.cost = self.budget.prices.cost(*used)
+        if not text:
+            why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
+            return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
+        return Completion(text, tokens_in=used[0], tokens_out=used[1])
+
+    def _ask(self, body: dict[str, object]) -> dict[str, Any]:
+        heard = self._options.heard
+        return self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
+
+    def _body(self, call: _Call) -> dict[str, object]:
+        prompt = call.prompt
+        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        messages.append({"role": "user", "content": prompt.user})
+        wanted: dict[str, object] = {"max_tokens": call.max_tokens, "temperature": call.temperature}
+        if prompt.schema:
+            shape = {"name": "reply", "schema": json.loads(prompt.schema), "strict": True}
+            wanted["response_format"] = {"type": "json_schema", "json_schema": shape}
+        if self._options.heard:
+            wanted["stream_options"] = {"include_usage": True}
+        body: dict[str, object] = {"model": self._model, "messages": messages, **self._sampling}
+        for name, value in wanted.items():
+            known = _RENAMED[name] if name in self._not_taken else name
+            if known:
+                body[known] = value
+        return body
+
+    def _later(self, fault: NoReplyError, tries: int, key: str) -> float:
+        """Return when to try again; a server that is too busy for one is too busy for all."""
+        # spread by the prompt's hash: threads that failed together do not come back together
+        spread = 0.75 + int(key[:4], 16) / 0xFFFF / 2
+        ready = time.monotonic() + (fault.wait or self._options.backoff * 2**tries * spread)
+        if fault.status == 429:
+            self._resume = max(self._resume, ready)
+        return ready
+
+    def _pause(self, until: float, stop: threading.Event) -> None:
+        seconds = until - time.monotonic()
+        if seconds > 0:
+            (self._wait or stop.wait)(seconds)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One prompt on its way."""
+
+    prompt: Prompt
+    max_tokens: int
+    temperature: float
+    key: str
+    stop: threading.Event
+
+
+def _check(model: str, options: Options) -> None:
+    low = [name for name in ("retries", "backoff", "max_requests", "max_cost") if (getattr(options, name) or 0) < 0]
+    low += [name for name in ("concurrency", "timeout") if getattr(options, name) <= 0]
+    if low:
+        raise ToolkitError(f"openai: {', '.join(low)} too low")
+    if options.max_cost is not None and model not in options.prices:
+        raise ToolkitError(
+            f"openai: max_cost needs the price of {model}: prices={{{model!r}: (in, out)}} per 1M tokens"
+        )
+
+
+def _describe(fault: NoReplyError, tries: int) -> str:
+    asks = f"; it asks to wait {fault.wait:.0f} s" if fault.wait > LONGEST_WAIT else ""
+    return fault.message + asks + (f" (tried {tries + 1} times)" if tries else "")
+
+
+def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the first choice's message, empty when there is none, and why it ended."""
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return {}, "no choices"
+    message = choice.get("message")
+    return message if isinstance(message, dict) else {}, str(choice.get("finish_reason") or "no content")[:200]
+
+
+def _text_of(data: Mapping[str, Any]) -> str:
+    """Return what the model said, without its thoughts; empty when it said nothing."""
+    content = _message_of(data)[0].get("content")
+    if isinstance(content, list):  # some servers reply in parts
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return _without_thoughts(content).strip() if isinstance(content, str) else ""
+
+
+def _without_thoughts(content: str) -> str:
+    start = content.find(_THOUGHTS[0])
+    end = content.find(_THOUGHTS[1], start) if start >= 0 else -1
+    return content[:start].rstrip() + content[end + len(_THOUGHTS[1]) :] if end >= 0 else content
+
+
+def _why_empty(data: Mapping[str, Any]) -> str:
+    message, reason = _message_of(data)
+    if data.get("error"):
+        return f"the server reports an error: {str(data['error'])[:200]}"
+    if message.get("refusal"):
+        return f"the model declined: {str(message['refusal'])[:200]}"
+    if reason == "length":
+        return "an empty reply: max_tokens was used up before the first word; raise it"
+    return f"an empty reply ({reason})"
+
+
+def _used(usage: object, name: str, estimate: int) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and value >= 0 else estimate

