@@ -131,14 +131,16 @@ class Search(Settings):
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    refuse_below: Share | None = None
-    """with a reranker that tells its confidence: questions with less of it are refused; none = none are"""
+    read: Positive = 5
+    """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
+    refuse_below: Share | None = 0.3
+    """where the reader or a reranker tells how likely there is an answer: questions below are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
     """who writes answers, as NAME:MODEL; none = sentences of the documents"""
     answerer: str = "auto"
-    """how answers are made; auto = llm when there is one"""
+    """how answers are made; auto = llm when there is one, else reader"""
     max_requests: Positive | None = None
     """how often a language model may be asked; what is over it is an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None

@@ -25,6 +25,6 @@ class Answerer(Protocol):
 
 def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
     """Return the answerer that the config names."""
-    wanted = ("llm" if llm is not None else "extractive") if config.answerer == "auto" else config.answerer
+    wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     module, _ = load_plugin(__name__, wanted)
     return cast(Answerer, module.open(config, llm=llm))
