@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -227,8 +227,9 @@ def _dataset(
             line = lines.get((question.id, index))
             has_words = bool(context.text and context.text.strip())
             known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
-            gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
-            golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
+            filename = documents.named(context.filename) or context.filename if context.filename else None
+            gold, how = _placed(line) if line and known else _located(filename, context.text, documents)
+            golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=how.pages))
             located[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
     sound = check_corpus(bundle, files, cases, documents, allow_changed=selection.allow_changed_corpus)
@@ -281,18 +282,26 @@ def read_history(told: Any) -> Iterator[Turn]:
 def _placed(line: Gold) -> tuple[GoldPassage, GoldMatch]:
     """Return a passage as gold.jsonl has it."""
     places = [line.spans, *line.alternatives] if line.spans else []
-    gold = GoldPassage(line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places))
+    gold = GoldPassage(
+        line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places), absent=not places
+    )
     return gold, GoldMatch(line.how, tuple(line.pages))
 
 
 def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, GoldMatch]:
-    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none."""
+    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none.
+
+    Words that several documents have are of none of them: they are known as words, without file and place.
+    """
     if not text or not text.strip():
         return GoldPassage(filename, None), GoldMatch(None)
     matches = documents.matches(text, filename)
     if not matches:
-        return GoldPassage(filename, None), GoldMatch("absent")
+        searched = bool(documents.files) if filename is None else documents.get(filename) is not None
+        return GoldPassage(filename, None, absent=searched), GoldMatch("absent")
     name, first = matches[0]
+    if len({name for name, _ in matches}) > 1:
+        return GoldPassage(None, None), GoldMatch(first.how)
     document = documents.get(name)
     pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
     return GoldPassage(name, None, tuple(match.spans for _, match in matches)), GoldMatch(first.how, tuple(pages))

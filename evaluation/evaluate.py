@@ -55,6 +55,8 @@ class Run:
     summary: dict[str, Estimate]
     report: Path
     failures: Failures
+    notes: tuple[str, ...] = ()
+    """What is missing to judge the system by, in words."""
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return each dataset's means."""
@@ -91,7 +93,8 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         write_json(folder / SUMMARY, summary_json(summary))
         report = _report(folder, settings, plan, say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
-    return Run(folder, tuple(tables), summary, report, failures)
+    notes = tuple(line for one in measured for line in one.evidence.lines(one.name))
+    return Run(folder, tuple(tables), summary, report, failures, notes)
 
 
 def _report(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> Path:

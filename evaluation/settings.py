@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
+from exhibit.evaluation.metrics import names_of
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._secrets import hide
 from exhibit.evaluation.testdata import bundle_of
@@ -15,7 +18,6 @@ from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -132,7 +134,7 @@ class Settings(BaseModel):
     @field_validator("metrics")
     @classmethod
     def _our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(JUDGED.get(name, name) for name in value))
+        return tuple(dict.fromkeys(JUDGED.get(name, name) for name in names_of(",".join(value))))
 
     @field_validator("where", mode="before")
     @classmethod

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
 from exhibit.schemas.hows import HOWS as HOWS
 from exhibit.schemas.hows import How as How
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
@@ -83,13 +84,21 @@ class Gold(_Model):
     spans: list[Offsets]
     alternatives: list[list[Offsets]]
     how: How
-    score: Annotated[float, Field(ge=0, le=1)] = 1.0
+    score: Annotated[float, Field(ge=0, le=1)] | None = Field(1.0, validate_default=True)
     labels: dict[str, str | int | float | bool | None] = {}
+
+    @field_validator("score")
+    @classmethod
+    def _none_where_absent(cls, value: float | None, told: ValidationInfo) -> float | None:
+        """Return None for what was not found: bundles of earlier versions say 1.0 of it."""
+        return None if told.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> Gold:
         if (self.how == "absent") == bool(self.spans):
             raise ValueError("has spans exactly when how is not 'absent'")
+        if self.score is None and self.spans:
+            raise ValueError("has a score where it was found")
         if self.context is not None and self.filename is None:
             raise ValueError("a context has a filename")
         return self

@@ -1,8 +1,9 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A file has `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without its `@k`; and
-`measure(cases, options)`. One that needs a judge or the corpus also has `missing(options)`, which says what it lacks,
-and one that asks a judge `PROMPT_VERSION`. No other file has to be edited: tables, report and `diff` ask `about`.
+`measure(cases, options)`, which is given the cases that have what the `About` needs, with the gold it may use
+(`_scope`). One that needs a judge or the corpus also has `missing(options)`, which says what it lacks, and one that
+asks a judge `PROMPT_VERSION`. No other file has to be edited: tables, report and `diff` ask `about`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Protocol, cast
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import GROUPS, About, undescribed
 from exhibit.evaluation.metrics._options import KS, K, Options, Parity
+from exhibit.evaluation.metrics._scope import scoped
 from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
@@ -32,8 +34,10 @@ __all__ = [
     "measure",
     "metric_modules",
     "metric_names",
+    "names_of",
     "needing",
     "ranking_of",
+    "scoped",
     "shortened",
 ]  # fmt: skip
 from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
@@ -101,23 +105,30 @@ def _nearest(family: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(by_depth[min(by_depth, key=lambda k: (abs(k - depth), k))] for depth in wanted))
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raise one error that lists every name no metric has."""
+def names_of(text: str) -> list[str]:
+    """Return the metrics that a list with commas names; `answer-f1`, as the help prints it, is `answer_f1`."""
+    return [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
+
+
+def check_names(names: Iterable[str]) -> list[str]:
+    """Return names as metrics have them; raise one error that lists those no metric has."""
+    names = names_of(",".join(names))
     unknown = [n for n in names if not any(_answers_to(n, file, module) for file, module in metric_modules().items())]
     if unknown:
         families = sorted({_family(name) for name in metric_names()})
         raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; there are {', '.join(families)}")
+    return names
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the metrics named, of all when none is."""
+    """Return the values of the metrics named, of all when none is; None where a case lacks what a metric needs."""
     options = options or Options()
-    check_names(names)
+    names = check_names(names)
     measured: dict[str, Values] = {}
     for file, module in metric_modules().items():
         if names and not any(_answers_to(name, file, module) for name in names):
             continue
-        for name, values in module.measure(cases, options).items():
+        for name, values in _measured(module, cases, options).items():
             if not names or {file, name, _family(name)} & set(names):
                 measured[name] = values
     missing = [name for name in names if "@" in name and name not in measured]
@@ -125,6 +136,19 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
         ks = ", ".join(map(str, options.ks))
         raise ToolkitError(f"no {', '.join(missing)}: this run reads rankings at k = {ks} and recall at {options.k}")
     return measured
+
+
+def _measured(module: MetricModule, cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return what a file yields, each name over the cases that have what it needs."""
+    columns: dict[str, Values] = {}
+    for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
+        rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
+        for name, values in module.measure([case for _, case in rows], options).items():
+            if about(name).needs == needs:
+                columns[name] = [None] * len(cases)
+                for (row, _), value in zip(rows, values, strict=True):
+                    columns[name][row] = value
+    return columns
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:
