@@ -176,7 +176,9 @@ class Response:
         self.url = url
         """Where it came from in the end."""
         self.status: int = response.status
-        self.headers: dict[str, str] = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        self.headers: dict[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+        }
 
     @property
     def kind(self) -> str:
