@@ -176,9 +176,8 @@ class Response:
         self.url = url
         """Where it came from in the end."""
         self.status: int = response.status
-        self.headers: dict[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
-        }
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+        self.headers: dict[str, str] = {name.lower(): value for name, value in pairs}
 
     @property
     def kind(self) -> str:

@@ -17,7 +17,7 @@ _LONGEST = 300
 """Characters of a server's words that an error quotes."""
 _MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "description")
 _CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
-_CODE_ENDS = re.compile(r"</(?:script|style)", re.IGNORECASE)
+_CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 
 
