@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from exhibit.schemas.plugins import plugin_names
 
 from bench.mutants import ROOMS as CHANGED
+from exhibit.schemas.plugins import plugin_names
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (

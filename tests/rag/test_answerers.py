@@ -9,6 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span, read_document
 from exhibit.law.citations import claims_of, verify
 from exhibit.models.llms import LLM, Completion, Prompt
@@ -23,9 +26,6 @@ from exhibit.rag.protocols import Chunk, Context, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.models.openai_server import KEY, serve_openai
 
 LEASE = [
