@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,9 +105,9 @@ class Preparation:
         config = self.config
         if printable(path.name) != path.name:
             raise DocumentError(f"{path}: its name is not UTF-8, so nothing could cite it; rename it")
-        sha256 = sha256_of(path)
+        sha256 = _sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
-        if sha256_of(path) != sha256:
+        if _sha256(path) != sha256:
             raise DocumentError(f"{path}: changed while it was read; index it again when nobody writes it")
         if not document.has_text:
             if not document.pages:
@@ -145,6 +146,13 @@ class Preparation:
         return read_words(
             filename=document.filename, profile=profile, text=document.text, chunks=chunks, headings=headings
         )
+
+
+def _sha256(path: Location) -> str:
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _leaves(root: Section) -> list[Section]:
@@ -219,11 +227,9 @@ def ingest(
 
 def _check_unchanged(path: Location, sha256: str) -> None:
     """Raise where a file is no longer what it was; a document that cannot be used may well be."""
-    try:
-        if sha256_of(path) == sha256:
+    with suppress(DocumentError):
+        if _sha256(path) == sha256:
             return
-    except OSError:
-        pass
     raise BundleError(f"{path}: changed, or went, while documents were indexed; run it again when nobody writes there")
 
 
