@@ -16,7 +16,7 @@ LONGEST_WAIT = 120.0
 """Seconds; a server that asks for more is reported rather than waited for."""
 _LONGEST_PAUSE = 30.0
 """Seconds at which the growing pause between two tries stops growing."""
-_TOO_MANY = 429
+_TOO_MANY = 429  # HTTP: too many requests
 
 Result = TypeVar("Result")
 
