@@ -83,19 +83,22 @@ class Documents:
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
         files = [filename] if filename else self._holders(passage.text)
-        held = [
-            (gold.filename, span)
-            for gold in golds
-            if gold.filename in files
-            for span in self._spans(passage.text, gold.filename)
-            if touches(span, gold)
-        ]
-        if len(files) > 1:
-            first, span = held[0] if held else (files[0], None)
-            others = sorted(name for name in files if name != first)
-            return replace(passage, filename=None, span=span, also_in=(first, *others))
-        spans = [span for _, span in held] or [span for name in files for span in self._spans(passage.text, name)]
-        return self._placed(passage, next(iter(files), None), next(iter(spans), None))
+        if not files:
+            return replace(passage, filename=None, span=None)
+        file, span = self._likeliest(passage.text, files, golds)
+        if len(files) == 1:
+            return self._placed(passage, file, span)
+        return replace(passage, filename=None, span=span, also_in=(file, *sorted({*files} - {file})))
+
+    def _likeliest(self, words: str, files: Sequence[str], golds: Sequence[GoldPassage]) -> tuple[str, Span | None]:
+        """Return the place of words that gold has, too; else one in a file with gold, else one in the first file."""
+        with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
+        for file, gold in with_gold:
+            for span in self._spans(words, file):
+                if file and touches(span, gold):
+                    return file, span
+        first = next((file for file, _ in with_gold if file), files[0])
+        return first, next(iter(self._spans(words, first)), None)
 
     def _placed(self, passage: Passage, filename: str | None, span: Span | None) -> Passage:
         document = self.get(filename)

@@ -130,22 +130,25 @@ def cited(case: Case) -> list[int]:
 
 
 def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
-    """Return what can be told where no passage can be held against gold: by the expected answer, then by the file."""
-    known = scoped(case, ("answer", "truth"), Options())
-    if known and not refused and stands_in(case.truth, case.reply.answer or ""):
+    """Return what can be told where no passage can be held against gold: by the file, then by the expected answer."""
+    why = "the benchmark quotes no words of it"
+    by_file = _by_file(gold_files(case), _read(case, k), "right document, passage unknown", why)
+    known = bool(gold_files(case)) and bool(case.reply.passages)
+    if known and by_file.verdict == "wrong document":
+        return by_file
+    answered = scoped(case, ("answer", "truth"), Options()) is not None
+    said = stands_in(case.truth, case.reply.answer or "") if answered and not refused else False
+    if answered and said:
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
-    number = holding_answer(case) if known else None
-    if number is not None and (refused or stands_in(case.truth, case.reply.answer or "") is False):
+    number = holding_answer(case) if answered else None
+    if number is not None and said is False:
         return Judgment("retrieved but not used", f"Passage {number} says what is expected, and the reply does not.")
     if case.gold and all(gold.absent for gold in case.gold):
         return Judgment("gold not located", "None of the passages that the benchmark quotes stands in its document.")
     if refused:
         return Judgment("refused though answerable", "It was refused; nothing tells which passage answers.")
-    files = gold_files(case)
-    if not files or not case.reply.passages:
-        missing = "which passage answers" if not case.gold else "which passages the system read"
-        return Judgment("cannot be judged", f"Nothing tells {missing}.")
-    return _by_file(files, _read(case, k), "right document, passage unknown", "the benchmark quotes no words of it")
+    missing = "which passage answers" if not case.gold else "which passages the system read"
+    return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
 
 
 def _read(case: Case, k: int) -> Sequence[Passage]:

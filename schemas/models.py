@@ -84,7 +84,7 @@ class Gold(_Model):
     spans: list[Offsets]
     alternatives: list[list[Offsets]]
     how: How
-    score: Annotated[float, Field(ge=0, le=1)] | None = Field(1.0, validate_default=True)
+    score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, Field(validate_default=True)] = 1.0
     labels: dict[str, str | int | float | bool | None] = {}
 
     @field_validator("score")
