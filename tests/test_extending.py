@@ -23,6 +23,7 @@ ROOMS = (
     "hub",
     "converters",
     "rag",
+    "draft",
     "evaluation",
     "review",
     "exhibit",
