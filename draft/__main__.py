@@ -36,9 +36,8 @@ def playbook_main(argv: Sequence[str] | None = None) -> int:
     for playbook in playbooks:
         wordings = sum(len(question.ask) for question in playbook.questions)
         kinds = ", ".join(playbook.kinds)
-        print(
-            f"{playbook.name}: {playbook.title}; {len(playbook.questions)} questions in {wordings} wordings, for {kinds}"
-        )
+        print(f"{playbook.name}: {playbook.title}")
+        print(f"  {len(playbook.questions)} questions in {wordings} wordings, for {kinds}")
         for question in playbook.questions if options.playbook else []:
             print(f"  {question.name}: {question.ask[0]}")
     return 0

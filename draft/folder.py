@@ -147,6 +147,14 @@ class Work:
         return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.profile))
 
 
+def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
+    """Return what asks a playbook's questions, with the models of the preset `careful` unless others are given."""
+    pipeline = pipeline or Pipeline(Config.preset("careful"))
+    if pipeline.reranker is None:
+        raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
+    return Asker(pipeline.embedder, pipeline.reranker, SentenceFinder(pipeline.reranker), thresholds)
+
+
 class Drafter:
     """Drafts on many documents with the same models; what was drafted before is not drafted again."""
 
@@ -157,11 +165,7 @@ class Drafter:
 
     @cached_property
     def _asker(self) -> Asker:
-        embedder, reranker = self._pipeline.embedder, self._pipeline.reranker
-        if reranker is None:
-            raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
-        thresholds = Thresholds(self._options.sure, self._options.absent)
-        return Asker(embedder, reranker, SentenceFinder(reranker), thresholds)
+        return open_asker(Thresholds(self._options.sure, self._options.absent), self._pipeline)
 
     @cached_property
     def models(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.sentences import sentences
@@ -15,6 +16,12 @@ _CHUNKS = 2  # whose sentences are read
 _MOST = 3  # sentences of a passage
 
 
+@lru_cache(maxsize=1)
+def _sentences(text: str) -> list[Span]:
+    """Return the sentences of the document that is being asked."""
+    return sentences(text)
+
+
 @dataclass(frozen=True)
 class SentenceFinder:
     """Reads the sentences of the best chunks, each with the question."""
@@ -24,11 +31,13 @@ class SentenceFinder:
     def find(self, question: str, prepared: Prepared, chunks: Sequence[int], scores: Sequence[float]) -> list[Span]:
         """Return the best sentences of the best chunks, best first; neighbours are one passage."""
         order = sorted(range(len(chunks)), key=lambda at: -scores[at])[:_CHUNKS]
-        spans: list[Span] = []
-        for at in order:
-            start, end, *_ = prepared.chunks[chunks[at]].tolist()
-            words = prepared.text[start:end]
-            spans += [Span(start + part.start, start + part.end) for part in sentences(words)]
+        places = [prepared.chunks[chunks[at]].tolist() for at in order]
+        # whole sentences: a chunk may begin or end within one
+        spans = [
+            span
+            for span in _sentences(prepared.text)
+            if any(start < span.end and span.start < end for start, end, *_ in places)
+        ]
         if not spans:
             return []
         judged = self.reranker.score(question, [prepared.text[span.start : span.end] for span in spans])
