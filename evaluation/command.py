@@ -23,6 +23,7 @@ from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_
 from exhibit.evaluation.confidence import CONFIDENCE, in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Run, evaluate
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_settings
@@ -83,7 +84,7 @@ def _compared(flags: dict[str, Any]) -> str:
 
 
 def _names(told: str | None) -> list[str]:
-    return [name.strip() for name in (told or "").split(",") if name.strip()]
+    return split_requests(told or "")
 
 
 def _judge(run: Run, settings: Settings) -> int:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
+from pydantic import Field
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths at which retrieval is read; each is a prefix of one ranking."""
 
 K = 10
 """The depth of recall@K, nDCG@K and the chunk economy."""
+
+Cutoff = Annotated[int, Field(ge=1)]
+"""A metric's parameter: how many passages of a ranking are read."""
+Votes = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""
