@@ -26,6 +26,7 @@ from pydantic import BaseModel, Field, ValidationError
 INFO = DatasetInfo(
     name="contractnli",
     title="ContractNLI on its documents",
+    headline="recall@10",
     benchmark="ContractNLI",
     summary=(
         "Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17 "

@@ -239,6 +239,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "questions": len(dataset.cases),
             "files": len(dataset.files),
             "groups": dataset.groups,
+            "headline": dataset.headline,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})

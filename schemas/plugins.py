@@ -7,6 +7,7 @@ A distribution names its modules as entry points of the group `exhibit.KIND`, KI
 from __future__ import annotations
 
 import pkgutil
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -45,11 +46,13 @@ def plugin_modules(package: str) -> dict[str, ModuleType]:
     return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
 
 
-@cache
-def _own_names(package: str) -> frozenset[str]:
-    spec = find_spec(package)  # found, not imported: a list of names costs no import of what they need
-    path = spec.submodule_search_locations if spec else None
-    return frozenset(module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_"))
+def _own_names(package: str) -> set[str]:
+    if package in sys.modules:
+        path = sys.modules[package].__path__
+    else:  # found, not imported: a list of names costs no import of what the parts need
+        spec = find_spec(package)
+        path = spec.submodule_search_locations if spec else None
+    return {module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_")}
 
 
 @cache

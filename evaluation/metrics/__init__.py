@@ -9,7 +9,7 @@ be edited: tables, report and `diff` ask `about`. Parts of other distributions i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, cast
 
@@ -37,6 +37,7 @@ __all__ = [
     "gold_files",
     "gold_texts",
     "headline",
+    "headline_of",
     "measure",
     "metric_modules",
     "metric_names",
@@ -158,6 +159,14 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
     values = module.measure(cases, options, **told)
     return {name: own for name, own in values.items() if family in (file, _family(name))}
+
+
+_USUAL = ("recall@10", "document_hit@1", "answer_contained", "answer_f1")  # retrieval first: what fails there fails all
+
+
+def headline_of(benchmark: str | None, having: Collection[str]) -> str | None:
+    """Return the metric that stands for a benchmark's run: its own where the run has it, else the first usual one."""
+    return next((name for name in (benchmark, *_USUAL, *having) if name in having), None)
 
 
 def headline(file: str) -> str:
