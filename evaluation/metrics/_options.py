@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
-from pydantic import Field
 
 KS = (1, 2, 4, 8, 16, 32, 64)
 """The depths at which retrieval is read; each is a prefix of one ranking."""

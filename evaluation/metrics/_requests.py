@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, get_type_hints
 
-from exhibit.schemas.errors import ToolkitError
 from pydantic import TypeAdapter, ValidationError
+
+from exhibit.schemas.errors import ToolkitError
 
 _REQUEST = re.compile(r"([^()]+?)\s*(?:\(([^()]*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")

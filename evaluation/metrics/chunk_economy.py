@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Passage, Values
 from exhibit.evaluation.metrics._about import About, Need
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import K, Cutoff, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evidence import Span
 
 NEAR = 500

@@ -13,7 +13,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._gold_ranks import gold_ranks, seed_matches
-from exhibit.evaluation.metrics._options import K, Cutoff, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)

@@ -26,6 +26,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from pydantic import BaseModel, ValidationError
+
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
@@ -35,7 +37,6 @@ from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_modules
 from exhibit.storage.cache import cache_folder
-from pydantic import BaseModel, ValidationError
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import (
     KS,
@@ -16,7 +17,6 @@ from exhibit.evaluation.metrics import (
 )
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
-
 from tests.evaluation.metrics.build import at, case, gold
 
 CASES = [
