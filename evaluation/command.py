@@ -47,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the evaluation; print one table and where the report is."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
         print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
         return 0
@@ -134,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
+    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="what --dataset-paths takes, without the flag")
     group.add_argument(
         "--dataset-paths",
         nargs="+",

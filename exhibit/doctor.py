@@ -43,7 +43,7 @@ GIVES = {
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-    "test": "servers on this machine, for the tests of this project; what builds its wheel and runs its notebook",
+    "test": "servers on this machine, for the tests of this project; what runs its notebook",
     "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
 }
 """What each extra of the project is for."""

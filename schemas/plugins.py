@@ -1,6 +1,6 @@
 """Parts by name: a file of ours in the folder of its kind, or a module that an installed distribution brings.
 
-A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind, such as
+A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind:
 `[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
 """
 

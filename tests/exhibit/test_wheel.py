@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 MOST = 8 << 20
 """Bytes that the wheel may have: it is downloaded by everybody, and holds fonts."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.extra]
+pytestmark = pytest.mark.slow
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
@@ -29,7 +29,7 @@ def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist, and the wheel that was built from it; needs the extra `test` (build, setuptools)."""
+    """The sdist, and the wheel that was built from it."""
     tree = tmp_path_factory.mktemp("tree")
     for room in ROOMS:
         shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__"))
