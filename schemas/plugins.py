@@ -47,11 +47,9 @@ def plugin_modules(package: str) -> dict[str, ModuleType]:
 
 
 def _own_names(package: str) -> set[str]:
-    if package in sys.modules:
-        path = sys.modules[package].__path__
-    else:  # found, not imported: a list of names costs no import of what the parts need
-        spec = find_spec(package)
-        path = spec.submodule_search_locations if spec else None
+    loaded = sys.modules.get(package)
+    # found, not imported, where it is not loaded yet: a list of names costs no import of what the parts need
+    path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
     return {module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_")}
 
 
