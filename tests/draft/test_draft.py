@@ -84,7 +84,8 @@ def test_a_folder_becomes_a_bundle_whose_gold_is_all_located(contracts):
     kinds = {labels[row["id"]]["drafted"] for row in rows}
     assert {"definition", "heading", "amount", "reference", "parties", "playbook"} <= kinds
     [law] = [r for r in rows if labels[r["id"]]["asks_for"] == "contract/governing law" and "Norway" in r["answer"]]
-    assert "governed by the law of Norway" in law["contexts"][0]["text"] and "Supply Agreement" in law["question"]
+    assert any("governed by the law of Norway" in context["text"] for context in law["contexts"])
+    assert "Supply Agreement" in law["question"]
     absent = [row for row in rows if row["is_impossible"]]
     assert absent and all(labels[row["id"]]["draft"] == "absent" for row in absent)
     assert waiting and {line["gold"][0]["labels"]["draft"] for line in waiting} == {"unsure"}
