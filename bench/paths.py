@@ -61,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
-    """Yield each paragraph's label, the path by its Markdown, and that by its printed words, None where it is not found."""
+    """Yield each paragraph's label, the path by its Markdown, and that by its printed words, None if not found."""
     tree = read_structure(Document("law.txt", law.text))
-    paths = {start: path for start, path in _paths(tree, ())}
+    paths = dict(_paths(tree, ()))
     for paragraph in law.paragraphs:
         given = paths.get(paragraph.start)
         yield paragraph.label, paragraph.path, given[:-1] if given else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from exhibit.law.system import Level, System, system_for, systems
@@ -63,66 +63,62 @@ class Law:
         return " ".join(self.text[paragraph.body : paragraph.end].split())
 
 
-@dataclass
-class _Reading:
-    system: System
-    pieces: list[str] = field(default_factory=list)
-    at: int = 0
-    open: list[Heading] = field(default_factory=list)
-    units: list[list[object]] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        for line in wrapped(text):
-            self.pieces.append(line)
-            self.at += len(line) + 1
-
-
 def read_law(markdown: str, system: System | None = None) -> Law:
     """Return what a Markdown file says; the system is told by the file where it is not given."""
     header = _HEADER.match(markdown)
-    fields = dict(_FIELD.findall(header[1])) if header else {}
+    fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
     blocks = list(_blocks(markdown[header.end() :] if header else markdown))
     system = system or _system(fields, blocks)
     blocks = [(depth or _unmarked(text, system), text) for depth, text in blocks]
-    headings = {at: _heading(depth, text, system) for at, (depth, text) in enumerate(blocks) if depth}
-    title = next((h.text for h in headings.values() if h.depth == 1), "") or fields.get(
-        "title", fields.get("Title", "")
-    )
-    reading = _Reading(system)
-    units: list[Paragraph] = []
-    start: tuple[Heading, int, tuple[str, ...]] | None = None
-    name, body, titled = "", 0, False
+    reader = _Reader()
+    for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
+        if depth:
+            reader.heading(_heading(depth, text, system), words_follow=not after)
+        else:
+            reader.write(text)
+    reader.close()
+    title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
+    return Law(fields, title, "\n".join(reader.lines), system, tuple(reader.paragraphs))
 
-    def close() -> None:
-        if start is not None:
-            units.append(Paragraph(start[0].label, name, start[2], start[1], reading.at - 1, min(body, reading.at - 1)))
 
-    for at, (depth, text) in enumerate(blocks):
-        heading = headings.get(at)
-        if heading is None:
-            reading.add(text)
-            titled = False
-            continue
-        own = titled and heading.level is None and _is_title(headings, at)
-        if not own:
-            close()
-            start, name = None, ""
-            if depth > 1:
-                _open(reading.open, heading)
+@dataclass
+class _Reader:
+    lines: list[str] = field(default_factory=list)
+    at: int = 0
+    open: list[Heading] = field(default_factory=list)
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    unit: Paragraph | None = None
+    """The paragraph that is being read."""
+    bare: bool = False
+    """Whether nothing stands below its number yet."""
+
+    def write(self, text: str) -> None:
+        self.bare = False
+        for line in wrapped(text):
+            self.lines.append(line)
+            self.at += len(line) + 1
+
+    def heading(self, heading: Heading, *, words_follow: bool) -> None:
+        """Read a heading: below a § that has no title yet it is the §'s own, if words stand below it."""
+        if self.unit is not None and self.bare and heading.level is None and words_follow:
+            self.write(heading.text)
+            self.unit = replace(self.unit, title=heading.text, body=self.at)
+            return
+        self.close()
+        if heading.depth > 1:
+            _open(self.open, heading)
+        start = self.at
+        self.write(heading.text)
         if heading.level is not None and heading.level.unit:
-            labels = tuple(above.label for above in reading.open[:-1] if above.level is not None)
-            start, name, titled = (heading, reading.at, labels), heading.rest, not heading.rest
-        elif own:
-            name, titled = heading.text, False
-        reading.add(heading.text)
-        body = reading.at
-    close()
-    return Law(fields, title, "\n".join(reading.pieces), system, tuple(units))
+            above = tuple(part.label for part in self.open[:-1] if part.level is not None)
+            self.unit = Paragraph(heading.label, heading.rest, above, start, start, self.at)
+            self.bare = not heading.rest
 
-
-def _is_title(headings: dict[int, Heading], at: int) -> bool:
-    """Whether a heading under a § is the §'s own, and not that of the next: words stand below it."""
-    return at + 1 not in headings
+    def close(self) -> None:
+        if self.unit is not None:
+            end = self.at - 1
+            self.paragraphs.append(replace(self.unit, end=end, body=min(self.unit.body, end)))
+        self.unit = None
 
 
 def _open(stack: list[Heading], heading: Heading) -> None:
@@ -144,8 +140,7 @@ def _open(stack: list[Heading], heading: Heading) -> None:
                 if not heading.level.free
                 else stack[-1].depth > heading.depth or stack[-1].level is None or stack[-1].level.unit
             )
-            or (stack and stack[-1].depth == heading.depth and _rank(stack[-1]) >= rank)
-        ):
+        ) or (stack and stack[-1].depth == heading.depth and _rank(stack[-1]) >= rank):
             stack.pop()
     stack.append(heading)
 
@@ -206,9 +201,8 @@ def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
         line = raw.strip()
         heading = _HEADING.fullmatch(line)
         row = line.startswith("|")
-        if not line or heading or row or _NUMBERED.match(raw) or line.startswith(":   "):
-            if not line.startswith(":   "):
-                yield from paragraph()
+        if not line or heading or row or _NUMBERED.match(raw):
+            yield from paragraph()
         if heading:
             text = _plain(heading[2])
             if text:
