@@ -175,7 +175,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
 
 
 def _register(settings: Settings) -> Register:
-    client = Client(cache_folder() / "officials")
+    client = Client(cache_folder() / "officials", timeout=settings.timeout)
     return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
