@@ -66,16 +66,18 @@ def _worded(line: Line, system: System) -> Label | None:
     apart = line.fresh or bool(system.units) or (shouts and not line.before.isupper())
     if not apart or (level.rank > 1 and system.goes_on.search(line.before[-16:]) and not line.gap):
         return None
-    text = match.group().strip(" \xa0.:-–—")
-    value = _value(number, system)
+    style, rank, kind = _standing(level, match["word"].lower(), number, system)
+    return Label(match.group().strip(" \xa0.:-–—"), rest, style, _value(number, system), rank, kind)
+
+
+def _standing(level: Level, word: str, number: str, system: System) -> tuple[str, float, str]:
+    """Return a part's style, rank and kind; in an English text a numbered article or section may be a decimal one."""
     if system.units:
-        style = "unit" if level.unit else match["word"].lower() if level.free else level.kind
-        return Label(text, rest, style, value, level.rank, level.kind)
-    rank = level.rank
-    if rank in {4, 5} and number[:1].isdigit() and (rank == 5 or len(value) > 1):
-        rank = 5 + len(value)
-    kind = "section" if rank > 5 else level.kind
-    return Label(text, rest, "decimal" if rank > 5 else kind, value, rank, kind)
+        return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
+    depth = len(_value(number, system))
+    if level.rank in {4, 5} and number[:1].isdigit() and (level.rank == 5 or depth > 1):
+        return "decimal", 5 + depth, "section"
+    return level.kind, level.rank, level.kind
 
 
 def _roman_part(line: Line, system: System) -> Label | None:
