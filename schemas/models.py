@@ -196,6 +196,8 @@ class BundleInfo(_Model):
     citation: str = ""
     counts: Counts
     groups: str | None = None
+    headline: str | None = None
+    """The metric that the benchmark is known by, such as `ndcg@5`; one that is not said is chosen by the evaluation."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}
