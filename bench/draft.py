@@ -111,7 +111,7 @@ def print_sure(judged: Sequence[Judged]) -> None:
         rows.append(
             [f"{level:.2f}", len(sure), f"{right / max(1, len(sure)):.3f}", f"{right / max(1, answerable):.3f}"]
         )
-    print_table(["sure from", "drafts", "right", "of the experts' gold"], rows)
+    print_table("sure answers", ["sure from", "drafts", "right", "of the experts' gold"], rows)
 
 
 def print_absent(judged: Sequence[Judged]) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from exhibit.draft.drafts import Draft, pick
+from exhibit.draft.drafts import Draft, Status, pick
 from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Span
 from exhibit.models.protocols import Embedder, Vectors
@@ -62,7 +62,7 @@ class Asker:
         scores = self.reranker.score(wordings[0], [prepared.texts[at] for at in first])
         sure = confidence(self.reranker, scores) or 0.0
         spans = self.finder.find(wordings[0], prepared, first, scores) if sure > self.thresholds.absent else []
-        status = "sure" if spans and sure >= self.thresholds.sure else "unsure" if spans else "absent"
+        status: Status = "sure" if spans and sure >= self.thresholds.sure else "unsure" if spans else "absent"
         return Draft(
             prepared.filename,
             pick(wordings, prepared.filename, playbook.name, name),

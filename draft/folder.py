@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._table.documents import Shelf
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
@@ -239,7 +239,12 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
             Quote(one.filename, part, marked=((span.start, span.end),))
             for span, part in zip(draft.spans, words, strict=True)
         )
-        labels = {"drafted": draft.kind, "draft": draft.status, "asks_for": draft.name, "confidence": draft.confidence}
+        labels: dict[str, Label] = {
+            "drafted": draft.kind,
+            "draft": draft.status,
+            "asks_for": draft.name,
+            "confidence": draft.confidence,
+        }
         yield RawRow(
             id=int(draft.key[:12], 16),
             question=worded(draft, title),

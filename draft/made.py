@@ -138,9 +138,9 @@ def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
     """Yield a question for each section that another one refers to by its number."""
     sections: dict[str, list[Section]] = {}
     for section in root.walk():
-        number = _NUMBERED.match(section.heading)
-        if number:
-            sections.setdefault(number[1], []).append(section)
+        label = _NUMBERED.match(section.heading)
+        if label:
+            sections.setdefault(label[1], []).append(section)
     cited = dict.fromkeys(match[1] for match in _CITED.finditer(text))
     for number in cited:
         targets = sections.get(number, [])
