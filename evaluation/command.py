@@ -25,7 +25,7 @@ from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_
 from exhibit.evaluation.confidence import CONFIDENCE, in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Run, evaluate
-from exhibit.evaluation.metrics import names_of
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_settings
@@ -47,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the evaluation; print one table and where the report is."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=names_of(flags.get("metrics") or ""))))
+        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -132,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
+    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="what --dataset-paths takes, without the flag")
     group.add_argument(
         "--dataset-paths",
         nargs="+",

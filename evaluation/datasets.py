@@ -71,6 +71,8 @@ class Dataset:
     """Files that are not those of bundle.json."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """The sha256 of every file that it was read from, by its path in the bundle."""
+    headline: str | None = None
+    """The metric that the benchmark is known by."""
 
 
 # ---------------------------------------------------------------- which folders
@@ -256,6 +258,7 @@ def _dataset(
         sound.refused,
         files.changed,
         files.digests,
+        bundle.info.headline if bundle.info else None,
     )
 
 

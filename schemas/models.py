@@ -192,6 +192,23 @@ class PatchEntry(_Model):
     corrections: Natural
 
 
+class DraftInfo(_Model):
+    """How the questions of a drafted bundle came to be, and what reviewers found of them."""
+
+    playbooks: list[str] = []
+    models: list[str] = []
+    sure: Natural = 0
+    """Questions whose passage or whose absence the program was sure of: these are in `train.json`."""
+    unsure: Natural = 0
+    """Questions that wait in `drafts.jsonl` for a person."""
+    reviewed: Natural = 0
+    """Questions of `train.json` that a person judged."""
+    judged_sure: Natural = 0
+    """Sure drafts that a person judged, right or wrong."""
+    wrong: Natural = 0
+    """Sure drafts that a person found wrong."""
+
+
 class BundleInfo(_Model):
     """`bundle.json`: where a bundle comes from, what is in it, and what is not."""
 
@@ -204,6 +221,8 @@ class BundleInfo(_Model):
     citation: str = ""
     counts: Counts
     groups: str | None = None
+    headline: str | None = None
+    """The metric that the benchmark is known by, such as `ndcg@5`; one that is not said is chosen by the evaluation."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}
@@ -214,3 +233,5 @@ class BundleInfo(_Model):
     options: dict[str, str | int | float | bool | None]
     patches: list[PatchEntry] = []
     """Corrections by reviewers that were applied to the source's gold, in order."""
+    draft: DraftInfo | None = None
+    """Where a program drafted the questions: how, and how many a person has judged."""

@@ -36,7 +36,7 @@ from exhibit.evaluation.metrics._layout import (
     spread,
     unite,
 )
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 
 Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)
@@ -58,18 +58,20 @@ ABOUT = {
         depths=(8, 64),
     ),
 }
+HEADLINE = "char_recall@8"
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return character precision and recall at each k."""
     published = options.parity == "legalbenchrag"
-    layout = lay_out(cases, max(options.ks), first_place=published)
+    depths = (cutoff,) if cutoff else options.ks
+    layout = lay_out(cases, max(depths), first_place=published)
     score = _as_published if published else _united
-    precision, recall = score(layout, len(cases), options.ks)
+    precision, recall = score(layout, len(cases), depths)
     return {
         f"{name}@{k}": table[:, column].tolist()
         for name, table in (("char_precision", precision), ("char_recall", recall))
-        for column, k in enumerate(options.ks)
+        for column, k in enumerate(depths)
     }
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 from exhibit.evaluation.metrics._scope import is_wrong_file
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
@@ -26,9 +26,10 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
-    return {f"document_hit@{k}": each(cases, partial(_hit, k=k)) for k in options.ks}
+    depths = (cutoff,) if cutoff else options.ks
+    return {f"document_hit@{k}": each(cases, partial(_hit, k=k)) for k in depths}
 
 
 def _hit(case: Case, k: int) -> float | None:
