@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.draft.asked import Asker
-from exhibit.draft.drafts import Draft, Label, Status, digest
+from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.evidence import Document, locate
 from exhibit.law.words import content_words
 from exhibit.models.llms import LLM, Prompt
@@ -137,16 +137,17 @@ class Generator:
             if judged.status == "sure":
                 self.dropped["called unanswerable, and the document answers it"] += 1
                 return []
-            return [Draft(prepared.filename, question, "llm", *judged[:1], name, *judged[1:], labels)]
+            status, spans, sure = judged
+            return [Draft(prepared.filename, question, "llm", status, name, spans, sure, labels)]
         places = [locate(quote, document) for quote in item["quotes"] if quote.strip()]
         if not places or not all(places):
             self.dropped["a quote that is not in the document"] += 1
             return []
-        spans = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
-        confidence = self.asker.confidence(question, [document.text[span.start : span.end] for span in spans])
-        status: Status = "sure" if confidence >= self.asker.thresholds.sure else "unsure"
+        found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
+        sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
+        status = "sure" if sure >= self.asker.thresholds.sure else "unsure"
         self._answers[name] = str(item.get("answer", ""))
-        return [Draft(prepared.filename, question, "llm", status, name, spans, confidence, labels)]
+        return [Draft(prepared.filename, question, "llm", status, name, found, sure, labels)]
 
     def _distinct(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts without those that ask what an earlier one asks."""
