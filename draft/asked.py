@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,8 +31,16 @@ class Finder(Protocol):
 class Thresholds:
     """From which confidence on an answer is sure, and up to which an absence is."""
 
-    sure: float = 0.8
-    absent: float = 0.1
+    sure: float = 0.85
+    absent: float = 0.15
+
+
+class Judged(NamedTuple):
+    """What the models say of a question on a document."""
+
+    status: Status
+    spans: tuple[Span, ...]
+    confidence: float
 
 
 @dataclass
@@ -51,27 +59,30 @@ class Asker:
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of the playbook."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
-        return [self._draft(question.name, question.ask, playbook, prepared, chunks) for question in playbook.questions]
+        drafts = []
+        for question in playbook.questions:
+            judged = self.judge(question.ask[0], question.ask, prepared, chunks)
+            wording = pick(question.ask, prepared.filename, playbook.name, question.name)
+            name = f"{playbook.name}/{question.name}"
+            drafts.append(
+                Draft(prepared.filename, wording, "playbook", judged.status, name, judged.spans, judged.confidence)
+            )
+        return drafts
 
-    def _draft(
-        self, name: str, wordings: Sequence[str], playbook: Playbook, prepared: Prepared, chunks: Vectors
-    ) -> Draft:
-        # every wording looks for chunks, and the one that is printed is not the one that decides
+    def judge(self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors) -> Judged:
+        """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
         best = np.max(chunks @ self._embedded(tuple(wordings)).T, axis=1)
         first = [int(at) for at in np.argsort(-best, kind="stable")[:FIRST]]
-        scores = self.reranker.score(wordings[0], [prepared.texts[at] for at in first])
+        scores = self.reranker.score(question, [prepared.texts[at] for at in first])
         sure = confidence(self.reranker, scores) or 0.0
-        spans = self.finder.find(wordings[0], prepared, first, scores) if sure > self.thresholds.absent else []
-        status: Status = "sure" if spans and sure >= self.thresholds.sure else "unsure" if spans else "absent"
-        return Draft(
-            prepared.filename,
-            pick(wordings, prepared.filename, playbook.name, name),
-            "playbook",
-            status,
-            f"{playbook.name}/{name}",
-            tuple(sorted(spans)),
-            round(sure if spans else 1 - sure, 3),
-        )
+        spans = self.finder.find(question, prepared, first, scores) if sure > self.thresholds.absent else []
+        if not spans:
+            return Judged("absent", (), round(1 - sure, 3))
+        return Judged("sure" if sure >= self.thresholds.sure else "unsure", tuple(sorted(spans)), round(sure, 3))
+
+    def confidence(self, question: str, passages: Sequence[str]) -> float:
+        """Return how likely one of some passages answers a question."""
+        return round(confidence(self.reranker, self.reranker.score(question, passages)) or 0.0, 3)
 
     def _embedded(self, wordings: tuple[str, ...]) -> Vectors:
         key = "\n".join(wordings)

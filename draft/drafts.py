@@ -12,6 +12,8 @@ from exhibit.evidence import Span
 Status = Literal["sure", "absent", "unsure"]
 """The passages answer it; nothing in the document does; somebody must look."""
 
+Label = str | int | float | bool | None
+
 _FRAMES = (
     "Consider the {title}; {question}",
     "In the {title}: {question}",
@@ -37,7 +39,7 @@ class Draft:
     """Places in the document's text; none where nothing answers."""
     confidence: float = 1.0
     """How likely the passages answer; how likely nothing does, where there are none."""
-    labels: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
+from exhibit.draft.generated import Generator
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
 from exhibit.draft.sentences import SentenceFinder
@@ -84,6 +86,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--absent", type=float, default=Thresholds.absent, metavar="P", help="an absence is sure up to here"
     )
+    parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
+    parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
     parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
     parser.add_argument("--reranker", default="legal", metavar="NAME", help="the model that reads them")
 
@@ -100,6 +104,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     drafted = list(drafter.all(documents))
     titles = _titles(drafted)
     rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
+    rows += _comparisons(drafted, titles)
+    for why, count in drafter.dropped.items():
+        tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
         raise SourceError(
             f"{source}: nothing to ask: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
@@ -160,7 +167,9 @@ class Drafter:
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
-        self._pipeline = Pipeline(Config.preset("careful", embedder=options.embedder, reranker=options.reranker))
+        self._pipeline = Pipeline(
+            Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
+        )
         self._store = cache_folder() / "drafts"
 
     @cached_property
@@ -168,9 +177,20 @@ class Drafter:
         return open_asker(Thresholds(self._options.sure, self._options.absent), self._pipeline)
 
     @cached_property
+    def _generator(self) -> Generator | None:
+        llm = self._pipeline.llm
+        return Generator(llm, self._asker, self._options.topic) if llm is not None else None
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """What the language model drafted and was thrown away, by reason."""
+        return self._generator.dropped if self._generator else Counter()
+
+    @cached_property
     def models(self) -> list[str]:
         """The names of the models that the drafts depend on."""
-        return [self._asker.embedder.name, self._asker.reranker.name]
+        drafting = [self._pipeline.llm.name] if self._pipeline.llm is not None else []
+        return [self._asker.embedder.name, self._asker.reranker.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield what is drafted on each document, in order; one that cannot be read is counted when it is built."""
@@ -193,7 +213,8 @@ class Drafter:
         prepared = replace(worked.prepared, filename=filename)
         playbook = chosen_playbook(self._playbooks, prepared.profile)
         asked = self._asker.ask(playbook, prepared) if playbook else []
-        drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked)]
+        generated = self._generator.draft(prepared) if self._generator else []
+        drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
         text = prepared.text
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
         return Drafted(filename, prepared.profile, playbook.name if playbook else "", words, tuple(drafts))
@@ -203,7 +224,8 @@ class Drafter:
     def _key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
-        chosen = f"{VERSION} {options.sure} {options.absent} {options.ocr} {options.embedder} {options.reranker}"
+        named = options.embedder, options.reranker, options.llm, options.topic
+        chosen = " ".join(map(str, (VERSION, options.sure, options.absent, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 
     def _remembered(self, key: str) -> Drafted | None:
@@ -232,28 +254,64 @@ def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     return unique_titles(candidates)
 
 
+def _quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
+    places = zip(draft.spans, one.words[draft.key], strict=True)
+    return tuple(Quote(one.filename, words, marked=((span.start, span.end),)) for span, words in places)
+
+
 def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
     for draft in one.drafts:
-        words = one.words[draft.key]
-        quotes = tuple(
-            Quote(one.filename, part, marked=((span.start, span.end),))
-            for span, part in zip(draft.spans, words, strict=True)
-        )
         labels: dict[str, Label] = {
             "drafted": draft.kind,
             "draft": draft.status,
             "asks_for": draft.name,
             "confidence": draft.confidence,
+            **draft.labels,
         }
         yield RawRow(
             id=int(draft.key[:12], 16),
             question=worded(draft, title),
-            answer=" ".join(" ".join(words).split()),
-            quotes=quotes,
+            answer=" ".join(" ".join(one.words[draft.key]).split()),
+            quotes=_quotes(one, draft),
             filename=one.filename,
             is_impossible=draft.status == "absent",
             labels=labels,
         )
+
+
+def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
+    """Yield a question over two documents of a kind where both have a sure answer to the same question."""
+    last: dict[str, Drafted] = {}
+    for one in drafted:
+        before = last.get(one.playbook) if one.playbook else None
+        last[one.playbook] = one
+        if before is None:
+            continue
+        sure = {draft.name: draft for draft in before.drafts if draft.kind == "playbook" and draft.status == "sure"}
+        pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
+        # one a pair of documents: the same always, and not the same question for all
+        for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
+            yield _comparison((before, first), (one, second), titles)
+
+
+def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
+    quotes = tuple(quote for one, draft in (first, second) for quote in _quotes(one, draft))
+    names = [titles[one.filename] for one, _ in (first, second)]
+    answers = [" ".join(" ".join(one.words[draft.key]).split()) for one, draft in (first, second)]
+    asked = first[1]
+    return RawRow(
+        id=int(digest(first[1].key, second[1].key)[:12], 16),
+        question=f"Compare the {names[0]} with the {names[1]}: {asked.asks[0].lower()}{asked.asks[1:]}",
+        answer=f"{names[0]}: {answers[0]} {names[1]}: {answers[1]}",
+        quotes=quotes,
+        filename=first[0].filename,
+        labels={
+            "drafted": "comparison",
+            "draft": "sure",
+            "asks_for": asked.name,
+            "confidence": round(first[1].confidence * second[1].confidence, 3),
+        },
+    )
 
 
 def _why(drafted: Sequence[Drafted]) -> str:

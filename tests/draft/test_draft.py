@@ -92,6 +92,14 @@ def test_a_folder_becomes_a_bundle_whose_gold_is_all_located(contracts):
     assert not {row["id"] for row in rows} & {line["id"] for line in waiting}
 
 
+def test_two_documents_of_a_kind_are_compared_where_both_answers_are_sure(contracts):
+    rows, gold, _ = draft(*contracts[:2])
+    compared = {line["id"] for line in gold if line["labels"]["drafted"] == "comparison"}
+    [row] = [row for row in rows if row["id"] in compared]
+    assert {context["filename"] for context in row["contexts"]} == {"Alder.txt.pdf", "Birch.txt.pdf"}
+    assert row["question"].startswith("Compare the Supply Agreement")
+
+
 def test_the_bundle_says_that_it_is_drafted(contracts):
     source, out, _ = contracts
     rows, _, waiting = draft(source, out)
