@@ -4,9 +4,9 @@
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
 
 Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
-`training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones: `adapter`,
-`reranker` and `reader`). Questions come in the benchmark's words, or with --words test in those that nothing was
-trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together, whichever is
+`training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
+`adapter`, `reranker` and `reader`). Questions come in the benchmark's words, or with --words test in those that nothing
+was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together, whichever is
 best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of quality.
 """
 
@@ -24,6 +24,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from bench._table import print_table
 from exhibit.evaluation.metrics._words import multiset_f1, without_citations
 from exhibit.models import reader
 from exhibit.models.embedders import _network
@@ -38,8 +40,6 @@ from training._reading import read_material
 from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev
 from training.questions import LABELS, read_wordings
-
-from bench._table import print_table
 
 _CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 """Confidences below which refusing is looked at."""
@@ -61,8 +61,6 @@ class Seen:
     """A question that was asked: how sure the pipeline is that there is an answer, and how well it answered."""
 
     question: Question
-    score: float
-    """The reader's best."""
     found: float | None
     """The reranker's confidence, where there is one."""
     sure: float
@@ -152,7 +150,7 @@ def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
         golds = [*question.gold, " ".join(question.gold)]
         f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
         sure = answer.confidence or 0.0
-        yield Seen(question, answer.usage.get("score", 0.0), answered.retrieved.confidence, sure, f1)
+        yield Seen(question, answered.retrieved.confidence, sure, f1)
 
 
 def _report(title: str, seen: Sequence[Seen]) -> None:
@@ -173,25 +171,27 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 
 
 def _fit(seen: Sequence[Seen], path: Path) -> None:
-    """Fit the confidence, alone and together with the reranker's, and write it."""
-    known = [one for one in seen if one.found is not None]
+    """Fit the confidence anew, alone or together with the reranker's, and write it over what it was."""
+    told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
+    together = seen[0].found is not None
+    before = told["together" if together else "alone"]
+    # what the reader said itself, whatever it was taken for
+    odds = [[_odds(one.sure) - before["offset"], 0.0 if one.found is None else _odds(one.found)] for one in seen]
+    table = np.array([[(sure - before.get("reranker", 0) * found) / before["reader"], found] for sure, found in odds])
     answerable = np.array([float(bool(one.question.gold)) for one in seen])
-    alone = _logistic(np.array([[one.score] for one in seen]), answerable)
-    told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if known:
-        table = np.array([[one.score, np.log(one.found / (1 - one.found))] for one in known if one.found is not None])
-        both = _logistic(table, np.array([float(bool(one.question.gold)) for one in known]))
-        told["together"] = {"reader": both[0], "reranker": both[1], "offset": both[2]}
-    else:
-        told["alone"] = {"reader": alone[0], "offset": alone[1]}
-    told["fitted_on"] = {
-        "what": "the documents for tuning, with weights that were trained without them",
+    fitted = _logistic(table if together else table[:, :1], answerable)
+    names = ("reader", "reranker", "offset") if together else ("reader", "offset")
+    told["together" if together else "alone"] = dict(zip(names, fitted, strict=True)) | {
         "documents": len({one.question.document for one in seen}),
         "questions": len(seen),
         "answerable": int(answerable.sum()),
     }
     write_whole(path, json.dumps(told, indent=1) + "\n")
     print(json.dumps(told))
+
+
+def _odds(share: float) -> float:
+    return float(np.log(share / (1 - share)))
 
 
 def _logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:

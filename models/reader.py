@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+
 from exhibit.models.embedders._lowrank import merge, read_lowrank, read_record
 from exhibit.models.embedders._network import MAX_TOKENS, Network, processors
 from exhibit.models.embedders._tokens import ready_tokenizer
@@ -27,6 +28,12 @@ from exhibit.models.spans import decode
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
+LEAN = 1.0
+"""What speaks for each token beside what the network says, in log-odds.
+
+On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and
+0.70 in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in others; refusals aside.
+"""
 
 
 class Found(NamedTuple):
@@ -78,7 +85,7 @@ class Reader:
     def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
         """Return what each passage is to the question, in order; beyond 256 tokens with the question it is not read."""
         [asked] = self._encode([question])
-        front = [*asked.ids[: ASKED - 1], asked.ids[-1]]
+        front = [*asked.ids[:-1][: ASKED - 1], asked.ids[-1]]
         encoded = self._encode(passages)
         if len(encoded) < 2:
             return [self._read(front, one) for one in encoded]
@@ -112,7 +119,7 @@ class Reader:
         read = tokens[0, len(front) : -1]
         spans = tuple(
             Found(places[first][0], places[last - 1][1], float(read[first:last, 0].mean()))
-            for first, last in decode(read)
+            for first, last in decode(read, lean=LEAN)
         )
         return Reading(float(scores[0, 0]), spans)
 

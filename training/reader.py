@@ -127,9 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     adapted, judged = stacked(weights, options.adapter, options.reranker)
     ground = _cli.ground_of(pack, device, options)
     reader = train_reader(ground, adapted, judged, recipe, say=print)
-    _cli.write(arrays_of(reader), Path(options.out), _cli.about(
-        pack, recipe, ground, options, adapter=_cli.digest(options.adapter), reranker=_cli.digest(options.reranker)
-    ))  # fmt: skip
+    below = {"adapter": _cli.digest(options.adapter), "reranker": _cli.digest(options.reranker)}
+    told = _cli.about(pack, recipe, ground, options, **below)
+    asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}
+    told["documents"] = {source: some for source, some in told["documents"].items() if source in asked}
+    _cli.write(arrays_of(reader), Path(options.out), told)
     report_all(pack, adapted, reader, options)
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from exhibit.evidence import Span
@@ -18,8 +18,14 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9
 """A confidence from which no further passage is read."""
-NEXT_BEST = 1.0
-"""How far below the best score, in log-odds, the words of a further passage are still given."""
+HOPELESS = 0.03
+"""A confidence below which no further one is read, either: on the documents for tuning hardly any of these had one."""
+NEXT_BEST = 0.5
+"""How far below the best score, in log-odds, the words of a further passage are still given: 0, 0.5, 1 and 2 give the
+same span F1 within 0.01 on the documents for tuning. Answers that stand in several places need it."""
+BEHIND = 0.5
+"""What a passage must be better by for each that retrieval ranks before it, which knows the document that is meant.
+From 0 to 1 span F1 is the same in CUAD's words, and rises from 0.59 to 0.60 in others."""
 MOST = 5
 """Stretches of words in an answer."""
 _AT_ONCE = 2
@@ -59,11 +65,9 @@ class _Window:
 class _Words:
     """A stretch of words that answers, and the sources that it stands in."""
 
-    window: _Window
     score: float
-    sure: float
     parts: tuple[tuple[Source, Span], ...]
-    text: str = field(compare=False)
+    text: str
 
 
 class ReaderAnswerer:
@@ -81,17 +85,16 @@ class ReaderAnswerer:
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         read, sure = self._read(question, windows, context.confidence)
-        usage = {"score": max(reading.score for _, reading in read)}
         if sure < self._refuse_below:
-            return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure, usage=usage)
+            return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read)
         if not found:  # sure that it is there, not which words it is
             best = max(read, key=lambda one: one[1].score)[0]
-            answer = Extractive(near=0.0).answer(question, Context(context.text, best.sources, context.tokens))
-            return Answer(answer.text, answer.citations, answer.unsupported, answer.refused, confidence=sure, usage=usage)
+            few = Context(context.text, best.sources, context.tokens)
+            return replace(Extractive(near=0.0).answer(question, few), confidence=sure)
         text = " ".join(f"{words.text} {''.join(f'[{source.number}]' for source, _ in words.parts)}" for words in found)
         verdict = verify(claims_of(text), context.sources, given=question)
-        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, usage=usage)
+        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure)
 
     def answer_all(self, asked: Sequence[tuple[str, Context]]) -> list[Answer]:
         """Return one answer per question, in order."""
@@ -109,7 +112,7 @@ class ReaderAnswerer:
             few = windows[start : start + _AT_ONCE]
             read += zip(few, reader.read(asks, [window.text for window in few]), strict=True)
             sure = reader.confidence([reading.score for _, reading in read], found)
-            if sure >= SURE:
+            if not HOPELESS <= sure < SURE:
                 break
         return read, sure
 
@@ -137,12 +140,11 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 def _choose(read: Sequence[tuple[_Window, Reading]]) -> list[_Words]:
     """Return the words of the best window and of those nearly as good, in the order of the sources."""
     found = [
-        _Words(window, reading.score, span.sure, tuple(window.parts(span.start, span.end)),
-               quotable(window.text[span.start : span.end]))
-        for window, reading in read
+        _Words(reading.score - BEHIND * rank, tuple(window.parts(span.start, span.end)), quotable(words))
+        for rank, (window, reading) in enumerate(read)
         for span in reading.spans
-        if window.text[span.start : span.end].strip()
-    ]  # fmt: skip
+        if (words := window.text[span.start : span.end].strip())
+    ]
     best = max((words.score for words in found), default=0.0)
     near = sorted((words for words in found if words.score >= best - NEXT_BEST), key=lambda words: -words.score)
     distinct: dict[str, _Words] = {}

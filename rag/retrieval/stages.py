@@ -56,8 +56,8 @@ def finish(
     near = near_the_best(hits[: config.candidates * config.k], config)
     fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
-    decides = config.answerer == "reader" or (config.answerer == "auto" and config.llm == "none")
-    if confidence is not None and config.refuse_below is not None and confidence < config.refuse_below and not decides:
+    unlikely = confidence is not None and confidence < (config.refuse_below or 0.0)
+    if unlikely and not config.reads:
         selected = []
     trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
     return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace, confidence)
