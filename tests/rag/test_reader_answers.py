@@ -9,7 +9,7 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, without_places
 from exhibit.models.reader import Found, Reading
-from exhibit.models.tokens import estimate
+from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers._places import section_of, with_places
 from exhibit.rag.answerers.reader import ReaderAnswerer
