@@ -113,6 +113,8 @@ class DocumentEntry(_Model):
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The pages that OCR read, by number, with how sure it was of their words."""
+    labels: dict[str, str] = {}
+    """What the source says of the document: a law's version has its days."""
 
 
 class Licence(_Model):
