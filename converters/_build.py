@@ -266,8 +266,8 @@ def _describe(
             answerable=len(rows) - impossible,
             impossible=impossible,
             contexts=sum(len(row.quotes) for row in rows),
-            # only a benchmark that cites headings has sections
-            located={how: located[how] for how in HOWS if located[how] or how != "section"},
+            # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
+            located={how: located[how] for how in HOWS if located[how] or how not in ("section", "answer")},
         ),
         groups=info.groups,
         headline=info.headline,

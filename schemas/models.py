@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from exhibit.schemas.hows import HOWS as HOWS
 from exhibit.schemas.hows import How as How
@@ -85,13 +85,21 @@ class Gold(_Model):
     spans: list[Offsets]
     alternatives: list[list[Offsets]]
     how: How
-    score: Annotated[float, Field(ge=0, le=1)] = 1.0
+    score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, Field(validate_default=True)] = 1.0
     labels: dict[str, str | int | float | bool | None] = {}
+
+    @field_validator("score")
+    @classmethod
+    def _none_where_absent(cls, value: float | None, told: ValidationInfo) -> float | None:
+        """Return None for what was not found: bundles of earlier versions say 1.0 of it."""
+        return None if told.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> Gold:
         if (self.how == "absent") == bool(self.spans):
             raise ValueError("has spans exactly when how is not 'absent'")
+        if self.score is None and self.spans:
+            raise ValueError("has a score where it was found")
         if self.context is not None and self.filename is None:
             raise ValueError("a context has a filename")
         return self
