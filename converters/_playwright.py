@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from exhibit.schemas.errors import ServiceError
 
 NEEDED = (
-    "documents that are not PDFs are printed by Playwright, which is not installed: "
+    "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
+    "which is not installed: "
     "pip install 'exhibit-rag[print]', then python -m converters._browser"
 )
 HERE = importlib.util.find_spec("playwright") is not None

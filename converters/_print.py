@@ -117,10 +117,10 @@ def _hand_over(html: bytes, route: Route) -> None:
         route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
 
 
-def printing(browsers: Iterable[str]) -> Printing | None:
+def printing(printers: Iterable[str]) -> Printing | None:
     """Return what documents were printed with, for `bundle.json`; None when nothing was printed."""
-    versions = sorted(set(browsers) - {""})
-    return Printing(browser="Chromium " + ", ".join(versions), fonts=font_hashes()) if versions else None
+    names = sorted(set(printers) - {""})
+    return Printing(printer=", ".join(names), fonts=font_hashes()) if names else None
 
 
 def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:

@@ -54,8 +54,12 @@ _TYPES: dict[Style, _Type] = {
 }
 _KEPT_TOGETHER = 3  # lines that a heading must have room for below it
 # Nothing is drawn for these; private use (the bullets of a symbol font, which is not here) would be a box.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]")
-_CJK = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
+)
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
+)
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _FORM = re.compile(rb"<(F[BCDE][0-9A-F]{2})>")
 

@@ -99,7 +99,7 @@ def layout_of(source: Source) -> Layout:
         return read_layout(source)
     try:
         # its markup is not looked at, and stays here
-        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None, typeset=None)))
+        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None)))
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
