@@ -55,6 +55,8 @@ class DatasetInfo:
     """What the source must hold, for error messages and --help."""
     download: Download | None = None
     groups: str | None = None
+    headline: str | None = None
+    """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
     tags: tuple[str, ...] = ()
     questions: str = ""
     """How the questions came to be worded, for the card."""

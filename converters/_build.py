@@ -237,6 +237,7 @@ def _describe(
             located={how: located[how] for how in HOWS if located[how] or how != "section"},
         ),
         groups=info.groups,
+        headline=info.headline,
         left_out=tally.left_out,
         noted=tally.noted,
         documents=documents,

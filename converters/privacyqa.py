@@ -18,14 +18,15 @@ from typing import NamedTuple
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._cli import main
 from exhibit.converters._records import decode_table, separated
-from exhibit.converters._titles import unique_titles
 from exhibit.converters._text_pdf import Block
+from exhibit.converters._titles import unique_titles
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 
 INFO = DatasetInfo(
     name="privacyqa",
     title="PrivacyQA as PDF",
+    headline="recall@10",
     benchmark="PrivacyQA",
     summary=(
         "Questions that users ask about the privacy policies of mobile apps, most of them in their own words and some "

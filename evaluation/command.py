@@ -18,11 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_origin
 
+from pydantic.fields import FieldInfo
+
 from exhibit.engine import add_engine_arguments
 from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.confidence import CONFIDENCE, in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Run, evaluate
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_settings
@@ -32,7 +35,6 @@ from exhibit.rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
 from exhibit.schemas.command import guarded, print_error, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
-from pydantic.fields import FieldInfo
 
 FAILED = 3
 """The exit code of a run in which too many questions failed."""
@@ -45,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the evaluation; print one table and where the report is."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
         print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
         return 0
@@ -83,7 +87,7 @@ def _compared(flags: dict[str, Any]) -> str:
 
 
 def _names(told: str | None) -> list[str]:
-    return [name.strip() for name in (told or "").split(",") if name.strip()]
+    return split_requests(told or "")
 
 
 def _judge(run: Run, settings: Settings) -> int:
@@ -132,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
+    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="what --dataset-paths takes, without the flag")
     group.add_argument(
         "--dataset-paths",
         nargs="+",

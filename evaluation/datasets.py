@@ -68,6 +68,8 @@ class Dataset:
     """By the id of a question: why it is failed before it is asked."""
     changed: tuple[str, ...] = ()
     """Files that are not those of bundle.json."""
+    headline: str | None = None
+    """The metric that the benchmark is known by."""
 
 
 # ---------------------------------------------------------------- which folders
@@ -233,10 +235,9 @@ def _dataset(
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
     sound = check_corpus(bundle, files, cases, documents, allow_changed=selection.allow_changed_corpus)
     warnings = (*_left_out(bundle, cases, files), *sound.warnings)
-    groups = bundle.info.groups if bundle.info else None
-    return Dataset(
-        name, bundle.root, tuple(cases), files, located, documents, groups, warnings, sound.refused, sound.changed
-    )
+    groups, headline = (bundle.info.groups, bundle.info.headline) if bundle.info else (None, None)
+    kept = (name, bundle.root, tuple(cases), files, located, documents)
+    return Dataset(*kept, groups, warnings, sound.refused, sound.changed, headline)
 
 
 def _case(

@@ -18,7 +18,7 @@ from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
 from exhibit.evaluation.measured import Measured, measure_rounds
-from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, needing
+from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
 from exhibit.evaluation.provenance import PROVENANCE, describe_run, read_provenance
 from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
 from exhibit.evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
@@ -175,7 +175,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
 
 
 def _register(settings: Settings) -> Register:
-    client = Client(cache_folder() / "officials")
+    client = Client(cache_folder() / "officials", timeout=settings.timeout)
     return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
@@ -185,10 +185,10 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
         return settings.metrics
     files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
-    left_out = [name for name in settings.metrics if name in judged]
+    left_out = [name for name in settings.metrics if named(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
-    return tuple(name for name in settings.metrics if name not in judged)
+    return tuple(name for name in settings.metrics if name not in left_out)
 
 
 # ---------------------------------------------------------------- the folder
@@ -239,6 +239,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "questions": len(dataset.cases),
             "files": len(dataset.files),
             "groups": dataset.groups,
+            "headline": dataset.headline,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})

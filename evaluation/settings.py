@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._secrets import hide
 from exhibit.evaluation.testdata import bundle_of
@@ -15,7 +18,6 @@ from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -119,9 +121,9 @@ class Settings(BaseModel):
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
     def _commas(cls, value: Any) -> Any:
-        parts = value.split(",") if isinstance(value, str) else value
+        parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
-            return [name.strip() for part in parts for name in part.split(",") if name.strip()]
+            return [name for part in parts for name in split_requests(part)]
         return parts
 
     @field_validator("file_type")

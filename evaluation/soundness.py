@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+
 from exhibit.evaluation.records import CONFIG, RESULTS
 from exhibit.schemas.bundle import read_lines, read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_json
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 _Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 

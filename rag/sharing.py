@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.models.protocols import Role, Vectors
-from exhibit.models.tokens import counter_for
+from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config
@@ -110,7 +110,7 @@ class _Elsewhere:
 
 
 @lru_cache(maxsize=1)
-def _parts(folder: Path, seal: str, settings: str) -> Parts:  # noqa: ARG001 - a new seal is a new index
+def _parts(folder: Path, seal: str, settings: str) -> Parts:
     config = Config.model_validate_json(settings)
-    index = open_index(folder, config)
+    index = open_index(folder, config, seal=seal)
     return Parts(index, _Elsewhere(index.embedder, index.dimensions), config, counter_for(None))

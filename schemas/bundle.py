@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD as CARD
 from exhibit.schemas.layout import CORPUS as CORPUS
@@ -18,7 +20,6 @@ from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.parsing import parse_json
-from pydantic import ValidationError
 
 # ---------------------------------------------------------------- writing
 
@@ -44,7 +45,8 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
 
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
-    record = info.model_dump(exclude=None if info.patches else {"patches"})
+    left_out = {name for name in ("headline", "patches") if not getattr(info, name)}
+    record = info.model_dump(exclude=left_out)
     text = json.dumps(record, ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 

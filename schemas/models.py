@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
 from exhibit.schemas.hows import HOWS as HOWS
 from exhibit.schemas.hows import How as How
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
@@ -197,6 +198,8 @@ class BundleInfo(_Model):
     citation: str = ""
     counts: Counts
     groups: str | None = None
+    headline: str | None = None
+    """The metric that the benchmark is known by, such as `ndcg@5`; one that is not said is chosen by the evaluation."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}

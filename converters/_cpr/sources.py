@@ -11,8 +11,8 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
 from exhibit.converters._cpr.pages import blocks_of, heading_of
-from exhibit.converters._text_pdf import Block
 from exhibit.converters._cpr.parsing import read_export, read_page
+from exhibit.converters._text_pdf import Block
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import guarded

@@ -33,7 +33,7 @@ def flaw_of(url: str) -> str | None:
     """Return why a string is no address of a page, or None."""
     try:
         parsed = httpx.URL(url)
-        urlsplit(url).port  # the names are read with it, and it is stricter about some hosts
+        urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
     except (httpx.InvalidURL, ValueError):
         return "not a web address"
     if parsed.scheme not in {"http", "https"} or not parsed.host:

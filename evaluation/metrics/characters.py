@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._layout import (
@@ -35,7 +36,7 @@ from exhibit.evaluation.metrics._layout import (
     spread,
     unite,
 )
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 
 Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)
@@ -57,21 +58,23 @@ ABOUT = {
         depths=(8, 64),
     ),
 }
+HEADLINE = "char_recall@8"
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return character precision and recall at each k."""
     applies = [number for number, case in enumerate(cases) if not case.reply.error and not case.is_impossible]
     published = options.parity == "legalbenchrag"
-    layout = lay_out([cases[number] for number in applies], max(options.ks), first_place=published)
+    depths = (cutoff,) if cutoff else options.ks
+    layout = lay_out([cases[number] for number in applies], max(depths), first_place=published)
     score = _as_published if published else _united
-    precision, recall = score(layout, len(applies), options.ks)
+    precision, recall = score(layout, len(applies), depths)
     located = distinct(layout.case)
     rows = [applies[number] for number in located]
     return {
         f"{name}@{k}": _values(table[located, column].tolist(), rows, len(cases))
         for name, table in (("char_precision", precision), ("char_recall", recall))
-        for column, k in enumerate(options.ks)
+        for column, k in enumerate(depths)
     }
 
 

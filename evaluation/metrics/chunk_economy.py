@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Passage, Values
 from exhibit.evaluation.metrics._about import About, Need
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evidence import Span
 
 NEAR = 500
@@ -45,13 +45,15 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the three shares, None where no gold is located or nothing was retrieved."""
 
-    def share(kind: str) -> Values:
-        return each(cases, lambda case: _share(kind, case, options.k))
+    depth = cutoff or options.k
 
-    return {f"{kind}@{options.k}": share(kind) for kind in KINDS}
+    def share(kind: str) -> Values:
+        return each(cases, lambda case: _share(kind, case, depth))
+
+    return {f"{kind}@{depth}": share(kind) for kind in KINDS}
 
 
 def _share(kind: str, case: Case, k: int) -> float | None:

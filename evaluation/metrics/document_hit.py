@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
 ABOUT = {
@@ -21,10 +21,11 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k, None where no gold names a file."""
     first = each(cases, _first_hit)
-    return {f"document_hit@{k}": [None if rank is None else float(rank <= k) for rank in first] for k in options.ks}
+    depths = (cutoff,) if cutoff else options.ks
+    return {f"document_hit@{k}": [None if rank is None else float(rank <= k) for rank in first] for k in depths}
 
 
 def _first_hit(case: Case) -> float | None:

@@ -7,13 +7,14 @@ or no gold names a file, there is no share. The mean is over questions; `pooled`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import gold_files
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 
 NAMES = tuple(f"drm@{k}" for k in KS)
 ABOUT = {
@@ -35,9 +36,9 @@ class Mismatch(NamedTuple):
     passages: int
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the share of mismatched passages at each k."""
-    counted = mismatches(cases, options)
+    counted = mismatches(cases, replace(options, ks=(cutoff,)) if cutoff else options)
     return {name: [None if m is None else m.wrong / m.passages for m in column] for name, column in counted.items()}
 
 

@@ -13,7 +13,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._gold_ranks import gold_ranks, seed_matches
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)
@@ -27,10 +27,11 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the share of golds found, None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _share
-    return {f"recall@{options.k}": each(cases, partial(score, k=options.k))}
+    depth = cutoff or options.k
+    return {f"recall@{depth}": each(cases, partial(score, k=depth))}
 
 
 def _share(case: Case, k: int) -> float | None:

@@ -11,6 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
 from exhibit.engine import Limits, track
 from exhibit.evaluation.report import shell
 from exhibit.evaluation.report.binder import Binder, Catalogue, Facet
@@ -26,8 +29,6 @@ from exhibit.storage.locations import keeping
 from exhibit.storage.place import Kind, placed
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 NAME = "report.html"
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())

@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 import jmespath
-from exhibit.evaluation.targets._wire import ReplyError
 from jmespath.exceptions import JMESPathError
+
+from exhibit.storage.http import HttpError
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def items_at(path: str, fields: Any) -> list[Any]:
     """Return the list at a path, empty where there is nothing; raise where a server sent something else."""
     told = search(path, fields)
     if told and not isinstance(told, list):
-        raise ReplyError(f"{path} of the reply is no list: {describe(told)}")
+        raise HttpError(f"{path} of the reply is no list: {describe(told)}")
     return told or []
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.report.shell import page
 from exhibit.evaluation.report.write import NAME as REPORT
@@ -17,7 +19,6 @@ from exhibit.evaluation.trend.explain import LISTED, Explanation, shown_digest
 from exhibit.evaluation.trend.runs import Series, TrendRun
 from exhibit.evaluation.trend.sentences import change, fall_in_words, headline, metric_title, sentences, value
 from exhibit.storage.whole import write_whole
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 NAME = "index.html"
 _HERE = Path(__file__).parent

@@ -9,9 +9,12 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
+
 from exhibit.law.words import word_runs
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
+
+LOCAL = True
 
 
 def open(argument: str | None) -> Hashing:

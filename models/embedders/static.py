@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal
 from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
 from exhibit.models.embedders._unit import to_unit
@@ -33,6 +34,9 @@ SIF's constant; with 1e-3, 1e-4 and 1e-5 the cosines of 300 chunks correlate 0.2
 """
 _SLAB = 1024
 """Texts whose tokens' vectors are added up at a time: some 100 MB."""
+
+
+LOCAL = True
 
 
 def open(argument: str | None) -> Static:

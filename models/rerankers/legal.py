@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+
 from exhibit.models.embedders._lowrank import merge, read_lowrank, read_record
 from exhibit.models.embedders._network import MAX_TOKENS, Network, adapted, processors
 from exhibit.models.embedders._tokens import ready_tokenizer
@@ -46,6 +47,9 @@ def _weights() -> dict[str, npt.NDArray[np.float32]]:
     low = read_lowrank(WEIGHTS)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
     return {**merge(adapted(strength=1.0), low, strength=1.0), **heads}
+
+
+LOCAL = True
 
 
 def open(argument: str | None) -> LegalReranker:

@@ -13,6 +13,7 @@ from typing import Any
 
 import faiss
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked
@@ -30,6 +31,9 @@ _FEW_QUERIES = 4
 """A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20
 """Bytes from which a file is mapped into memory: opened at once, read as it is searched, shared by processes."""
+
+
+LOCAL = True
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:

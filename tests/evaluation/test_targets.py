@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
@@ -20,7 +21,6 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.sharing import Answering, can_share
 from exhibit.schemas.errors import BundleError, ToolkitError
-
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import contract, write_bundle
 
@@ -134,7 +134,8 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
 def test_an_index_whose_story_is_lost_tells_it_itself(builtin, dataset):
     target = builtin()
     told = target.ingest(dataset)
-    (target.index_folder(dataset) / "ingestion.json").unlink()
+    folder = target.index_folder(dataset)
+    folder.with_name(f"{folder.name}.ingestion.json").unlink()
     again = builtin(skip_ingestion=True).ingest(dataset)
     assert (again.files, again.chunks, again.set_aside) == (told.files, told.chunks, ())
 

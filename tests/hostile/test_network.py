@@ -6,19 +6,19 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pytest
+from playwright.sync_api import Route
+
 from exhibit.converters import _browser, _print
 from exhibit.converters._print import Printer
 from exhibit.converters._web.download import Reply
 from exhibit.converters._web.page import PagePrinter
 from exhibit.evidence import read_document
-from playwright.sync_api import Route
-
 from tests.hostile.references import LEADING, PASSIVE, documents
 
 
@@ -46,10 +46,8 @@ def recorder() -> Iterator[tuple[int, list[bytes]]]:
         thread.start()
         yield server.getsockname()[1], heard
         packets.setblocking(False)
-        try:
+        with suppress(BlockingIOError):
             heard.append(packets.recv(500))
-        except BlockingIOError:
-            pass
         server.shutdown(socket.SHUT_RDWR)
     thread.join()
 
@@ -130,7 +128,8 @@ def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
         printer = Ending(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=2)
         printer.left = times
         replies = [
-            Reply(f"http://site.example/{data}", 200, httpx.Headers(), "html", data.encode()) for data in ("bad", "good")
+            Reply(f"http://site.example/{data}", 200, httpx.Headers(), "html", data.encode())
+            for data in ("bad", "good")
         ]
         try:
             return await asyncio.gather(*(printer.print(r, r.url) for r in replies), return_exceptions=True)

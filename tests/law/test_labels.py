@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.law.structure.labels import Label, drop_stray, read_label, roman
 from exhibit.law.structure.lines import Line
 
@@ -33,8 +34,8 @@ def label(text: str, *, gap: bool = False, fresh: bool = True, before: str = "")
         ("Exhibit B: Form of Order", "Exhibit B", "Form of Order", "schedule", (2,), 1, "schedule"),
         ("EXHIBIT B (FORM)", "EXHIBIT B", "(FORM)", "schedule", (2,), 1, "schedule"),
         ("Exhibit A. The form is used.", "Exhibit A", "The form is used.", "schedule", (1,), 1, "schedule"),
-        ("Title 4 Records", "Title 4", "Records", "part", (4,), 1.5, "part"),
-        ("BOOK 2 OF THINGS", "BOOK 2", "OF THINGS", "part", (2,), 1.5, "part"),
+        ("Title 4 Records", "Title 4", "Records", "part", (4,), 1.6, "part"),
+        ("BOOK 2 OF THINGS", "BOOK 2", "OF THINGS", "part", (2,), 1.4, "part"),
         ("Practice Direction 28 The Track", "Practice Direction 28", "The Track", "part", (28,), 2, "part"),
         ("Part 2 General provisions", "Part 2", "General provisions", "part", (2,), 2, "part"),
         ("Chapter III) The Court", "Chapter III)", "The Court", "chapter", (3,), 3, "chapter"),
@@ -58,7 +59,8 @@ def test_a_label_says_what_it_counts_to_and_how_high_it_stands(text, number, res
     ("words", "rank", "kind"),
     [
         ("Schedule Exhibit Annex Annexure Appendix Attachment Addendum", 1, "schedule"),
-        ("Book Title", 1.5, "part"),
+        ("Book", 1.4, "part"),
+        ("Title", 1.6, "part"),
         ("Part", 2, "part"),
         ("Chapter", 3, "chapter"),
         ("Article", 4, "article"),

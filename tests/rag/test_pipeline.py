@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from exhibit.evidence import fold
 from exhibit.evidence.ocr import TextLine
 from exhibit.models.embedders.hashing import Hashing
@@ -19,8 +21,6 @@ from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.place import locked
-from PIL import Image
-
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
@@ -381,10 +381,13 @@ def test_importing_rag_is_light():
 
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
-    from exhibit.rag.index import INDEX
+    from exhibit.rag.index_files import index_kind
     from exhibit.storage.place import placed
 
-    with placed(tmp_path / "index", force=False, kind=INDEX), pytest.raises(BundleError, match="another run"):
+    with (
+        placed(tmp_path / "index", force=False, kind=index_kind("faiss")),
+        pytest.raises(BundleError, match="another run"),
+    ):
         make().index(corpus, tmp_path / "index")
 
 
