@@ -52,6 +52,7 @@ _TYPES: dict[Style, _Type] = {
     "p": _Type(SERIF, 10.5, 15.2, 0, 7),
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
 }
+_BOX = "\u25a1"
 _KEPT_TOGETHER = 3  # lines that a heading must have room for below it
 # Nothing is drawn for these; private use (the bullets of a symbol font, which is not here) would be a box.
 _CONTROLS = re.compile(
@@ -134,7 +135,7 @@ class _Sheet:
         for part, text in enumerate(block.text.split(PAGE_BREAK) if block.style == "pre" else [block.text]):
             if part:
                 self.close()
-            for line in _lines(printable(text), kind):
+            for line in _lines(_drawable(text, kind.font), kind):
                 if self._text is not None and self._left < self._gap + kind.leading:
                     self.close()
                 self._draw(line, kind)
@@ -171,6 +172,14 @@ class _Sheet:
 
 
 # ---------------------------------------------------------------- lines
+
+
+def _drawable(text: str, font: str) -> str:
+    """Return a text as it can be drawn: a box for what no font has."""
+    text = printable(text)
+    known = _face(font).charWidths.keys() | _face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
+    missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
+    return text.translate(dict.fromkeys(missing, _BOX)) if missing else text
 
 
 def _lines(text: str, kind: _Type) -> Iterator[str]:
@@ -226,8 +235,7 @@ class _Widths(dict[str, float]):
 
     def __missing__(self, character: str) -> float:
         code = ord(character)
-        faces = [face for face in self._faces if code in face.charWidths] or self._faces
-        self[character] = faces[0].charWidths.get(code, faces[0].defaultWidth)
+        self[character] = next(face.charWidths[code] for face in self._faces if code in face.charWidths)
         return self[character]
 
 
@@ -247,7 +255,7 @@ def _face(name: str) -> Any:
 
 
 def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
-    """Yield a line in parts, each with the font that has its characters; what none has is drawn as a box."""
+    """Yield a line in parts, each with the font that has its characters."""
     first, second = _face(font).charWidths, _face(SIGNS).charWidths
     if line.isascii():
         yield font, line
@@ -263,19 +271,19 @@ def _as_drawn(line: str) -> tuple[str, bool]:
     """Return a line in the order in which it is drawn, and whether it begins at the right."""
     from bidi import get_base_level, get_display
 
-    return get_display(_joined(line)), get_base_level(line) == 1
+    return get_display(joined(line)), get_base_level(line) == 1
 
 
-def _joined(line: str) -> str:
+def joined(line: str) -> str:
     """Return a line with its Arabic letters in the forms that their neighbours ask for."""
     forms = _forms()
     shaped = []
     for at, letter in enumerate(line):
-        mine = forms.get(letter)
+        mine = forms.get(letter, {})
         before = at > 0 and "initial" in forms.get(line[at - 1], {})
-        after = bool(mine) and "initial" in mine and at + 1 < len(line) and "final" in forms.get(line[at + 1], {})
+        after = "initial" in mine and "final" in forms.get(line[at + 1 : at + 2], {})
         form = ("medial" if after else "final") if before else ("initial" if after else "isolated")
-        shaped.append(mine.get(form, letter) if mine else letter)
+        shaped.append(mine.get(form, letter))
     return "".join(shaped)
 
 

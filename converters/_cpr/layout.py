@@ -125,8 +125,8 @@ def read_layout(source: Source) -> Layout:
 def _lines_in(source: Source) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
-        if block.tag != "h1":
-            yield SourceLine(at, at + len(block.text), block.text, marked=block.tag == "h2")
+        if block.style != "h1":
+            yield SourceLine(at, at + len(block.text), block.text, marked=block.style == "h2")
         at += len(block.text) + len("\n\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._text_pdf import Block
+from exhibit.converters._text_pdf import Block, Style
 from exhibit.engine.limits import reading
 from exhibit.evidence.markup import pieces
 from exhibit.schemas.errors import DocumentError, printable

@@ -310,7 +310,7 @@ def test_the_machine_s_fonts_do_not_matter_and_the_bundle_says_what_was_used(sam
     fonts = {font.get_object()["/BaseFont"].partition("+")[2] for font in pages[0]["/Resources"]["/Font"].values()}
     assert any(name.startswith("ExhibitSerif-") for name in fonts) and fonts != {"ExhibitMono-Bold"}
     printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
-    assert printing["browser"].startswith("Chromium ") and printing["fonts"] == font_hashes()
+    assert printing["printer"].startswith("Chromium ") and printing["fonts"] == font_hashes()
 
 
 @pytest.mark.slow
@@ -319,7 +319,7 @@ def test_the_machine_s_fonts_do_not_change_a_byte(sample, site, tmp_path):
     [fetched] = fetch_all([url], folder=tmp_path, policy=Policy(allow_private=True, delay=0)).values()
     assert fetched.path.read_bytes() == (sample.bundle / "corpus" / "practice-direction-3.html.pdf").read_bytes()
     printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
-    assert printing["browser"] == f"Chromium {fetched.browser}"
+    assert printing["printer"] == fetched.printer
 
 
 # ---------------------------------------------------------------- safety and resuming
