@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 from exhibit.converters._text_pdf import Block
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import Account, Licence, PatchEntry
+from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
@@ -158,6 +158,8 @@ class Benchmark:
     """What is known of it, where only the source or the command line can say."""
     patches: tuple[PatchEntry, ...] = ()
     """What was applied to it."""
+    draft: DraftInfo | None = None
+    """How its questions were drafted: then a row whose gold is not located is left out."""
 
 
 class Tally:

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
+        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -72,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for path in (run.folder / table.name / CONFIDENCE for table in run.tables):
         if path.is_file():
             print(in_words(path.parent.name, read_json(path)))
+    for note in run.notes:
+        print_note(note)
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return _judge(run, settings)
 
@@ -84,10 +86,6 @@ def _compared(flags: dict[str, Any]) -> str:
     if types:
         flags["where"] = [*flags.get("where", []), *(f"{SOURCE_TYPE}={one}" for one in types)]
     return label
-
-
-def _names(told: str | None) -> list[str]:
-    return split_requests(told or "")
 
 
 def _judge(run: Run, settings: Settings) -> int:
