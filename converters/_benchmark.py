@@ -102,6 +102,8 @@ class RawDocument:
     """The file that it is printed from, by the reader of its kind; read when it is printed."""
     items: tuple[Item, ...] = ()
     """What it came from, for the account."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """What the source says of it, for `bundle.json`: the days of a law's version."""
 
 
 def source_text(raw: RawDocument) -> str:

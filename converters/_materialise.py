@@ -133,6 +133,7 @@ def materialise(task: Task) -> Done:
         characters=len(document.text),
         source=raw.source,
         ocr=scanned.confidence if scanned else {},
+        labels=dict(raw.labels),
     )
     if task.text is not None:
         with suppress(OSError):  # then it is read again
