@@ -44,7 +44,7 @@ PAGE_BREAK = "\f"
 """A line of a `pre` block after which a new page begins."""
 _A4 = (595.2756, 841.8898)  # points
 _MARGIN = 62.36  # points: 22 mm
-_WIDTH = _A4[0] - 2 * _MARGIN
+_WIDTH = _A4[0] - 2 * _MARGIN  # of a line, in points
 _TAB = " " * 4
 _TYPES: dict[Style, _Type] = {
     "h1": _Type(BOLD, 14, 18, 0, 20),
