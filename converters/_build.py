@@ -89,8 +89,8 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     text = _card_text(info, benchmark, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
     shutil.rmtree(texts)
-    browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
-    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
+    printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
+    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(printers)})
     write_info(bundle, folder / INFO)
     problems = validate(folder, elsewhere=out.entries)
     if problems:
@@ -108,7 +108,7 @@ def _materialise_all(
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
+    work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
