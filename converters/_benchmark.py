@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import Account, Licence, PatchEntry
+from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
@@ -102,6 +102,8 @@ class RawDocument:
     """The file that it is printed from, by the reader of its kind; read when it is printed."""
     items: tuple[Item, ...] = ()
     """What it came from, for the account."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """What the source says of it, for `bundle.json`: the days of a law's version."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class Benchmark:
     """What is known of it, where only the source or the command line can say."""
     patches: tuple[PatchEntry, ...] = ()
     """What was applied to it."""
+    draft: DraftInfo | None = None
+    """How its questions were drafted: then a row whose gold is not located is left out."""
 
 
 class Tally:

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
+        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -57,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     run = evaluate(with_fetched(settings), warn=print_note)
     print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
+    for note in run.notes:
+        print_note(note)
     return _judge(run, settings)
 
 
@@ -100,10 +102,6 @@ def _flags(words: list[str]) -> dict[str, Any]:
     flags = vars(parser.parse_intermixed_args(modern(words, known, print_note)))
     pairs = flags.pop("set", [])
     return {**flags, **parse_set(pairs)}
-
-
-def _names(told: str | None) -> list[str]:
-    return split_requests(told or "")
 
 
 def _judge(run: Run, settings: Settings) -> int:

@@ -20,7 +20,7 @@ from exhibit.schemas.command import Parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
 
-SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr")
+SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
 _SHOWN = 33
 """A question of the sample of CUAD whose gold is drawn on its page."""
 

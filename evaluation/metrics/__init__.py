@@ -1,7 +1,8 @@
 """Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`; and `measure(cases, options)`, whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
+its `@k`; and `measure(cases, options)`, which is given the cases that have what the `About` needs, with the gold it may
+use (`_scope`), and whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
 also has `missing(options)`, which says what it lacks, and one that asks a judge `PROMPT_VERSION`. No other file has to
 be edited: tables, report and `diff` ask `about`. Parts of other distributions import from here.
@@ -17,6 +18,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import GROUPS, About, undescribed
 from exhibit.evaluation.metrics._each import each, gold_files, gold_texts
 from exhibit.evaluation.metrics._options import KS, Cutoff, K, Options, Parity, Share
+from exhibit.evaluation.metrics._scope import scoped
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_modules
 
@@ -45,6 +47,7 @@ __all__ = [
     "needing",
     "parameters_of",
     "ranking_of",
+    "scoped",
     "shortened",
     "split_requests",
 ]  # fmt: skip
@@ -133,7 +136,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the metrics named, of all when none is."""
+    """Return the values of the metrics named, of all when none is; None where a case lacks what a metric needs."""
     options = options or Options()
     check_names(names)
     requests = [parse_request(name) for name in names]
@@ -142,12 +145,25 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
         asked = [request for request in requests if _answers_to(request.name, file, module)]
         plain = {request.name for request in asked if not request.parameters}
         if plain or not requests:
-            values = module.measure(cases, options)
+            values = _measured(module, cases, options)
             measured |= {name: own for name, own in values.items() if not plain or {file, name, _family(name)} & plain}
         for request in asked:
             if request.parameters or ("@" in request.name and request.name not in measured):
                 measured |= _with_parameters(cases, options, request, file)
     return measured
+
+
+def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **told: Any) -> dict[str, Values]:
+    """Return what a file yields, each name over the cases that have what it needs."""
+    columns: dict[str, Values] = {}
+    for needs in dict.fromkeys(about(name).needs for name in module.NAMES):
+        rows = [(row, kept) for row, case in enumerate(cases) if (kept := scoped(case, needs, options)) is not None]
+        for name, values in module.measure([case for _, case in rows], options, **told).items():
+            if about(name).needs == needs:
+                columns[name] = [None] * len(cases)
+                for (row, _), value in zip(rows, values, strict=True):
+                    columns[name][row] = value
+    return columns
 
 
 def _with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
@@ -157,7 +173,7 @@ def _with_parameters(cases: Sequence[Case], options: Options, request: Request, 
     told = checked(Request(family, {"cutoff": depth, **request.parameters} if depth else request.parameters), module)
     if told.get("cutoff", 0) > max(options.ks):
         raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
-    values = module.measure(cases, options, **told)
+    values = _measured(module, cases, options, **told)
     return {name: own for name, own in values.items() if family in (file, _family(name))}
 
 

@@ -38,8 +38,10 @@ class Request(NamedTuple):
 
 
 def split_requests(text: str) -> list[str]:
-    """Return the metrics of a list with commas; those between brackets are a metric's own."""
-    return [part.strip() for part in _COMMA.split(text) if part.strip()]
+    """Return the metrics of a list with commas; `answer-f1`, as the help prints it, is `answer_f1`."""
+    # commas and hyphens between brackets are a metric's own
+    parts = (part.strip().partition("(") for part in _COMMA.split(text) if part.strip())
+    return [name.replace("-", "_") + sign + rest for name, sign, rest in parts]
 
 
 def parse_request(text: str) -> Request:
@@ -53,7 +55,7 @@ def parse_request(text: str) -> Request:
         if not sign:
             raise ToolkitError(f"--metrics {text}: {pair.strip()!r} is not parameter=value, such as cutoff=20")
         parameters[name.strip()] = _value(value.strip())
-    return Request(parsed[1].strip(), parameters)
+    return Request(parsed[1].strip().replace("-", "_"), parameters)
 
 
 def named(text: str) -> str:

@@ -107,13 +107,7 @@ def _votes(prompts: Sequence[Prompt], options: Options) -> list[float | None]:
 
 
 def _prompts(case: Case, options: Options) -> list[Prompt]:
-    if (
-        options.judge is None
-        or case.reply.error
-        or case.is_impossible
-        or not case.reply.answer
-        or not case.truth.strip()
-    ):
+    if options.judge is None or not case.reply.answer:
         return []
     question = fenced("QUESTION", case.question)
     both = [fenced("EXPERT'S ANSWER", case.truth), fenced("ANSWER TO JUDGE", case.reply.answer)]

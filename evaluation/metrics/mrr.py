@@ -1,6 +1,6 @@
 """Mean reciprocal rank@10: one over the rank of the first gold, 0 where none is among the first ten.
 
-What is ranked (passages, or files where a case has grades or its gold names files only) is said in `_ranking`.
+What is ranked (passages, or files where a case has grades) is said in `_ranking`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from math import log2
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._gold_ranks import golds_of, seed_matches
+from exhibit.evaluation.metrics._gold_ranks import seed_matches
 from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
@@ -42,8 +42,6 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 
 def _gain(case: Case, k: int) -> float | None:
-    if not case.grades and not golds_of(case):
-        return None
     ranking = ranking_of(case)
     return ranking.ndcg(k) if ranking else None
 

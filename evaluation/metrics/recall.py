@@ -37,9 +37,8 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 def _share(case: Case, k: int) -> float | None:
     if case.grades:
         ranking = ranking_of(case)
-        if ranking is None or not (golds := ranking.golds()):
-            return None
-        return sum(rank <= k for rank in ranking.gold_ranks()) / golds
+        golds = ranking.golds() if ranking else 0
+        return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
     ranks = gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 

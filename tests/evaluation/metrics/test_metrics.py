@@ -17,7 +17,7 @@ from exhibit.evaluation.metrics import (
 )
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from tests.evaluation.metrics.build import at, case, gold
+from tests.evaluation.metrics.build import apply, at, case, gold
 
 CASES = [
     case([gold((0, 10), text="the rent is £900")], [at(0, 10)], answer="£900 [1]", seconds=0.5, truth="£900"),
@@ -41,13 +41,13 @@ def test_every_file_is_a_metric_and_every_name_of_the_results_is_there():
 @pytest.mark.parametrize("file", metric_modules())
 def test_a_metric_has_one_value_a_case_none_for_a_failure_and_keeps_to_its_names(file):
     module = metric_modules()[file]
-    values = module.measure(CASES, Options())
+    values = apply(module, CASES, Options())
     assert set(values) <= set(module.NAMES)
     for column in values.values():
         assert len(column) == len(CASES)
         assert column[1] is None
         assert all(value is None or isinstance(value, float) for value in column)
-    assert all(column == [] for column in module.measure([], Options()).values())
+    assert all(column == [] for column in apply(module, [], Options()).values())
 
 
 RETRIEVAL = [
@@ -58,7 +58,7 @@ RETRIEVAL = [
 @pytest.mark.parametrize("file", RETRIEVAL)
 def test_retrieval_does_not_apply_to_an_impossible_row(file):
     row = case([gold((0, 10), text="the rent")], [at(0, 10)], is_impossible=True)
-    assert {value for column in metric_modules()[file].measure([row], Options()).values() for value in column} == {None}
+    assert {value for column in apply(metric_modules()[file], [row], Options()).values() for value in column} == {None}
 
 
 @pytest.mark.parametrize(
