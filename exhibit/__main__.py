@@ -54,9 +54,10 @@ def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
 def _kept_help(words: Sequence[str]) -> str:
     """Return the help that is kept for a verb, with what other distributions bring; nothing where none is kept."""
     try:
-        text = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8")).get(" ".join(words), "")
+        kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
     except OSError:
         return ""
+    text: str = kept.get(" ".join(words), "")
     brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
     return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")
 
