@@ -5,6 +5,7 @@ These models are the only definition; the JSON Schema files beside them are gene
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -121,6 +122,8 @@ class DocumentEntry(_Model):
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The pages that OCR read, by number, with how sure it was of their words."""
+    labels: dict[str, str] = {}
+    """What the source says of the document: a law's version has its days."""
 
 
 class Licence(_Model):
@@ -177,7 +180,9 @@ class Tool(_Model):
 class Printing(_Model):
     """What the documents that the source gives as text or HTML were printed with."""
 
-    browser: NonBlank
+    printer: NonBlank = "unknown"
+    """The programs and their versions; bundles of before have `browser` instead."""
+    browser: str | None = None
     fonts: dict[str, Sha256]
 
 
@@ -207,6 +212,23 @@ class DraftInfo(_Model):
     """Sure drafts that a person judged, right or wrong."""
     wrong: Natural = 0
     """Sure drafts that a person found wrong."""
+
+    def told(self, questions: int) -> str:
+        """Return what every figure on such a bundle must say beside it: `drafted, 12 of 90 reviewed by a person; …`."""
+        line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
+        if not self.judged_sure:
+            return f"{line}; nobody has checked how many drafts are wrong"
+        low, high = wilson(self.wrong, self.judged_sure)
+        share = self.wrong / self.judged_sure
+        return f"{line}; {share:.0%} of the sure drafts that were judged are wrong (95%: {low:.0%} to {high:.0%})"
+
+
+def wilson(part: int, whole: int) -> tuple[float, float]:
+    """Return the 95% interval of a share by Wilson's formula, which holds for few observations."""
+    z, share = 1.96, part / whole
+    middle, spread = share + z * z / (2 * whole), z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole**2))
+    scale = 1 + z * z / whole
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
 class BundleInfo(_Model):

@@ -15,9 +15,11 @@ from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
 from exhibit.draft.sentences import SentenceFinder
 from exhibit.evidence import read_document
+from exhibit.hub.publish import main as publish
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.profile import read_profile
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.schemas.models import DraftInfo, wilson
 from exhibit.schemas.validate import validate
 
 CONTRACT = """SUPPLY AGREEMENT
@@ -142,3 +144,21 @@ def test_questions_by_construction_have_one_answer_each(tmp_path):
     assert absent and all(d.name.casefold() not in document.text.casefold() for d in absent)
     assert all("{" not in worded(d, "Supply Agreement") for d in drafts)
     assert len({worded(d, "Supply Agreement") for d in drafts}) == len(drafts)
+
+
+def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, capsys):
+    source, out, _ = contracts
+    draft(source, out)
+    flags = [str(out), "--repo-id", "me/mine", "--dry-run", "--i-have-the-rights"]
+    assert publish(flags) == 1
+    assert "nobody has checked how many drafts are wrong" in capsys.readouterr().err
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "**drafted, 0 of " in card and "from the playbooks contract" in card
+
+
+@pytest.mark.parametrize(("wrong", "judged", "told"), [(0, 0, "nobody has checked"), (2, 40, "5% of the sure drafts")])
+def test_what_is_said_beside_every_figure(wrong, judged, told):
+    info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
+    assert told in info.told(200) and info.told(200).startswith("drafted, 40 of 200 reviewed by a person")
+    low, high = wilson(2, 40)
+    assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
