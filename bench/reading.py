@@ -33,6 +33,7 @@ from exhibit.models.rerankers import legal
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.command import guarded
+from exhibit.schemas.models import Gold
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location
 from exhibit.storage.whole import write_whole
@@ -125,7 +126,7 @@ def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question
     bundle = read_material(root).bundle
     name = bundle.info.name if bundle.info else root.name
     wordings = read_wordings(name) if words == "test" and name in LABELS else {}
-    lines = defaultdict(list)
+    lines: dict[int | str, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)
     for number, question in enumerate(bundle.questions):

@@ -33,7 +33,7 @@ def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
     return Placed(inner.name, inner, config.cite)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Placed:
     """An answerer whose answers say which document, section and page each citation is."""
 

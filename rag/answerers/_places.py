@@ -25,7 +25,7 @@ _LONGEST = 80  # characters of a heading: more is the beginning of its text
 def section_of(document: str, path: str) -> str:
     """Return a section as a lawyer cites it: `CPR 36.14(3)`, `Article III, 3.2(b)`, `9.10 Specific Performance`."""
     headings = [part.strip() for part in path.split(" > ") if part.strip()]
-    inner = []
+    inner: list[str] = []
     while headings and _INNER.fullmatch(headings[-1].split(" ")[0]):
         inner.insert(0, headings.pop().split(" ")[0])
     if not headings:

@@ -145,9 +145,9 @@ def _choose(read: Sequence[tuple[_Window, Reading]]) -> list[_Words]:
         for span in reading.spans
         if (words := window.text[span.start : span.end].strip())
     ]
-    best = max((words.score for words in found), default=0.0)
-    near = sorted((words for words in found if words.score >= best - NEXT_BEST), key=lambda words: -words.score)
+    best = max((one.score for one in found), default=0.0)
+    near = sorted((one for one in found if one.score >= best - NEXT_BEST), key=lambda one: -one.score)
     distinct: dict[str, _Words] = {}
-    for words in near[:MOST]:
-        distinct.setdefault(words.text.casefold(), words)
-    return sorted(distinct.values(), key=lambda words: (words.parts[0][0].number, words.parts[0][1].start))
+    for one in near[:MOST]:
+        distinct.setdefault(one.text.casefold(), one)
+    return sorted(distinct.values(), key=lambda one: (one.parts[0][0].number, one.parts[0][1].start))
