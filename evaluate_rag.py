@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from exhibit.evaluation.command import main
+from exhibit.viewer.evaluate import main
 
 if __name__ == "__main__":
     sys.exit(main())

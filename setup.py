@@ -16,7 +16,7 @@ ROOMS = [
     "converters",
     "rag",
     "evaluation",
-    "review",
+    "viewer",
 ]
 
 # folders of data, which have no __init__.py, are among them

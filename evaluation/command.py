@@ -20,10 +20,9 @@ from typing import Any, get_origin
 
 from exhibit.engine import add_engine_arguments
 from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
-from exhibit.evaluation.confidence import CONFIDENCE, in_words
+from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
-from exhibit.evaluation.evaluate import Run, evaluate
-from exhibit.evaluation.records import read_json
+from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_settings
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
@@ -32,6 +31,7 @@ from exhibit.rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
 from exhibit.schemas.command import guarded, print_error, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.run_folder import RunFolder
 from pydantic.fields import FieldInfo
 
 FAILED = 3
@@ -41,8 +41,8 @@ OWN = frozenset({"embedder", "llm", "k"})
 
 
 @guarded("stopped; go on with the same command and --resume")
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation; print one table and where the report is."""
+def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
+    """Run the evaluation; print one table and where the report is, which `draw` writes."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
     if analysed:
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
         print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
-    run = evaluate(with_fetched(settings), warn=print_note)
+    run = evaluate(with_fetched(settings), warn=print_note, draw=draw)
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     print(table_of(means, shown_metrics(run.summary, settings.metrics)))
@@ -65,10 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("", *comparison_lines(run.tables, label, metrics=settings.metrics), sep="\n")
     if settings.flag_below is not None:
         print("", *flag_lines(run.tables, settings.flag_below), sep="\n")
-    for path in (run.folder / table.name / CONFIDENCE for table in run.tables):
-        if path.is_file():
-            print(in_words(path.parent.name, read_json(path)))
-    print(f"\nresults: {run.folder}\nreport:  {run.report}")
+    folder = RunFolder(run.folder)
+    for name in folder.datasets:
+        if sure := folder.confidence(name):
+            print(in_words(name, sure))
+    print(f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if draw else ""))
     return _judge(run, settings)
 
 
@@ -86,7 +87,7 @@ def _names(told: str | None) -> list[str]:
     return [name.strip() for name in (told or "").split(",") if name.strip()]
 
 
-def _judge(run: Run, settings: Settings) -> int:
+def _judge(run: EvaluatedRun, settings: Settings) -> int:
     """Return 3, after saying why, when so many questions failed that the means say little."""
     failures = run.failures
     if not failures.failed:

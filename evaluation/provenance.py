@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.records import read_json
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.storage.bundle import sha256_of
 
-PROVENANCE = "provenance.json"
-
-
-def describe_run(datasets: Iterable[Dataset], *, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def describe_run(datasets: Iterable[Dataset], *, started: str = "") -> dict[str, Any]:
     """Return what is written beside a run's settings; a run that is resumed began when it first did."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "started": (before or {}).get("started") or now,
+        "started": started or now,
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
         "machine": machine(),
         "data": {dataset.name: digests(dataset.root) for dataset in datasets},
     }
-
-
-def read_provenance(folder: Path) -> dict[str, Any]:
-    """Return what is known of a run; nothing of one that was made before this was written."""
-    path = folder / PROVENANCE
-    return read_json(path) if path.is_file() else {}
 
 
 def digests(root: Path) -> dict[str, str]:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from exhibit.conversion import Conversion, convert
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
-    from exhibit.runs import Comparison, Evaluation, compare, evaluate
+    from exhibit.runs import Comparison, Run, compare, evaluate
     from exhibit.schemas import ToolkitError, __version__
 
 _PLACES = {
     "Comparison": "exhibit.runs",
     "Conversion": "exhibit.conversion",
-    "Evaluation": "exhibit.runs",
     "LoadedBundle": "exhibit.bundles",
+    "Run": "exhibit.runs",
     "ToolkitError": "exhibit.schemas",
     "__version__": "exhibit.schemas",
     "compare": "exhibit.runs",
@@ -44,8 +44,8 @@ _PLACES = {
 __all__ = [
     "Comparison",
     "Conversion",
-    "Evaluation",
     "LoadedBundle",
+    "Run",
     "ToolkitError",
     "__version__",
     "compare",
@@ -68,7 +68,7 @@ ROOMS = (
     "converters",
     "rag",
     "evaluation",
-    "review",
+    "viewer",
 )
 """The packages of the product, from the ground up."""
 

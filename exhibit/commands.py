@@ -24,18 +24,18 @@ class Verb(NamedTuple):
 VERBS = {
     "convert": Verb("exhibit.conversion", "main", "turn a benchmark, a table or a list of URLs into a bundle"),
     "evaluate": Verb(
-        "exhibit.evaluation.command",
+        "exhibit.viewer.evaluate",
         "main",
         "test a RAG system on bundles, and write a report",
         "python evaluate_rag.py",
     ),
     "results": Verb(
-        "exhibit.evaluation.results",
+        "exhibit.viewer.results",
         "main",
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb("exhibit.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
+    "review": Verb("exhibit.viewer.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
     "score": Verb(
         "exhibit.evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"
     ),

@@ -24,7 +24,7 @@ ROOMS = (
     "converters",
     "rag",
     "evaluation",
-    "review",
+    "viewer",
     "exhibit",
 )
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))

@@ -19,7 +19,7 @@ from bench.mutants import ROOMS as CHANGED
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
-    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "evaluation", "review",
+    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "evaluation", "viewer",
     "exhibit",
 )  # fmt: skip
 OUTSIDE = ("training", "bench")
@@ -27,7 +27,7 @@ OUTSIDE = ("training", "bench")
 ONE_EACH = {
     "Query": "rag/questions/question.py",
     "Passage": "evaluation/cases.py",
-    "Run": "evaluation/evaluate.py",
+    "Run": "exhibit/runs.py",
     "Line": "law/structure/lines.py",
 }
 """Classes whose names stand for one thing in the whole tree."""
