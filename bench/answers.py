@@ -15,14 +15,13 @@ import sys
 import time
 from pathlib import Path
 
+from bench._table import print_table
+from bench.targets import Cost
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
 from exhibit.schemas.command import guarded
 from exhibit.storage.cache import cache_folder
-
-from bench._table import print_table
-from bench.targets import Cost
 
 
 @guarded()

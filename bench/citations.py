@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pypdf
+
+from bench._table import print_table
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cpr.citations import citations
 from exhibit.converters._cpr.corpus import Corpus, Resolution, Row
@@ -26,8 +28,6 @@ from exhibit.converters._cpr.names import read_name
 from exhibit.converters._cpr.sources import Source, load, reference_of
 from exhibit.converters._web.fetch import Policy
 from exhibit.schemas.command import guarded
-
-from bench._table import print_table
 
 _STRANGERS = (
     "Part 99",

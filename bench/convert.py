@@ -23,11 +23,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from exhibit.schemas.command import guarded
 from pypdf import PdfReader
 
 from bench._table import ROOT, data_folder, print_table
 from bench.locate import by_expression, load, timed
+from exhibit.schemas.command import guarded
 
 SOURCES = {
     "cuad": "cuad/CUAD_v1",

@@ -21,14 +21,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+
+from bench._table import corpus_folder, print_table, read_texts
 from exhibit.models.embedders._weights import MODEL, find_file
 from exhibit.models.embedders.minilm import Ids, MiniLM
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
-
-from bench._table import corpus_folder, print_table, read_texts
 
 _PEER = """
 import json, sys, time

@@ -32,6 +32,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+from bench._device import Watch, kernel_seconds, watched
+from bench._table import corpus_folder, print_table, read_texts
 from exhibit.models.embedders._feed import Feed
 from exhibit.models.embedders._tokens import Tokens
 from exhibit.models.protocols import Embedder, Vectors
@@ -40,9 +43,6 @@ from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.whole import write_whole
-
-from bench._device import Watch, kernel_seconds, watched
-from bench._table import corpus_folder, print_table, read_texts
 
 _WARM = 1 << 10
 """Chunks that are embedded before the clock starts, so that libraries are loaded and kernels chosen."""

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench._table import ROOT, corpus_folder, print_table
 from exhibit.rag.config import DEFAULT
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
-
-from bench._table import ROOT, corpus_folder, print_table
 
 _CHILD = """
 import json, resource, sys, time

@@ -12,12 +12,11 @@ import sys
 import time
 from pathlib import Path
 
+from bench._table import cuad_folder, print_table
 from exhibit.engine import Limits
 from exhibit.engine.limits import serve_within
 from exhibit.evidence import read_document
 from exhibit.schemas.command import guarded
-
-from bench._table import cuad_folder, print_table
 
 
 def read_all(paths: list[Path], limits: Limits) -> float:

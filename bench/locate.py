@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from pypdf import PdfReader
+
+from bench._table import cuad_folder, print_table
 from exhibit.converters._pairing import pair_files
 from exhibit.converters.cuad import QUESTIONS, quotes_of, read_table
 from exhibit.evidence import Document, locate, read_document
 from exhibit.schemas.command import guarded
-from pypdf import PdfReader
-
-from bench._table import cuad_folder, print_table
 
 
 @dataclass(frozen=True)

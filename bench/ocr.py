@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from PIL import Image, ImageFilter
+
+from bench._table import print_table
 from exhibit.converters._print import Printer
 from exhibit.converters._typeset import html_from_text
 from exhibit.evidence import Document, locate, read_document
@@ -27,9 +30,6 @@ from exhibit.evidence.readers.pdf import render
 from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
-from PIL import Image, ImageFilter
-
-from bench._table import print_table
 
 DPI = 200
 SKEW = 2.0

@@ -21,14 +21,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bench._table import ROOT, print_table
+from bench.scale.process import run_apart
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.engine.limits import Limits
 from exhibit.engine.outcome import Outcome, named
 from exhibit.schemas.command import guarded
-
-from bench._table import ROOT, print_table
-from bench.scale.process import run_apart
 
 _ITEMS, _KILLER = 9, 7
 _WAYS = ("plain tasks", "Ray Data")
@@ -45,8 +44,9 @@ def kill_worker(number: int) -> int:
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
     """Yield outcomes by Ray Data, which wants all items at once."""
     import ray.data
-    from exhibit.engine.runners import ray as runner
     from ray import cloudpickle
+
+    from exhibit.engine.runners import ray as runner
 
     runner.connect(self.address, self.jobs)
     context = ray.data.DataContext.get_current()

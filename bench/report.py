@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from exhibit.converters._browser import launch_options
 from exhibit.evaluation.report.pages import Sheets, draw_sheets
 from exhibit.evidence import Span, read_document
 from exhibit.schemas.command import guarded
-from playwright.sync_api import Browser, Page, sync_playwright
-
-from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 
 DOCUMENTS, CHARACTERS = 510, 50_000
 """As many documents as CUAD has, and as long."""

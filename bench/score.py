@@ -16,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import BaseModel, computed_field
+
+from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import KS, Options, characters
 from exhibit.evidence import Span
 from exhibit.schemas.command import guarded
-from pydantic import BaseModel, computed_field
-
-from bench._table import print_table
 
 FILES = 72
 CHARACTERS = 120_000

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import faiss
 import numpy as np
+
+from bench._table import print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.stores.faiss import open as open_store
 from exhibit.schemas.command import guarded
-
-from bench._table import print_table
 
 _REPEATS = 5
 

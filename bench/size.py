@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.schemas.command import guarded
-
 import exhibit
+from exhibit.schemas.command import guarded
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (*exhibit.ROOMS, "exhibit")

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from exhibit.evidence import Span
-from exhibit.rag.splitters import rcts
-from exhibit.schemas.command import guarded
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from bench._table import corpus_folder, print_table, read_texts
+from exhibit.evidence import Span
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.command import guarded
 
 _SIZE = 500
 

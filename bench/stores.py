@@ -29,13 +29,13 @@ from typing import Any
 
 import faiss
 import numpy as np
+
+from bench._table import print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.index_files import let_go
 from exhibit.rag.protocols import Keys, VectorStore
 from exhibit.schemas.command import guarded
 from exhibit.schemas.plugins import load_plugin
-
-from bench._table import print_table
 
 _STORES = ("faiss", "faiss:fp16", "faiss:ivf", "faiss:hnsw")
 _K = 64

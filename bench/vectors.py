@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
+from bench._table import read_texts
 from exhibit.engine import track
 from exhibit.models.protocols import Embedder
 from exhibit.rag.splitters import rcts
@@ -28,8 +30,6 @@ from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.whole import whole
-
-from bench._table import read_texts
 
 SIZES = range(500, 75, -25)
 """Characters of a chunk at most: from the usual ones down to the shortest that still say something."""

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from tqdm import tqdm
+
 from exhibit.converters._benchmark import DatasetInfo, Download
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.deadline import patience, with_deadline
 from exhibit.storage.scratch import scratch_folder
-from tqdm import tqdm
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes

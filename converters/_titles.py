@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tqdm import tqdm
+
 from exhibit.engine import track
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.schemas.errors import ServiceError, SourceError
@@ -17,7 +19,6 @@ from exhibit.schemas.parsing import parse_json
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.whole import write_whole
-from tqdm import tqdm
 
 _SPACES = re.compile(r"\s+")
 

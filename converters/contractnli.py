@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from pydantic import BaseModel, Field, ValidationError
+
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._cli import main
 from exhibit.converters._titles import join_names, unique_titles
@@ -21,7 +23,6 @@ from exhibit.converters._typeset import filing_page
 from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
-from pydantic import BaseModel, Field, ValidationError
 
 INFO = DatasetInfo(
     name="contractnli",

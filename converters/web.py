@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
+
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
 from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main

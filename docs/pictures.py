@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from PIL import Image
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
 from exhibit.converters._browser import launch_arguments, require_browser
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
-from PIL import Image
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 BUNDLE = Path("datasets_out/cuad")

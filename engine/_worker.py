@@ -135,8 +135,9 @@ class Worker:
         pid = self._process.pid or 0
         # a browser makes a group of its own: it is found as what the worker started
         programs = programs_below(pid) if pid and sys.platform == "linux" else []
-        with suppress(OSError):  # it has no group of its own yet, or no longer
-            os.killpg(pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            with suppress(OSError):  # it has no group of its own yet, or no longer
+                os.killpg(pid, signal.SIGKILL)
         for program in programs:
             with suppress(OSError):
                 os.kill(program, signal.SIGKILL)
@@ -193,7 +194,8 @@ def dismiss() -> None:
 
 def _serve(pipe: Connection) -> None:
     """Do what is sent until the pipe is closed: work first, then its items."""
-    os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # a group of its own: Ctrl-C is the parent's alone, and what the worker starts ends with it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
     limits, main = Limits(), ""
@@ -263,4 +265,6 @@ def _end_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
-        os.killpg(0, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_origin
 
+from pydantic.fields import FieldInfo
+
 from exhibit.engine import add_engine_arguments
 from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.confidence import in_words
@@ -32,7 +34,6 @@ from exhibit.schemas.command import guarded, print_error, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
-from pydantic.fields import FieldInfo
 
 FAILED = 3
 """The exit code of a run in which too many questions failed."""

@@ -14,6 +14,7 @@ from exhibit.schemas import __version__
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.storage.bundle import sha256_of
 
+
 def describe_run(datasets: Iterable[Dataset], *, started: str = "") -> dict[str, Any]:
     """Return what is written beside a run's settings; a run that is resumed began when it first did."""
     now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
@@ -15,7 +17,6 @@ from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 Positive = Annotated[int, Field(ge=1)]
 

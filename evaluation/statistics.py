@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.columns import Column
 from exhibit.schemas.run import Estimate as Estimate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
 from exhibit.evidence.fold import code_points
 
 _COST = 1 << 32

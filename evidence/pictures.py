@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import io
 
+from PIL import Image
+
 from exhibit.evidence.document import Page
 from exhibit.evidence.guard import render_within
 from exhibit.storage.locations import Location
-from PIL import Image
 
 _GREYS = 8
 """Enough for print: a page of a contract takes a third of what WebP or JPEG need."""

@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from PIL import Image
+
 from exhibit.evidence import ocr
 from exhibit.evidence.document import Document, Page
 from exhibit.evidence.layer import Frame, Layer, Text, write_layer
@@ -20,7 +22,6 @@ from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.locations import fetched
-from PIL import Image
 
 _DPI = 200  # small print is read, and a page takes a second or two
 _LONGEST_SIDE = 4000

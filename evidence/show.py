@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image, ImageDraw
+
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.guard import boxes_within, read_within, render_within
@@ -17,7 +19,6 @@ from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import Location, fetched, parse_location
 from exhibit.storage.mirror import mirrored
-from PIL import Image, ImageDraw
 
 GOLD = (255, 196, 0)  # red, green, blue: amber, that black words show through
 _SCALE = 1.5  # pixels a point: a page fills a screen and its words can be read

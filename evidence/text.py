@@ -9,6 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from tqdm import tqdm
+
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.guard import read_within
 from exhibit.schemas.command import guarded, spelled
@@ -16,7 +18,6 @@ from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.mirror import mirrored
 from exhibit.storage.place import Kind, placed
-from tqdm import tqdm
 
 KIND = Kind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
 

@@ -35,7 +35,9 @@ VERBS = {
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb("exhibit.viewer.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
+    "review": Verb(
+        "exhibit.viewer.review.__main__", "main", "let an expert check gold and answers", "python -m review"
+    ),
     "score": Verb(
         "exhibit.evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"
     ),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
+
 from exhibit.hub._remote import KIND, Hub, State
 from exhibit.schemas.bundle import CARD, INFO, TRAIN, read_info, read_questions
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
-from huggingface_hub.utils import get_session, hf_raise_for_status  # type: ignore[attr-defined]
 
 _FAULTS_SHOWN = 10  # a screen has no room for more
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 import huggingface_hub
+
 from exhibit.hub._plan import Plan
 from exhibit.hub._remote import KIND, Hub
 from exhibit.hub._trouble import HubError

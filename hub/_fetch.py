@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
 from exhibit.engine import track
 from exhibit.hub._loading import unaddressed
 from exhibit.hub._remote import KIND, Hub, Say
@@ -16,7 +18,6 @@ from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.storage.bundle import sha256_of
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import huggingface_hub
+
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import BundleError
 

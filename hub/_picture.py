@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image, ImageChops, ImageOps
+
 from exhibit.evidence import Span
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.show import draw_spans
@@ -15,7 +17,6 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import Gold, Row
 from exhibit.storage.locations import Location, fetched
 from exhibit.storage.upload import Out
-from PIL import Image, ImageChops, ImageOps
 
 PICTURE = "page.png"
 _MOST_BYTES = 200_000  # a card's picture is loaded with the page

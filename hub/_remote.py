@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import huggingface_hub  # itself loads what is used, when it is used
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
 from exhibit.hub._trouble import (
     CONFLICTS,
     SETTINGS,
@@ -22,8 +25,6 @@ from exhibit.hub._trouble import (
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import remember_secret, scrubbed
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS

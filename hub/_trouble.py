@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from exhibit.schemas.errors import ServiceError
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -17,6 +16,8 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+
+from exhibit.schemas.errors import ServiceError
 
 FIRST_WAIT = 1.0  # seconds; each later wait is twice as long
 PASSING = frozenset({408, 429, 500, 502, 503, 504})

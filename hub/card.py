@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from exhibit.engine import Engine
 from exhibit.hub._head import head, size_category
 from exhibit.hub._picture import PICTURE, Example, write_example
@@ -17,7 +19,6 @@ from exhibit.hub._tables import PARQUET, Config, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
 from exhibit.storage.upload import Out
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
 

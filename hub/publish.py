@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from huggingface_hub.errors import EntryNotFoundError
+
 from exhibit.hub._checks import check_bundle, check_card, check_licence, check_visibility
 from exhibit.hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
 from exhibit.hub._loading import load_lines, metadata_of
@@ -28,7 +30,6 @@ from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.command import guarded, print_note, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
-from huggingface_hub.errors import EntryNotFoundError
 
 MAIN = "main"
 _NAMES_SHOWN = 10  # a screen has no room for more

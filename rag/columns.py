@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.whole import whole
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
 from exhibit.schemas.plugins import plugin_names
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from exhibit.evidence import Span
 from exhibit.rag.columns import opened_archive
 from exhibit.rag.config import Config

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.engine import Engine, dismiss, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.scan import Ocr, choose_ocr

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from PIL import Image, ImageSequence
+
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, read_scan
@@ -13,7 +15,6 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched
 from exhibit.storage.whole import write_whole
-from PIL import Image, ImageSequence
 
 _DPI = 200.0
 """What a picture without a size is taken for, when it becomes a page."""

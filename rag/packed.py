@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
+
 from exhibit.storage.locations import Location
 
 _RECENT = 1024

@@ -14,7 +14,7 @@ from exhibit.evidence.folder import Listed, list_folder, with_attachments
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
-from exhibit.models.tokens import counter_for
+from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import DEFAULT, Config

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evidence import Span
 from exhibit.models.protocols import Vectors
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 

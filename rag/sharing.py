@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.models.protocols import Role, Vectors
-from exhibit.models.tokens import counter_for
+from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import Config

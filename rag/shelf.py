@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+
 from exhibit.rag.columns import Column
 from exhibit.rag.index_files import DOCUMENTS, Entry, entry_of
 from exhibit.rag.packed import Places

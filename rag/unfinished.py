@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.index_files import MANIFEST, parse_manifest

@@ -13,10 +13,11 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
+
 from exhibit.models.embedders._unit import to_unit
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ToolkitError
-from filelock import FileLock
 
 _KEY = np.dtype([("digest", "<u8"), ("rest", "V24"), ("check", "<u4")])
 """The sha256 of a role and a text, its first eight bytes apart to search by; and a checksum of the vector."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+
 from exhibit.rag.protocols import Keys
 
 _HEAD = struct.Struct("<qI")

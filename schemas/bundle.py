@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD as CARD
 from exhibit.schemas.layout import CORPUS as CORPUS
@@ -18,7 +20,6 @@ from exhibit.schemas.layout import PARTIAL as PARTIAL
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.parsing import parse_json
-from pydantic import ValidationError
 
 # ---------------------------------------------------------------- writing
 

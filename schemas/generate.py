@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, TypeAdapter
+
 from exhibit.schemas.command import guarded
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.review import Patch, Review
-from pydantic import BaseModel, TypeAdapter
 
 FOLDER = Path(__file__).parent / "json"
 SCHEMAS: dict[str, type[BaseModel] | Any] = {

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
 from exhibit.schemas.hows import HOWS as HOWS
 from exhibit.schemas.hows import How as How
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"

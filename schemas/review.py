@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"

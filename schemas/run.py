@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from exhibit.schemas.models import Natural, Positive
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FiniteFloat, TypeAdapter
 from pydantic.dataclasses import dataclass
+
+from exhibit.schemas.models import Natural, Positive
 
 FORMAT: Literal["exhibit-run/1"] = "exhibit-run/1"
 CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (

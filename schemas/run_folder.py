@@ -1,9 +1,9 @@
 """A run's folder, read back lazily: report, comparison, trend, review, notebook and exports all read it here.
 
-    run = RunFolder("results/first")
-    run.means["char_recall@8"].mean
-    for question in run.rows:
-        question.reply.answer
+run = RunFolder("results/first")
+run.means["char_recall@8"].mean
+for question in run.rows:
+    question.reply.answer
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
+
+from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.bundle import load_json, read_text
 from exhibit.schemas.errors import BundleError
@@ -37,7 +39,7 @@ from exhibit.schemas.run import (
     RunQuestion,
 )
 from exhibit.schemas.secrets import is_secret_setting
-from pydantic import TypeAdapter, ValidationError
+
 
 def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
     try:

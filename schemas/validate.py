@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo, Context, FileEntry, Gold, Row
-from pydantic import TypeAdapter, ValidationError
 
 _ROWS = TypeAdapter(list[Row])
 

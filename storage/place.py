@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from filelock import FileLock, Timeout
+
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import BundleError, ToolkitError
-from filelock import FileLock, Timeout
 
 _AT_FDCWD = -100  # of Linux: paths count from the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS

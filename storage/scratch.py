@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from exhibit.schemas.errors import ToolkitError
 from filelock import FileLock, Timeout
+
+from exhibit.schemas.errors import ToolkitError
 
 _PREFIX = "exhibit-scratch-"
 

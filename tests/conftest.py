@@ -18,14 +18,14 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import certifi
 import pytest
-from exhibit.converters import _build
-from exhibit.converters._cli import main
-from exhibit.hub import _picture
 from filelock import FileLock
 from hypothesis import settings
 from PIL import Image
 from playwright.sync_api import Browser
 
+from exhibit.converters import _build
+from exhibit.converters._cli import main
+from exhibit.hub import _picture
 from tests.browser import browsing
 from tests.press import SharedPress
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from exhibit.evaluation import command as command_module
-from exhibit.rag.config import setting_help
 
 import evaluate_rag
+from exhibit.evaluation import command as command_module
+from exhibit.rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
 

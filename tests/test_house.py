@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from exhibit.schemas.plugins import plugin_names
 
 from bench.mutants import ROOMS as CHANGED
+from exhibit.schemas.plugins import plugin_names
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
@@ -68,23 +68,6 @@ def told(path: Path) -> str:
 
 
 # ---------------------------------------------------------------- names
-
-
-def bindings(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the names that code gives: to variables, parameters, fields, functions and classes."""
-    for node in nodes(path):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.id
-        elif isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-        elif isinstance(node, Function | ast.ClassDef):
-            yield node.lineno, node.name
-
-
-def test_nothing_is_called_found_where_a_noun_would_tell():
-    named = [(told(path), line) for path in files() for line, name in bindings(path)
-             if name.strip("_").lower() == "found"]  # fmt: skip
-    assert named == []
 
 
 def test_the_names_that_stand_for_one_thing_are_given_once():
@@ -263,62 +246,6 @@ def test_the_old_name_of_results_gives_one_line_of_advice():
     )
     assert ran.returncode == 2 and ran.stdout == ""
     assert ran.stderr == "error: this command is now python -m evaluation.results, with the same arguments\n"
-
-
-# ---------------------------------------------------------------- the two ways of docs/architecture.md
-
-
-@cache
-def ways() -> dict[str, list[str]]:
-    """Return the files of each way through the house, in order."""
-    parts = re.split(r"^## (.+)$", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    steps = {
-        title: re.findall(r"^(\d+)\. `([\w/]+\.py)`", text, re.MULTILINE)
-        for title, text in zip(parts[1::2], parts[2::2], strict=True)
-    }
-    for numbered in steps.values():
-        assert [int(number) for number, _ in numbered] == list(range(1, len(numbered) + 1))
-    return {title: [file for _, file in numbered] for title, numbered in steps.items()}
-
-
-@pytest.mark.parametrize(
-    ("title", "most"), [("A gold quote, from archive to report", 18), ("A question, to its passages", 15)]
-)
-def test_a_way_has_few_files_and_all_of_them_exist(title, most):
-    way = ways()[title]
-    assert 10 < len(way) <= most
-    assert [file for file in way if not (ROOT / file).is_file()] == []
-    assert len(set(way)) == len(way)
-
-
-@pytest.mark.parametrize("title", ["A gold quote, from archive to report", "A question, to its passages"])
-def test_each_step_of_a_way_is_joined_to_the_ones_around_it(title):
-    """A file is imported by one that stands before it on the way, or a plug-in that is opened by its name."""
-    way = ways()[title]
-    named = {file for file in way if Path(file).parent.name in PLUGINS or is_converter(file)}
-    for at, file in enumerate(way[1:], 1):
-        # the evaluation begins anew with the finished bundle, and calls its own steps in order
-        earlier = [*way[:at], "evaluation/evaluate.py"] if file.startswith("evaluation/") else way[:at]
-        module = "exhibit." + file.removesuffix(".py").replace("/", ".")
-        joined = any(module in imported(ROOT / one) for one in earlier) or file in named
-        assert joined, f"{file}: imported by none of {earlier}"
-
-
-def is_converter(file: str) -> bool:
-    return Path(file).parent.name == "converters" and not Path(file).name.startswith("_")
-
-
-@cache
-def imported(path: Path) -> frozenset[str]:
-    """Return the modules of the house that a file imports, also through its room's front door."""
-    names: set[str] = set()
-    for node in nodes(path):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-            door = ROOT / node.module.removeprefix("exhibit.").replace(".", "/") / "__init__.py"
-            if door.is_file():
-                names |= imported(door)
-    return frozenset(names)
 
 
 def test_what_is_changed_on_purpose_are_rooms_that_there_are():

@@ -19,6 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.citations import find_citations
@@ -27,8 +29,6 @@ from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-
-import evaluate_rag
 from tests.rag.bundles import rows_of, write_bundle
 
 pytestmark = pytest.mark.llm

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import fsspec
 import pytest
+
 from exhibit.engine import dismiss
 from exhibit.storage.locations import Remote, StorageError, fetch, list_files
 from exhibit.storage.upload import send
 from exhibit.storage.validate import validate_at as validate
-
 from tests.hub.bundles import files_of
 from tests.object_stores import KEY, SECRET, Fault, Proxy, Request, google, moto, rclone
 from tests.test_remote import convert, evaluate, there

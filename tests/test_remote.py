@@ -15,6 +15,8 @@ from pathlib import Path
 
 import fsspec
 import pytest
+
+import evaluate_rag
 from exhibit.converters import _build, _materialise
 from exhibit.converters._cli import main as convert_main
 from exhibit.evaluation import records
@@ -28,8 +30,6 @@ from exhibit.storage import locations
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import Remote, list_files
 from exhibit.storage.validate import validate_at as validate
-
-import evaluate_rag
 from tests.hub.bundles import files_of
 from tests.object_stores import SECRET, moto
 from tests.storage.memory import get, memory, put

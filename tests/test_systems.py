@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -70,3 +71,26 @@ def test_no_file_imports_what_only_unix_has():
             if {name.partition(".")[0] for name in names} & set(UNIX_ONLY):
                 offenders.append(f"{path.relative_to(ROOT)}: {', '.join(names)}")
     assert offenders == []
+
+
+WITHOUT = """
+import os, signal
+for name in ("setpgrp", "killpg", "getpgid", "geteuid"):
+    delattr(os, name)
+for name in ("SIGALRM", "SIGPROF", "ITIMER_PROF", "setitimer"):
+    delattr(signal, name)
+"""
+"""What Windows has not, taken away in every process that Python starts: it imports `sitecustomize` first."""
+
+
+def test_an_index_is_built_by_workers_where_the_system_has_no_process_groups_and_no_alarms(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
+    (tmp_path / "corpus").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "corpus" / f"{name}.txt").write_text(f"Party {name} pays the rent.", encoding="utf-8")
+    command = [sys.executable, "-m", "rag", "index", str(tmp_path / "corpus"), "--out", str(tmp_path / "index")]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "EXHIBIT_CACHE": str(tmp_path / "cache")}
+    settings = ["--embedder", "hashing", "--jobs", "2"]
+    done = subprocess.run([*command, *settings], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "2 documents" in done.stdout + done.stderr

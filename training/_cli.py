@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from exhibit.schemas.errors import ToolkitError
 
+from exhibit.schemas.errors import ToolkitError
 from training.ground import Ground
 from training.library import kept_queries
 from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table

@@ -16,7 +16,6 @@ from exhibit.rag.questions.question import understand
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle
-
 from training.questions import LABELS
 
 PRESET = "routed"

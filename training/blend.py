@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
-
 from training import _cli
 from training.tensors import Array, read_tensors
 

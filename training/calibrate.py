@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.whole import write_whole
-
 from training import _cli
 from training.figures import loaded_judge
 from training.measure import asks, auroc, group_of

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from exhibit.schemas.command import guarded
 
+from exhibit.schemas.command import guarded
 from training import _cli
 from training.network import Encoder, Judge, load, merge
 from training.tensors import Array, read_tensors

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tokenizers import Tokenizer
+
 from exhibit.evidence import read_document
 from exhibit.models.embedders._weights import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
-from tokenizers import Tokenizer
-
 from training._reading import Asked, Material, Reader, read_material, words_hash
 from training.exclusion import NEVER, Excluded, read_names
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack

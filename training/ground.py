@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from exhibit.schemas.errors import ToolkitError
 
+from exhibit.schemas.errors import ToolkitError
 from training.library import Library
 from training.network import Texts
 from training.pack import Pack

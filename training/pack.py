@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.schemas.errors import BundleError
 
 FORMAT = "exhibit-pack/1"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from exhibit.schemas.command import guarded
 from torch import Tensor
 
+from exhibit.schemas.command import guarded
 from training import _cli
 from training.ground import Ground
 from training.library import Library

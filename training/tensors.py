@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.schemas.errors import SourceError
 
 _KINDS = {"F16": "<f2", "F32": "<f4"}

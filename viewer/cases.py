@@ -129,7 +129,14 @@ class Block:
 def fields_of(runs: Sequence[str]) -> list[str]:
     """Return what a line of the list tells beside its facets and labels."""
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
-    return ["id", "question", "file", "error", *(f"found{name}" for name in names), *(f"answer{name}" for name in names)]
+    return [
+        "id",
+        "question",
+        "file",
+        "error",
+        *(f"found{name}" for name in names),
+        *(f"answer{name}" for name in names),
+    ]
 
 
 def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:

@@ -71,7 +71,10 @@ def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
     named = run.config.datasets[dataset].headline
     if named in known:
         return named
-    families = ([name for name in shortened(known, all_families=True) if name.startswith(f"{family}@") or name == family] for family in _HEADLINES)
+    families = (
+        [name for name in shortened(known, all_families=True) if name.startswith(f"{family}@") or name == family]
+        for family in _HEADLINES
+    )
     return next((names[-1] for names in families if names), None)
 
 

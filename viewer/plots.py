@@ -239,7 +239,9 @@ def _curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words
 # ---------------------------------------------------------------- shares
 
 
-def shares(counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))) -> list[dict[str, Any]]:
+def shares(
+    counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
+) -> list[dict[str, Any]]:
     """Return how many questions have each outcome, as parts of a bar for each name."""
     return [
         {"name": name, "total": counts.total(), "parts": _parts(counts, order)}

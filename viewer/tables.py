@@ -84,9 +84,7 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
 def breakdowns(run: RunFolder, scale: Scale) -> list[Breakdown]:
     """Return a table for each label whose values tell questions apart."""
     tables = [
-        _breakdown(name, label, values, scale)
-        for name in run.datasets
-        for label, values in run.breakdown(name).items()
+        _breakdown(name, label, values, scale) for name in run.datasets for label, values in run.breakdown(name).items()
     ]
     return [table for table in tables if table is not None]
 
@@ -100,7 +98,9 @@ def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Sca
         return None
     ordered = sorted(values.items(), key=lambda item: (-_rows(item[1]), item[0]))
     shown = ordered[:_MOST_VALUES]
-    lines = [(value, [cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics]) for value, means in shown]
+    lines = [
+        (value, [cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics]) for value, means in shown
+    ]
     return Breakdown(dataset, label, metrics, lines, len(ordered) - len(lines))
 
 

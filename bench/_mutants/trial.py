@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exhibit.schemas.errors import ToolkitError
-
 from bench._mutants import nursery, reach, seedbed
 from bench._mutants.changes import Change, changed
+from exhibit.schemas.errors import ToolkitError
 
 Outcome = Literal["noticed", "too slow", "survived", "no test runs it"]
 

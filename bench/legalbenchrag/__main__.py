@@ -19,12 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from exhibit.engine import add_engine_arguments
-from exhibit.engine.choose import check_engine, positive
-from exhibit.evaluation.metrics import KS
-from exhibit.rag.config import preset_names
-from exhibit.schemas.command import guarded
-
 from bench._table import ROOT, print_table
 from bench.legalbenchrag.comparison import comparable, falls, marks, number, score_of, signed
 from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
@@ -43,6 +37,11 @@ from bench.legalbenchrag.runs import (
     read_measured,
     run,
 )
+from exhibit.engine import add_engine_arguments
+from exhibit.engine.choose import check_engine, positive
+from exhibit.evaluation.metrics import KS
+from exhibit.rag.config import preset_names
+from exhibit.schemas.command import guarded
 
 PAGE = ROOT / "docs" / "legalbenchrag.md"
 

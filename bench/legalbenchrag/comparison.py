@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import KS
-from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Difference, compare
-
 from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
 from bench.legalbenchrag.papers import ALL, Method, best
 from bench.legalbenchrag.runs import Condition, Measured
+from exhibit.evaluation.metrics import KS
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import Difference, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
 

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from exhibit.evaluation.metrics import KS
-from exhibit.evaluation.report.frame import PlotLine, Point
-
 from bench.legalbenchrag.names import DATASETS, METRICS
 from bench.legalbenchrag.papers import Paper
 from bench.legalbenchrag.runs import Measured
+from exhibit.evaluation.metrics import KS
+from exhibit.evaluation.report.frame import PlotLine, Point
 
 WIDTH, PANEL, TALL = 960, 176, 168
 _LEFT, _TOP, _GAP = 34, 26, 18

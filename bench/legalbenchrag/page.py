@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from exhibit.evaluation.metrics import KS
-from exhibit.evaluation.statistics import Difference
-from exhibit.schemas.errors import ToolkitError
-
 from bench.legalbenchrag.caveats import caveats, provenance, wrapped
 from bench.legalbenchrag.comparison import against, comparable, falls, marks, number, score_of, signed
 from bench.legalbenchrag.curves import draw
 from bench.legalbenchrag.names import DATASETS, METRICS
 from bench.legalbenchrag.papers import Paper, best, published
 from bench.legalbenchrag.runs import Condition, Figure, Measured, longest_passage
+from exhibit.evaluation.metrics import KS
+from exhibit.evaluation.statistics import Difference
+from exhibit.schemas.errors import ToolkitError
 
 PLAIN = Condition()
 HEADLINE = (("precision", 1), ("recall", 8), ("recall", 64), ("drm", 8))

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from exhibit.evaluation.metrics import KS
 from exhibit.schemas.errors import ToolkitError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 FOLDER = Path(__file__).parent / "papers"
 ALL = "ALL"

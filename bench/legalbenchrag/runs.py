@@ -12,6 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from bench.legalbenchrag.papers import ALL
+from bench.legalbenchrag.variants import rewrite
+from bench.reword import free, reword, unname
 from exhibit.converters import legalbenchrag
 from exhibit.converters._cli import main as convert
 from exhibit.evaluation.evaluate import evaluate
@@ -22,10 +25,6 @@ from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, read_info, read_lines
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import sha256_of
-
-from bench.legalbenchrag.papers import ALL
-from bench.legalbenchrag.variants import rewrite
-from bench.reword import free, reword, unname
 
 BUNDLES, RUNS = "bundles", "runs"
 SEED = 20240819

@@ -23,13 +23,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.schemas.command import guarded
-from exhibit.schemas.errors import ToolkitError
-
 from bench._table import ROOT
 from bench.scale import chunks, documents, memory, page, routed, workers
 from bench.scale.process import machine, machine_kind, refuse_busy
 from bench.scale.server import Server
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
 APART = ("flat",)

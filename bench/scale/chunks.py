@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exhibit.engine import track
-from exhibit.models.protocols import Vectors
-from exhibit.schemas.errors import ToolkitError
 
 from bench.scale.server import Server
 from bench.stores import compare, grow, mixture, read_vectors
 from bench.vectors import about
+from exhibit.engine import track
+from exhibit.models.protocols import Vectors
+from exhibit.schemas.errors import ToolkitError
 
 ROWS = (10_000, 100_000, 310_000, 1_000_000)
 QUICK = (2_000, 10_000)

@@ -8,10 +8,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench._table import ROOT
 from exhibit.evidence import readable
 from exhibit.schemas.errors import SourceError
-
-from bench._table import ROOT
 
 CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1"
 TEXTS = CONTRACTS / "full_contract_txt"

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exhibit.engine import track
-from exhibit.evidence import read_document
-from exhibit.rag.splitters import rcts
-from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin
 
 from bench.convert import convert
 from bench.scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
 from bench.scale.ingesting import ingest_once, query_times
 from bench.scale.process import run_apart
+from exhibit.engine import track
+from exhibit.evidence import read_document
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 
 SIZES = (100, 300, 1000, 10_000)
 TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)

@@ -16,6 +16,8 @@ from typing import Any
 import faiss
 import numpy as np
 import numpy.typing as npt
+
+from bench.stores import unit
 from exhibit.engine import track
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
@@ -25,8 +27,6 @@ from exhibit.rag.lexicon.bm25 import digest
 from exhibit.rag.lexicon.naming import name_terms
 from exhibit.rag.lexicon.postings import Held
 from exhibit.rag.protocols import section_keys
-
-from bench.stores import unit
 
 _SPREAD = 0.35
 """How far a copy's vector lies from its original: about as far as the chunks of one contract, as in `bench.stores`."""

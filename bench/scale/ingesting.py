@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
-import exhibit.rag.ingest
 import numpy as np
+
+import exhibit.rag.ingest
+from bench.scale.process import Clock
 from exhibit.engine import Engine, Outcome, open_engine
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, preset_names
@@ -22,8 +24,6 @@ from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.plugins import load_plugin
-
-from bench.scale.process import Clock
 
 In = TypeVar("In")
 Out = TypeVar("Out")

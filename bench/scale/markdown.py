@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exhibit.schemas.errors import ToolkitError
-
 from bench.scale.process import BUSY
+from exhibit.schemas.errors import ToolkitError
 
 Results = Mapping[str, Any]
 

@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import track
-
 from bench.scale.corpus import documents_of, repeat
 from bench.scale.ingesting import ingest_once
 from bench.scale.process import run_apart
+from exhibit.engine import track
 
 ONCE = 200
 TIMES = (1, 10)

@@ -12,9 +12,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from exhibit.schemas.errors import ToolkitError
-
 from bench.convert import tree_memory
+from exhibit.schemas.errors import ToolkitError
 
 Result = TypeVar("Result")
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from bench.scale.corpus import documents_of
+from bench.scale.grown import grow_index, names_of, rename
+from bench.scale.ingesting import EMBEDDER, QUESTIONS
+from bench.scale.process import resident, run_apart
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions.question import understand
 from exhibit.schemas.plugins import load_plugin
-
-from bench.scale.corpus import documents_of
-from bench.scale.grown import grow_index, names_of, rename
-from bench.scale.ingesting import EMBEDDER, QUESTIONS
-from bench.scale.process import resident, run_apart
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))
 """Chunks and the store that holds them: where the flat one is left, and what it is left for."""

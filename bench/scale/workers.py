@@ -7,11 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import track
-
 from bench.scale.corpus import CONTRACTS, documents_of, repeat
 from bench.scale.ingesting import PARENT, ingest_once
 from bench.scale.process import run_apart
+from exhibit.engine import track
 
 SIZE = 150
 RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))

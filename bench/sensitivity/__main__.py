@@ -20,13 +20,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.engine import add_engine_arguments, check_engine, open_engine, track
-from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.rag import Config, Pipeline
-from exhibit.rag.questions.question import understand
-from exhibit.schemas.command import guarded
-from exhibit.schemas.errors import ToolkitError
-
 from bench._table import ROOT, print_table
 from bench.legalbenchrag.runs import Condition, make_bundle
 from bench.sensitivity.panels import WAYS, draw, page_block
@@ -41,6 +34,12 @@ from bench.sensitivity.trials import (
     trials_of,
     ways_of,
 )
+from exhibit.engine import add_engine_arguments, check_engine, open_engine, track
+from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.questions.question import understand
+from exhibit.schemas.command import guarded
+from exhibit.schemas.errors import ToolkitError
 
 IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "notebook-retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from exhibit.evaluation.report.frame import PlotLine, Point
-
 from bench.sensitivity.trials import METRICS, Curve, Value, Way
+from exhibit.evaluation.report.frame import PlotLine, Point
 
 WAYS = {"names": Way(False, True), "no-names": Way(False, False), "unnamed": Way(True, True)}
 """A picture each."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from bench.reword import unname
 from exhibit.evaluation.cases import Case, Passage, Reply, Values
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
@@ -21,8 +22,6 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.lexicon import bm25, documents
 from exhibit.rag.retrieval import extents
 from exhibit.schemas.errors import ToolkitError
-
-from bench.reword import unname
 
 METRICS = {"char_precision@1": "P@1", "char_recall@8": "R@8", "char_recall@64": "R@64", "drm@8": "DRM@8"}
 LOWER = "drm@8"

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from exhibit.converters._benchmark import Label, Tally
 from exhibit.schemas.errors import SourceError
-from tqdm import tqdm
 
 _LARGEST = 2**63 - 1
 """Larger whole numbers are kept as text: no table has a column for them."""

@@ -15,6 +15,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import httpx
+
 from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
 from exhibit.converters._web.gate import MARK, Gate
 from exhibit.evidence.read import has_page, suffix_of

@@ -27,6 +27,8 @@ from pathlib import Path
 from urllib.parse import urldefrag, urlsplit
 
 import httpx
+from tqdm import tqdm
+
 from exhibit.converters._benchmark import Item, Tally
 from exhibit.converters._office import office_page
 from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
@@ -39,7 +41,6 @@ from exhibit.engine import guarded, track
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.scratch import scratch_folder
-from tqdm import tqdm
 
 __all__ = ["Fetched", "Policy", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 

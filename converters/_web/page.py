@@ -7,6 +7,8 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from tqdm import tqdm
+
 from exhibit.converters import _playwright
 from exhibit.converters._browser import is_root, launch_options
 from exhibit.converters._print import fix_dates, in_order, pdf_options
@@ -16,7 +18,6 @@ from exhibit.converters._web.download import USER_AGENT, Reply
 from exhibit.converters._web.gate import MARK, Gate
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.scratch import scratch_folder
-from tqdm import tqdm
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Playwright, Response, Route

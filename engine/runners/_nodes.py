@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from exhibit.schemas.errors import ServiceError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from exhibit.schemas.errors import ServiceError
 
 _DEEP = 4
 """How far inside an item its paths may stand."""

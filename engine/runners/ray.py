@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import ray
-from exhibit.engine._worker import STARTING, Bug, Work, dump, hire
-from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
-from exhibit.engine.runners._nodes import check_seen
-from exhibit.schemas.errors import ServiceError, ToolkitError
 from ray import cloudpickle
 from ray import exceptions as faults
 from ray._private import ray_constants
 from ray._private import worker as driver
 
 import exhibit
+from exhibit.engine._worker import STARTING, Bug, Work, dump, hire
+from exhibit.engine.limits import UNLIMITED, Limits
+from exhibit.engine.outcome import AHEAD, TRIES, Outcome, named, worker_died
+from exhibit.engine.runners._nodes import check_seen
+from exhibit.schemas.errors import ServiceError, ToolkitError
 
 In = TypeVar("In")
 Out = TypeVar("Out")

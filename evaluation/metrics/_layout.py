@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evaluation.cases import Case
 from exhibit.evidence import Span
 

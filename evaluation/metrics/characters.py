@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._layout import (

@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from pydantic import BaseModel, ValidationError
+
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
@@ -36,7 +38,6 @@ from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import cache_folder
-from pydantic import BaseModel, ValidationError
 
 
 @dataclass(frozen=True)

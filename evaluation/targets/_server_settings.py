@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from exhibit.schemas.errors import ToolkitError
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from exhibit.schemas.errors import ToolkitError
 
 WAIT = 3600.0
 """Seconds that a system may take over a corpus: hundreds of contracts are read, split and embedded in that time."""

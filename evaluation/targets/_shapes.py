@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 import jmespath
-from exhibit.evaluation.targets._wire import ReplyError
 from jmespath.exceptions import JMESPathError
+
+from exhibit.evaluation.targets._wire import ReplyError
 
 
 @dataclass(frozen=True)

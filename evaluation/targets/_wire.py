@@ -19,9 +19,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import exhibit.storage.deadline
 import httpcore
 import httpx
+
+import exhibit.storage.deadline
 from exhibit.evaluation.targets._secrets import Secrets, plain_address
 from exhibit.storage.deadline import BoundedBackend, in_force
 from exhibit.storage.waiting import seconds_asked

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from pydantic import Field
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._ingestion import Held
@@ -22,7 +24,6 @@ from exhibit.evaluation.targets._shapes import first_list, items_at, search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._wire import Deadline
 from exhibit.schemas.errors import ToolkitError
-from pydantic import Field
 
 _VERSION = "2024-07-01"
 """Of the search service's interface: the first stable one with what is used here that is still served."""

@@ -20,7 +20,7 @@ from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
-from exhibit.models.tokens import counter_for
+from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import PLUGINS, Config

@@ -12,6 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field, field_validator
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._events import read_texts
@@ -22,7 +24,6 @@ from exhibit.evaluation.targets._templates import fill, messages
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
 from exhibit.schemas.errors import ToolkitError
-from pydantic import Field, field_validator
 
 _ANSWERS = (
     "answers[0].data", "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text",

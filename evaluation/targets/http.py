@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import Field, field_validator
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._events import Event, read_events
@@ -23,8 +26,6 @@ from exhibit.evaluation.targets._shapes import SHAPES, describe, first_list, fir
 from exhibit.evaluation.targets._templates import CHAT, fill
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
-from jmespath.exceptions import JMESPathError
-from pydantic import Field, field_validator
 
 PARTS = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
          "response", "result", "token", "content", "text")  # fmt: skip

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field, field_validator
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._server import Known, Read, Server
@@ -18,7 +20,6 @@ from exhibit.evaluation.targets._shapes import first_list, first_words, search
 from exhibit.evaluation.targets._templates import fill
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
-from pydantic import Field, field_validator
 
 _ANSWERS = ("answer", "result", "output_text", "response", "output", "content", "kwargs.content")
 _PASSAGES = ("context", "source_documents", "documents")

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import Field
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._server import Read, Server
@@ -21,7 +23,6 @@ from exhibit.evaluation.targets._shapes import first_list, first_words, search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
-from pydantic import Field
 
 _ANSWERS = ("result.content", "response.response", "response", "answer", "message.content", "text")
 _NODES = ("nodes", "source_nodes", "sources", "data.nodes")

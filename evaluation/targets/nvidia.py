@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from pydantic import Field
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
@@ -27,7 +29,6 @@ from exhibit.evaluation.targets._shapes import search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
-from pydantic import Field
 
 _DEEPEST = 25
 """The largest `reranker_top_k` that the server takes."""

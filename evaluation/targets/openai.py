@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
@@ -21,7 +23,6 @@ from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from exhibit.schemas.errors import ToolkitError
-from pydantic import Field
 
 _CITATIONS = (
     "choices[0].message.context.citations", "choices[0].delta.context.citations", "citations.results", "citations",

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import Field
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._ingestion import Held
@@ -24,7 +26,6 @@ from exhibit.evaluation.targets._shapes import describe, items_at, search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
-from pydantic import Field
 
 _MARK = re.compile(r"\[ID:\s?(\d+)\]|##(\d+)\$\$")
 """A citation in an answer, as newer and older versions write it; they count from 0."""

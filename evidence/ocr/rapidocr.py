@@ -9,9 +9,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from PIL import Image
+
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import ToolkitError
-from PIL import Image
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""

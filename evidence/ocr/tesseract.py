@@ -9,9 +9,10 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 
+from PIL import Image
+
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from PIL import Image
 
 _CODES = {
     "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",

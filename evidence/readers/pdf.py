@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
+
 from exhibit.engine.limits import PAGES
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.schemas.errors import DocumentError

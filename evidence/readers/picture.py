@@ -6,11 +6,12 @@ import base64
 import io
 from pathlib import Path
 
+from PIL import Image, ImageSequence
+
 from exhibit.evidence.archives import reading
 from exhibit.evidence.document import Document, Page, Span
 from exhibit.evidence.printable import Printable
 from exhibit.schemas.errors import DocumentError
-from PIL import Image, ImageSequence
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"

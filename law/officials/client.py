@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.robots import Rules, rules_for

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
+
 from exhibit.models.embedders._network import MAX_TOKENS
 from exhibit.models.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 

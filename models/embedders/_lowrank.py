@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._weights import read_safetensors
 from exhibit.schemas.errors import SourceError
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
 from exhibit.models.embedders._peaks import balance, read_peaks
-from onnx import TensorProto, helper, numpy_helper
 
 VECTORS, SCORES = "vectors", "scores"
 """What the graphs put out."""

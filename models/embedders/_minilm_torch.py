@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
 from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH, Weights
 from exhibit.models.embedders._tokens import Tokens
 from exhibit.models.protocols import Vectors
-from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 _PARTS = ("query", "key", "value")
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._lowrank import merge, read_lowrank, read_record
 from exhibit.models.embedders._weights import MODEL, find_file, read_safetensors
 

@@ -11,6 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS
 
 TEXTS = (

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from tokenizers import Tokenizer
+
 from exhibit.models.embedders._weights import TOKENIZER, find_file, model_folder, put_in_cache
 from exhibit.storage.bundle import sha256_of
-from tokenizers import Tokenizer
 
 _SPACES = re.compile(r"[ \t\n\r]+")
 """What is a space to the tokenizer wherever it stands; others, as those of Unicode, it may see itself inside a word."""

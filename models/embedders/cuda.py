@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+
 from exhibit.models.embedders._feed import Feed
 from exhibit.models.embedders._network import (
     OFFICIAL,
@@ -31,6 +32,7 @@ from exhibit.schemas.errors import ToolkitError
 
 try:
     import torch
+
     from exhibit.models.embedders._minilm_torch import Encoder
 except ImportError as error:
     told = "the embedder cuda needs PyTorch, of the extra `train`: pip install 'exhibit-rag[train]'"

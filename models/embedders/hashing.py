@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
+
 from exhibit.law.words import word_runs
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+
 from exhibit.models.embedders._minilm_graph import build_graph
 from exhibit.models.embedders._network import MAX_TOKENS, OFFICIAL, VERSION, WIDTH, Network, processors
 from exhibit.models.embedders._peaks import TEXTS

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+
 from exhibit.models.embedders._unit import to_unit
 from exhibit.models.llms._wire import Endpoint, NoReplyError
 from exhibit.models.protocols import Role, Vectors

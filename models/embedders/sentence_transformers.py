@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._unit import to_unit
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal
 from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
 from exhibit.models.embedders._unit import to_unit

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import openai
+
 from exhibit.schemas.errors import ServiceError
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.deadline import with_deadline

@@ -20,7 +20,7 @@ from exhibit.models.llms import Completion, Prompt
 from exhibit.models.llms._budget import Budget, CapError, Prices
 from exhibit.models.llms._cache import ReplyCache, key_of
 from exhibit.models.llms._wire import Endpoint, NoReplyError
-from exhibit.models.tokens import counter_for
+from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.waiting import LONGEST_WAIT
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx
+
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.deadline import with_deadline
 from exhibit.storage.wire import ACCEPT, BodyError, read_body

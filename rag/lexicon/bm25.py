@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.law.words import is_content, numbers, stem, written_words
 from exhibit.models.protocols import Vectors
 from exhibit.rag.columns import Array, Column, opened_archive, write_archive

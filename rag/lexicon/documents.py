@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.law.structure.profile import AGREED, Profile
 from exhibit.rag.columns import Column, opened_archive, write_archive
 from exhibit.rag.lexicon.labels import Labels

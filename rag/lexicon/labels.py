@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterator
 
 import numpy as np
+
 from exhibit.rag.lexicon.postings import Numbers
 from exhibit.rag.packed import Strings
 

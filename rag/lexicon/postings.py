@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.rag.columns import Array, Column
 from exhibit.rag.lexicon.runs import Entries, Runs
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.rag.columns import Array, Column
 
 _BLOCK = 1 << 18

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit
 from exhibit.rag.retrieval.stages import choose_documents, finish

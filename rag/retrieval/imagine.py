@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evidence import Span
 from exhibit.law.words import search_terms
 from exhibit.models.protocols import Vectors

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.rerankers import Reranker, retrieval_weight
 from exhibit.rag.protocols import Hit
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+
 from exhibit.evidence import Span
 from exhibit.models.protocols import Vectors
 from exhibit.models.rerankers import retrieval_weight

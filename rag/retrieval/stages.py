@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
+
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit

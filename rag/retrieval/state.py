@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker

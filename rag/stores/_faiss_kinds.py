@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.schemas.errors import ToolkitError

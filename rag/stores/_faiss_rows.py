@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import faiss
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.columns import Column
 from exhibit.rag.protocols import Keys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+
 from exhibit.rag.protocols import Keys
 
 _RANGE = 4

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import nothing, ranked

@@ -13,6 +13,7 @@ from typing import Any
 
 import faiss
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked

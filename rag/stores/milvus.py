@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked

@@ -6,12 +6,12 @@ import random
 from collections import Counter
 
 import pytest
+
+from bench.citations import Made, main, make, measure
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cpr.corpus import Corpus, Row
 from exhibit.converters._cpr.sources import load
 from exhibit.converters._web.fetch import Policy
-
-from bench.citations import Made, main, make, measure
 
 
 def test_outcomes_are_counted_by_kind(samples):

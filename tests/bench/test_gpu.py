@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.models.embedders._feed import Feed
 
 from bench import _device, gpu
+from exhibit.models.embedders._feed import Feed
 
 
 def test_no_string_is_embedded_twice(tmp_path):

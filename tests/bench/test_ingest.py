@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.schemas.errors import ToolkitError
 
 from bench import ingest
 from bench.ingest import Ingested
+from exhibit.schemas.errors import ToolkitError
 
 
 @pytest.fixture

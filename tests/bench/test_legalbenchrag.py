@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from exhibit.evaluation.metrics import KS
-from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.validate import validate
-from exhibit.storage.bundle import open_bundle
 
 from bench.legalbenchrag.__main__ import main
 from bench.legalbenchrag.comparison import against, comparable, marks, score_of
 from bench.legalbenchrag.page import write_page
 from bench.legalbenchrag.papers import best, published
 from bench.legalbenchrag.runs import Condition, Figure, Measured, make_bundle, parse_recipe, read_measured
+from exhibit.evaluation.metrics import KS
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import open_bundle
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 DATASETS = ("ALL", "privacy_qa", "contractnli", "maud", "cuad")

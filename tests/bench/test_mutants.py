@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from exhibit.schemas.errors import ToolkitError
 
 from bench._mutants import trial
 from bench._mutants.changes import Change, changed, changed_tree, changes_of
@@ -18,6 +17,7 @@ from bench._mutants.page import Rule, Trials, read_reasons, read_rules, reason_o
 from bench._mutants.swap import exchange, exchanged
 from bench._mutants.trial import Reach, Workshop
 from bench.mutants import REASONS, ROOMS, main
+from exhibit.schemas.errors import ToolkitError
 
 SOURCE = '''\
 """A page of rules."""

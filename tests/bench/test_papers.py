@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evaluation.metrics import KS
-from exhibit.schemas.errors import ToolkitError
 
 from bench.legalbenchrag.papers import FOLDER, best, published, read_paper
+from exhibit.evaluation.metrics import KS
+from exhibit.schemas.errors import ToolkitError
 
 
 def test_every_paper_says_where_its_figures_come_from():

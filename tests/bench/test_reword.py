@@ -8,15 +8,15 @@ import re
 from collections import Counter
 
 import pytest
-from exhibit.converters import legalbenchrag
-from exhibit.schemas.validate import validate
-from exhibit.storage.bundle import open_bundle
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bench import reword as module
 from bench.legalbenchrag.variants import rewrite
 from bench.reword import FRAMES, FREE, NamedQuestion, frame_of, free, main, reword, split, unname, write
+from exhibit.converters import legalbenchrag
+from exhibit.schemas.validate import validate
+from exhibit.storage.bundle import open_bundle
 
 MERGER = (
     "Consider the Merger Agreement between 'Calder Group plc' and \"Orrin Holdings Corp.\"; What is the Outside Date"

@@ -10,10 +10,6 @@ from statistics import median
 
 import numpy as np
 import pytest
-from exhibit.rag.index import Index, open_index
-from exhibit.rag.questions.question import Query
-from exhibit.rag.splitters import rcts
-from exhibit.schemas.errors import BundleError, ToolkitError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +32,10 @@ from bench.scale import (
 from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
 from bench.scale.process import Clock, machine_kind, run_apart
 from bench.stores import recall
+from exhibit.rag.index import Index, open_index
+from exhibit.rag.questions.question import Query
+from exhibit.rag.splitters import rcts
+from exhibit.schemas.errors import BundleError, ToolkitError
 
 STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
 

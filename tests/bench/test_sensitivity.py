@@ -7,12 +7,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from exhibit.evaluation.cases import Case, GoldPassage
-from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.rag import Config, Pipeline
-from exhibit.rag.config import setting_help
-from exhibit.rag.retrieval import extents
-from exhibit.schemas.errors import ToolkitError
 
 from bench.legalbenchrag.runs import Condition, make_bundle, parse_recipe, read_measured, run
 from bench.sensitivity.__main__ import BEGIN, END, PAGE, fill, main
@@ -28,6 +22,12 @@ from bench.sensitivity.trials import (
     trials_of,
     ways_of,
 )
+from exhibit.evaluation.cases import Case, GoldPassage
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.config import setting_help
+from exhibit.rag.retrieval import extents
+from exhibit.schemas.errors import ToolkitError
 
 SOURCE = Path(__file__).parent.parent.parent / "samples" / "legalbenchrag"
 RECIPE = {"embedder": "hashing"}

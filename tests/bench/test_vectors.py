@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from exhibit.models.embedders import hashing
-from exhibit.schemas.errors import ToolkitError
 
 from bench import vectors
 from bench.stores import read_vectors
+from exhibit.models.embedders import hashing
+from exhibit.schemas.errors import ToolkitError
 
 CLAUSES = [
     f"{number}. The Tenant shall pay the Rent of Unit {number} on the first day of each month." for number in range(90)

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from exhibit.engine.watch import programs_below
 from exhibit.rag.config import DEFAULT, Config
-
 from tests.campaign.table import Result, as_markdown, write_table
 from tests.hostile.bombs import packed_zeros
 from tests.hostile.files import FILES

@@ -48,7 +48,6 @@ from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.robots import rules_for
 from exhibit.storage.wire import Body
-
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds

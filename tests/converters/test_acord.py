@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters import _press, acord
 from exhibit.converters._benchmark import Benchmark, RawDocument, Tally
 from exhibit.evidence import read_document
@@ -20,7 +21,6 @@ from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row
 from exhibit.schemas.validate import validate
-
 from tests.press import SharedPress
 
 ASIS = "bc785f7fb7"

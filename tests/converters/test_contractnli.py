@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from exhibit.converters import contractnli
 from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._choice import choose

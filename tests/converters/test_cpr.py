@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+
 from exhibit.converters import cpr
 from exhibit.converters._benchmark import RawDocument, Tally
 from exhibit.converters._cpr.citations import Citation, citations
@@ -22,7 +23,6 @@ from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
-
 from tests.evidence import files
 
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters.cuad import QUESTIONS, main, party_names
 from exhibit.evidence.check import check_gold
 from exhibit.schemas import IMPOSSIBLE_ANSWER

@@ -8,13 +8,13 @@ import os
 from pathlib import Path
 
 import pytest
+
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
-
 from tests.evidence import files
 
 SCANS = {".png": "PNG", ".tiff": "TIFF"}

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters import legalbenchrag
 from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._cli import main

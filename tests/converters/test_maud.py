@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters import maud
 from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._cli import main

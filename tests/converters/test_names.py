@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters._pairing import pair_files
 
 

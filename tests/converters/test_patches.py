@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
 from exhibit.converters._choice import choose
 from exhibit.converters._cli import make_parser

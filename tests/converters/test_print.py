@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import pypdf
 import pytest
+from playwright.sync_api import sync_playwright
+
 from exhibit.converters import _browser, _fonts, _together
 from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
@@ -27,8 +29,6 @@ from exhibit.engine import Limits
 from exhibit.engine.watch import programs_below
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
-from playwright.sync_api import sync_playwright
-
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
 from tests.press import SharedPress
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters import privacyqa
 from exhibit.converters._benchmark import RawRow, Tally
 from exhibit.converters._choice import choose

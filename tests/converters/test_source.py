@@ -11,6 +11,7 @@ import threading
 import zipfile
 
 import pytest
+
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
 from exhibit.converters._source import fetch, open_source, unpack

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
 from exhibit.converters import table
 from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.converters._parquet import read_parquet

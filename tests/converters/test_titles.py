@@ -7,6 +7,7 @@ import json
 import threading
 
 import pytest
+
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.law.casing import tidy, title_case
 from exhibit.models.llms.openai import OpenAI

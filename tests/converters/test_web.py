@@ -19,6 +19,9 @@ from types import SimpleNamespace
 
 import pypdf
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.converters import web
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._cli import main
@@ -34,9 +37,6 @@ from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from exhibit.storage.robots import rules_for
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 from tests.evidence import files

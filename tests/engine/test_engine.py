@@ -13,11 +13,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from exhibit.engine import Limits, dismiss, engine_names, guarded, open_engine, track
 from exhibit.engine.limits import PACKED, PAGES
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
-
 from tests.engine.work import (
     allowance,
     bug,

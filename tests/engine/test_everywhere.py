@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import evaluate_rag
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert
 from exhibit.evaluation.cases import Case, Passage, Reply
@@ -15,8 +17,6 @@ from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.scoring import Scoring, batches_of, score
 from exhibit.models.llms import Completion
 from exhibit.rag.__main__ import main as rag
-
-import evaluate_rag
 
 TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
 

@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+import evaluate_rag
+import exhibit
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.engine import open_engine
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.schemas.errors import ToolkitError
-
-import evaluate_rag
-import exhibit
 
 ROOT = Path(__file__).parent.parent.parent
 NEEDED = "pip install 'exhibit-rag[ray]'"

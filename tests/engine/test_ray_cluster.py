@@ -15,6 +15,8 @@ from typing import Any
 
 import fsspec
 import pytest
+
+from bench.scale.corpus import documents_of, repeat
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.engine import open_engine, track
@@ -22,8 +24,6 @@ from exhibit.rag import Config, Pipeline
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.locations import Remote
 from exhibit.storage.upload import send
-
-from bench.scale.corpus import documents_of, repeat
 from tests.object_stores import moto
 from tests.test_object_stores import use
 from tests.test_remote import evaluate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exhibit.evaluation.report import write_report
 
+from exhibit.evaluation.report import write_report
 from tests.evaluation.report_data import make_bundles, make_results
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from playwright.sync_api import Browser, Page, Request
+
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.storage.bundle import Bundle, open_bundle
-from playwright.sync_api import Browser, Page, Request
-
 from tests.browser import PATIENCE
 
 WIDTH = 500

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from exhibit.evaluation.cases import Case
-
 from tests.evaluation.imitations import quotes
 from tests.evaluation.loopback import LINES, PLAIN, Asked, Stream, System
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.analysis import kinds_of
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, flagged
 from exhibit.evaluation.targets._certainty import read_confidence
-
-import evaluate_rag
 from tests.evaluation.loopback import imitating
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from playwright.sync_api import Page
+
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.report.comparison import CHANGES, how_changed
 from exhibit.evaluation.report.run import Rows
 from exhibit.evaluation.results import main
 from exhibit.evaluation.statistics import compare
-from playwright.sync_api import Page
-
 from tests.evaluation.report_data import (
     Tab,
     make_results,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
 from exhibit.evaluation.report.run import DatasetRun, RecordedRun

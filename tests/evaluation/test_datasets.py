@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.schemas.errors import BundleError
-
 from tests.rag.bundles import row, write_bundle
 
 

@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.law.structure.profile import Profile
 from exhibit.rag.lexicon import postings
 from exhibit.rag.lexicon.documents import FILE, Documents
 from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
 from exhibit.rag.lexicon.postings import Postings
 from exhibit.rag.questions.question import understand
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 NDA = "Non-Disclosure Agreement"
 POLICY = "Privacy Policy\nThis Privacy Policy tells how we handle personal information. "

@@ -15,6 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal
@@ -26,8 +28,6 @@ from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
-
-import evaluate_rag
 from tests.evaluation.metrics.build import at, case, gold
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle

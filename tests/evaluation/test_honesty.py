@@ -7,13 +7,13 @@ import random
 from collections import Counter
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.replies import left_to_ask
 from exhibit.evaluation.results import main as results
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
-
-import evaluate_rag
 from tests.evaluation.imitations import FILES, SERVERS, evaltools, nvidia_rows, ours, ragas, write_file
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import row, rows_of, write_bundle

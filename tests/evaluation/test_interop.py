@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
@@ -18,7 +19,6 @@ from exhibit.evaluation.metrics._squad import squad_prediction, squad_words
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError
-
 from tests.evaluation import systems
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle

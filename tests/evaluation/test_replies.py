@@ -6,6 +6,8 @@ import json
 import sys
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation import targets
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
@@ -17,8 +19,6 @@ from exhibit.evaluation.targets._shapes import describe, recognise, suggest
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
-
-import evaluate_rag
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
 

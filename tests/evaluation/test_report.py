@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exhibit.evaluation.report import write_report
-from exhibit.evaluation.report.run import Rows, settings
-from exhibit.evaluation.report.shell import as_json
-from exhibit.evaluation.report.wording import VERDICTS, explain
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
+from exhibit.evaluation.report import write_report
+from exhibit.evaluation.report.run import Rows, settings
+from exhibit.evaluation.report.shell import as_json
+from exhibit.evaluation.report.wording import VERDICTS, explain
 from tests.evaluation.report_data import (
     Tab,
     block_of,

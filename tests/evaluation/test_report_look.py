@@ -8,11 +8,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+
 from exhibit.evaluation.report import write_report
 from exhibit.evaluation.report.comparison import write_comparison
 from exhibit.evaluation.report.shell import DOTS, GROUNDS, WORDS, page, read
 from exhibit.evidence import read_document
-
 from tests.evaluation.report_data import make_results, open_first, opened
 
 WORDS_STAND_OUT, DOTS_STAND_OUT = 4.5, 3.0

@@ -9,6 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from bench.report import make_run
+from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
 from exhibit.evaluation.report import write_report
 from exhibit.evaluation.report.binder import CASES, LINES, Catalogue, Facet
@@ -22,12 +28,6 @@ from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
-from hypothesis import given
-from hypothesis import strategies as st
-from PIL import Image
-
-from bench.report import make_run
-from exhibit.__main__ import main as exhibit
 from tests.evaluation.report_data import block_of, cases_of, make_results, piece
 
 

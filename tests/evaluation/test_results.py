@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from exhibit.evaluation.metrics import about
 from exhibit.evaluation.results import main
 from exhibit.evaluation.statistics import Difference
-
 from tests.rag.bundles import row, write_bundle
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation import results
 from exhibit.evaluation.records import CONFIG, RESULTS
 from exhibit.evaluation.soundness import explained, faults
 from exhibit.review.__main__ import main as review_main
 from exhibit.schemas.errors import BundleError
-
-import evaluate_rag
 from tests.rag.bundles import write_bundle
 
 

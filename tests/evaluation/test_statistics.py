@@ -6,6 +6,9 @@ import json
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.statistics import (
     Difference,
@@ -22,8 +25,6 @@ from exhibit.evaluation.statistics import (
     summarise_by,
     summarise_run,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def table(values, documents=None, *, name="cuad", **fields):

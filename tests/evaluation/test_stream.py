@@ -8,6 +8,7 @@ import sys
 import weakref
 
 import pytest
+
 from exhibit.evaluation import documents, journal, measured, targets
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.columns import Column
@@ -18,7 +19,6 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import summarise_run
-
 from tests.rag.bundles import contract, rows_of, write_bundle
 
 PASSAGES = 20

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
@@ -13,8 +15,6 @@ from exhibit.evaluation.replies import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._wire import Deadline
 from exhibit.schemas.errors import ToolkitError
-
-import evaluate_rag
 from tests.evaluation import systems
 from tests.evaluation.loopback import SSE, imitating
 from tests.rag.bundles import rows_of, write_bundle

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
@@ -20,7 +21,6 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.sharing import Answering, can_share
 from exhibit.schemas.errors import BundleError, ToolkitError
-
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import contract, write_bundle
 

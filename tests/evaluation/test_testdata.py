@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.testdata import bundle_of
 from exhibit.schemas.errors import SourceError
-
-import evaluate_rag
 from tests.evaluation.loopback import imitating
 from tests.models.openai_server import KEY, serve_openai
 from tests.rag.bundles import rows_of, write_bundle

@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.statistics import mean
 from exhibit.evaluation.trec import QRELS, RUN, trec_files, trec_lines
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

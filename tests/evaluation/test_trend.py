@@ -10,6 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import Browser
+
 from exhibit.engine.machine import commit_of
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.provenance import describe_run
@@ -23,8 +25,6 @@ from exhibit.evaluation.trend.runs import Series, make_series, read_runs
 from exhibit.evaluation.trend.summary import plain
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
-from playwright.sync_api import Browser
-
 from tests.evaluation.trend_data import WORDS, make_run, make_runs, write
 from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import write_bundle

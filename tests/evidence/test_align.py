@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from exhibit.evidence.align import align, edit_distance
 from hypothesis import given
 from hypothesis import strategies as st
+
+from exhibit.evidence.align import align, edit_distance
 
 WORDS = st.text(alphabet="abc", max_size=14)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from openpyxl import Workbook
+from PIL import Image
+
 from exhibit.evidence import Span
 from exhibit.evidence.layer import _checksum
 from exhibit.evidence.locate import Match, _joined
 from exhibit.evidence.readers import excel, picture
 from exhibit.schemas.errors import DocumentError
-from openpyxl import Workbook
-from PIL import Image
 
 
 def test_spans_that_overlap_are_one_and_those_that_touch_are_two():

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.engine.limits import limits_now
 from exhibit.evidence.check import check_gold, main, similarity

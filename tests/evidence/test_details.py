@@ -5,6 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from lxml import etree
+from PIL import Image, ImageChops, ImageDraw
+
 from exhibit.evidence import Document, Span, fold, read_document
 from exhibit.evidence.encodings import _unmarked_utf16
 from exhibit.evidence.guard import boxes_within, render_within, words_within
@@ -15,9 +18,6 @@ from exhibit.evidence.readers.pdf import render
 from exhibit.evidence.scan import in_order, skew
 from exhibit.evidence.text import KIND
 from exhibit.schemas.errors import DocumentError
-from lxml import etree
-from PIL import Image, ImageChops, ImageDraw
-
 from tests.evidence.files import pack, pdf
 
 

@@ -7,6 +7,8 @@ import json
 import unicodedata
 
 import pytest
+from PIL import Image, ImageDraw
+
 from exhibit.evidence import Document, Page, Span, locate, read_document
 from exhibit.evidence.align import align
 from exhibit.evidence.check import _faults, similarity
@@ -16,7 +18,6 @@ from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.scan import Ocr, _language, add_ocr_arguments, in_order, ocr_from, read_scan, skew
 from exhibit.schemas.bundle import LooseContext, Question
 from exhibit.schemas.models import Gold
-from PIL import Image, ImageDraw
 
 # ---------------------------------------------------------------- encodings
 

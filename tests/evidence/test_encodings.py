@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evidence.encodings import _unmarked_utf16, decode_bytes
 from hypothesis import given
 from hypothesis import strategies as st
+
+from exhibit.evidence.encodings import _unmarked_utf16, decode_bytes
 
 CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého dne. Výpovědní lhůta činí tři měsíce."
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from exhibit.evidence.fold import Fold, fold
 from hypothesis import given
 from hypothesis import strategies as st
+
+from exhibit.evidence.fold import Fold, fold
 
 # everything the issue names, beside ordinary text
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”‘’–—‐é\u0301e\u0301\u0316\u200f\u200b\ufeff𝒳😀ßİǅ½℀\u2028\ufffe\t\r\n"

@@ -7,12 +7,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pypdf import PdfReader, PdfWriter
+
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers import pdf
 from exhibit.evidence.readers.pdf import _lines, _Rectangle, boxes, page_count, render, to_user_space
 from exhibit.evidence.show import GOLD, draw_boxes
 from exhibit.schemas.errors import DocumentError
-from pypdf import PdfReader, PdfWriter
 
 
 def made(*contents: str, box: str = "0 0 400 200") -> bytes:

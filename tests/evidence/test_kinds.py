@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from compressed_rtf import compress
+
 from exhibit.evidence import locate, read_document
 from exhibit.evidence.folder import list_folder
 from exhibit.evidence.read import attachments, kinds, printable
 from exhibit.schemas.errors import DocumentError
-
 from tests.evidence import files
 
 W, docx, paragraph = files.W, files.docx, files.paragraph

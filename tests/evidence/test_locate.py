@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 
 import pytest
-from exhibit.evidence import Document, Page, Span, fold, locate
-from exhibit.evidence.locate import Match, _chains, _windows, worthy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from exhibit.evidence import Document, Page, Span, fold, locate
+from exhibit.evidence.locate import Match, _chains, _windows, worthy
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 

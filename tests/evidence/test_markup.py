@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence.markup import pieces, unescape
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from exhibit.evidence.readers._numbering import W, numeral, read_numbering
 from lxml import etree
+
+from exhibit.evidence.readers._numbering import W, numeral, read_numbering
 
 NAMESPACE = W.strip("{}")
 

@@ -9,6 +9,8 @@ from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
+from PIL import Image
+
 from exhibit.evidence import archives, folder
 from exhibit.evidence.folder import list_folder
 from exhibit.evidence.ocr import TextLine, tesseract
@@ -16,8 +18,6 @@ from exhibit.evidence.printable import fragment, grid, paragraph, section
 from exhibit.evidence.readers import eml, excel, msg, opendocument
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from PIL import Image
-
 from tests.evidence import files
 
 # ---------------------------------------------------------------- OpenDocument

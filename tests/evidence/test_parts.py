@@ -7,6 +7,8 @@ import zipfile
 from types import SimpleNamespace
 
 import pytest
+from PIL import Image
+
 from exhibit.evidence import Box, Document, Page, Span, archives, check, folder, locate, show
 from exhibit.evidence.archives import opened, part, reading
 from exhibit.evidence.folder import Listed, _plain, list_folder, with_attachments
@@ -17,7 +19,6 @@ from exhibit.evidence.readers.pdf import _char_range, _Counted
 from exhibit.evidence.readers.powerpoint import _DEEPEST, _pieces
 from exhibit.evidence.scan import Ocr, in_order, read_scan
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
-from PIL import Image
 
 # ---------------------------------------------------------------- archives
 

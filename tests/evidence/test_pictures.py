@@ -6,11 +6,12 @@ import base64
 import io
 
 import pytest
+from PIL import Image
+
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.document import Page
 from exhibit.evidence.guard import boxes_within, words_within
 from exhibit.evidence.pictures import in_few_bytes, page_uri
-from PIL import Image
 
 
 @pytest.fixture(scope="module")

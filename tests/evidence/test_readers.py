@@ -6,13 +6,14 @@ import io
 import json
 
 import pytest
+from PIL import Image
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject
+
 from exhibit.evidence import Span, fold, locate, read_document, readable
 from exhibit.evidence.readers.pdf import boxes, outline, page_count, title
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.errors import DocumentError
-from PIL import Image
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import NameObject
 
 
 @pytest.fixture(scope="module")

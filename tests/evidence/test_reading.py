@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.align import align, edit_distance
 from exhibit.evidence.check import similarity
@@ -23,7 +24,6 @@ from exhibit.evidence.locate import worthy
 from exhibit.evidence.markup import pieces
 from exhibit.evidence.read import attachments, printable
 from exhibit.evidence.readers.html import html_text
-
 from tests.evidence.files import docx, eml, epub, msg, odt, paragraph, xlsx
 
 TEXTS = Path(__file__).parent.parent / "law" / "texts"

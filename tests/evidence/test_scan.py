@@ -8,13 +8,13 @@ from pathlib import Path
 import pdfplumber
 import pypdf
 import pytest
+from PIL import Image, ImageChops, ImageDraw, ImageFont
+
 from exhibit.evidence import locate, read_document
 from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.readers.pdf import boxes, render
 from exhibit.evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from PIL import Image, ImageChops, ImageDraw, ImageFont
-
 from tests.evidence import files
 from tests.hostile.files import pdf
 

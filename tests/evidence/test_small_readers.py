@@ -8,6 +8,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from PIL import Image
+
 from exhibit.evidence import Document, Page, Span, read_document
 from exhibit.evidence.ocr import TextLine, rapidocr
 from exhibit.evidence.printable import Attachment
@@ -16,8 +18,6 @@ from exhibit.evidence.readers import epub, export, libreoffice, msg, opendocumen
 from exhibit.evidence.text import main as write_texts
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.locations import parse_location
-from PIL import Image
-
 from tests.evidence import files
 from tests.evidence.test_geometry import made, words
 from tests.rag.bundles import write_bundle

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+from lxml import etree
+
 from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.furniture import _keys, _lines, furniture_lines
 from exhibit.evidence.guard import boxes_within, words_within
 from exhibit.evidence.locate import _inside, _is_whole, _loosely, _trim, _without_furniture
 from exhibit.evidence.readers import opendocument, pdf, word
 from exhibit.evidence.readers._numbering import Level, Numbering, W, _inherited, _styles, read_numbering
-from lxml import etree
 
 
 def test_white_space_around_words_is_no_part_of_them():

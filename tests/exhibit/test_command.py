@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from exhibit.schemas.command import Manner, called, print_note, spelled
 
 from exhibit import prepare
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, spellings
+from exhibit.schemas.command import Manner, called, print_note, spelled
 from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent.parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from exhibit.schemas.errors import ToolkitError
 
+from exhibit.schemas.errors import ToolkitError
 from tests.campaign import faults, fuzz
 
 

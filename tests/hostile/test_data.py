@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import evaluate_rag
 from exhibit.converters import _source
 from exhibit.evaluation.targets import builtin
 from exhibit.evidence import Document, Span, locate
@@ -32,8 +34,6 @@ from exhibit.storage.folders import LINK, files_below, left_out
 from exhibit.storage.place import taking_turns
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.wire import Body, BodyError
-
-import evaluate_rag
 from tests.rag.bundles import row, rows_of, write_bundle
 
 # ---------------------------------------------------------------- bodies

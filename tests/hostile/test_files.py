@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from exhibit.engine import Limits, guarded, open_engine
 from exhibit.evidence import Document
 from exhibit.evidence.guard import render_within
@@ -16,7 +17,6 @@ from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import DocumentError, LimitError
-
 from tests.hostile.files import FILES
 from tests.rag.bundles import PARTIES, contract
 

@@ -7,11 +7,11 @@ import socket
 from types import SimpleNamespace
 
 import pytest
+from playwright.async_api import async_playwright
+
 from exhibit.converters._web import page as printing
 from exhibit.converters._web.page import PagePrinter
 from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
-from playwright.async_api import async_playwright
-
 from tests.hostile.test_security import server
 
 CALL = """<script>

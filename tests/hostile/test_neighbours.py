@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters._benchmark import Tally
 from exhibit.converters._records import read_records
 from exhibit.converters._source import unpack

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from exhibit.models.llms._wire import Endpoint, NoReplyError
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.command import guarded

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._passages import PassagesError
 from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
-
 from tests.campaign import replies
 from tests.campaign.fuzz import value
 from tests.hostile.test_wire import server

@@ -15,6 +15,8 @@ from typing import Any
 import openpyxl
 import pyarrow
 import pytest
+from pyarrow import parquet
+
 from exhibit.converters import cpr, table
 from exhibit.converters._benchmark import PAST_A_LIMIT, Tally
 from exhibit.converters._cli import make_parser
@@ -31,8 +33,6 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.storage.folders import LINK, NO_FILE, NOWHERE, left_out
-from pyarrow import parquet
-
 from tests.evidence import files as kinds
 
 SMALL = Limits(memory=256 << 20)

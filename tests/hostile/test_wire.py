@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
 from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
@@ -20,7 +21,6 @@ from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.deadline import with_deadline
-
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
+
 from exhibit.engine import open_engine
 from exhibit.engine.outcome import TRIES
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import DocumentError, ToolkitError
-
 from tests.engine.work import Beginning
 
 

@@ -10,6 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from huggingface_hub import DatasetCard, DatasetCardData
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.converters.cuad import INFO
@@ -23,11 +28,6 @@ from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle
-from huggingface_hub import DatasetCard, DatasetCardData
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from PIL import Image
-
 from tests.hostile.files import page_pdf
 
 

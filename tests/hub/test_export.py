@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from exhibit.converters import legalbenchrag
 from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.text import main as text_main
@@ -21,7 +22,6 @@ from exhibit.hub.exports.legalbenchrag import merged
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from exhibit.storage.bundle import Bundle, open_bundle
-
 from tests.hub.bundles import files_of
 
 

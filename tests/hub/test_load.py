@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import read_info
-
 from tests.hub.loopback import LoopbackHub
 
 ALWAYS = ("cuad", "cpr", "legalbenchrag")

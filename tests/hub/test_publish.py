@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
 from exhibit.hub._loading import addressed, unaddressed
@@ -15,7 +16,6 @@ from exhibit.hub._trouble import TRANSPORT
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
-
 from tests.hub.bundles import CARD_TEXT, CLAUSE, files_of, large, write
 from tests.hub.client import connect
 

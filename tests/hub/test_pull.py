@@ -6,6 +6,12 @@ import json
 from importlib import import_module
 
 import pytest
+from huggingface_hub import constants
+from huggingface_hub._local_folder import _validate_relative_filename
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
 from exhibit.hub._fetch import parse_address
@@ -13,12 +19,6 @@ from exhibit.hub._names import refused_by_clients
 from exhibit.schemas.bundle import INFO, read_info, write_info
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.validate import validate
-from huggingface_hub import constants
-from huggingface_hub._local_folder import _validate_relative_filename
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-import evaluate_rag
 from tests.conftest import SAMPLES
 from tests.hub.bundles import files_of, large, write
 from tests.hub.client import connect

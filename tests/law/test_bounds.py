@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.law.citations import _plain
 from exhibit.law.officials.client import Page

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span
 from exhibit.law.citations import Claim, claims_of, find_citations, normalise, verify
 from exhibit.law.figures import figures, missing_figures
@@ -11,8 +14,6 @@ from exhibit.law.sentences import sentences
 from exhibit.law.words import content_words, stem
 from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 
 import httpx
 import pytest
+
 from exhibit.law.officials import client as client_module
 from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
 from exhibit.storage.waiting import LONGEST_WAIT

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from exhibit.evidence import Document
 from exhibit.law.citations import find_citations
 from exhibit.law.opening import parties_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Document
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.titles import is_prose, is_shout, is_title, is_title_case, run_in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.law.structure.labels import Label, drop_stray, read_label, roman
 from exhibit.law.structure.lines import Line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Document, Page, Span
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
 

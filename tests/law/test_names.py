@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from exhibit.law.casing import title_case
 from exhibit.law.companies import FORM, ends_in_form
 from exhibit.law.dates import MONTH, MONTHS

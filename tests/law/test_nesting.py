@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.law.structure.headings import Heading
 from exhibit.law.structure.tree import _GAP, _as_roman, _goes_on, _Node, _place, _section

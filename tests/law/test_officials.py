@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+
+import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, references_official
 from exhibit.law.officials import Client, Register
 from exhibit.law.officials.client import Page
 from exhibit.law.officials.places import case_path, instrument_path, provision_paths
 from exhibit.law.references import Reference, references
-
-import evaluate_rag
 from tests.evaluation import registers as loopback
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.law.opening import date_of, kind_of, parties_of
 
 

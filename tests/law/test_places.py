@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Document, Span
 from exhibit.law.officials.places import case_path, instrument_path, is_covered, provision_paths
 from exhibit.law.opening import parties_of

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from exhibit.evidence import Document, read_document
 from exhibit.law.structure.profile import Profile, read_profile
 

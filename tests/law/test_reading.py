@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from exhibit.evidence import Document, Span
 from exhibit.law.casing import tidy, title_case
 from exhibit.law.citations import claims_of, find_citations, normalise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.law.references import Reference, ReferenceCorpus, references
 from exhibit.law.references.corpus import own_places

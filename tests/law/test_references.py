@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from exhibit.law.references import Kind, Reference, ReferenceCorpus, credit, references
 from hypothesis import given
 from hypothesis import strategies as st
+
+from exhibit.law.references import Kind, Reference, ReferenceCorpus, credit, references
 
 
 def found(text: str, *, context: str = "") -> list[str]:

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.evidence import Document, Page, Span, read_document
 from exhibit.law.structure import cut, read_structure, section_path
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import find_contents
 from exhibit.law.structure.section import Section
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 WORDS = "The Supplier shall deliver the goods to the Buyer at the agreed place and the Buyer shall pay for them. "
 

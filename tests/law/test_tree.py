@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import cut, read_structure, section_path
 from exhibit.law.structure.section import Section

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from exhibit.models.embedders import legal, minilm
 from exhibit.models.embedders._network import legal as network
 from exhibit.rag.ingest import _Vectors

@@ -13,14 +13,14 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
 from exhibit.models.embedders import _weights, minilm
 from exhibit.models.embedders._unit import to_unit
 from exhibit.models.embedders._weights import File, find_file
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from tokenizers import Tokenizer, models, pre_tokenizers
-
 from tests.rag.models import copy_cache, opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."

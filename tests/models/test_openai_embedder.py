@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from exhibit.models.embedders import azure
 from exhibit.models.embedders import openai as openai_plugin
 from exhibit.models.embedders.openai import OpenAIEmbedder

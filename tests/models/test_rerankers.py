@@ -11,6 +11,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import openai
@@ -20,9 +23,6 @@ from exhibit.rag.retrieval.imagine import embed_imagined
 from exhibit.rag.retrieval.rerank import rerank
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.models.openai_server import serve_openai
 
 TEXTS = ["Rent is due each quarter.", "The laws of Ruritania govern this Lease.", "The roof is in good repair."]

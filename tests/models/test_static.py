@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from exhibit.models.embedders import static
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline

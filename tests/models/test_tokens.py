@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exhibit.models.embedders import _feed, _tokens
-from exhibit.models.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from exhibit.models.embedders import _feed, _tokens
+from exhibit.models.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 
 ODD = [
     "",

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.protocols import VectorStore

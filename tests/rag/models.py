@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from exhibit.models.embedders import minilm
 from exhibit.models.embedders._weights import TOKENIZER
 

@@ -9,11 +9,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span, read_document
 from exhibit.law.citations import claims_of, verify
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.models.llms.openai import OpenAI, Options
-from exhibit.models.tokens import estimate
+from exhibit.models.token_counts import estimate
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.answerers.extractive import MOST, Extractive
 from exhibit.rag.answerers.llm import LLMAnswerer
@@ -23,9 +26,6 @@ from exhibit.rag.protocols import Chunk, Context, Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.models.openai_server import KEY, serve_openai
 
 LEASE = [

@@ -8,14 +8,15 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.engine import tokens as tokens_module
 from exhibit.evidence import Span
-from exhibit.models.tokens import counter_for, estimate
+from exhibit.models.token_counts import counter_for, estimate
 from exhibit.rag.assemble import assemble
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.schemas.errors import ToolkitError
-from hypothesis import given
-from hypothesis import strategies as st
 
 SUMMARY = "Lease between Harrow Estates Ltd and Bright Baking Co for a shop."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.rag.splitters import _cuts, naive, rcts, sections
 from exhibit.rag.splitters._cuts import find_cuts

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion
 from exhibit.rag.config import Config

@@ -13,6 +13,7 @@ from pathlib import Path
 import faiss
 import numpy as np
 import pytest
+
 from exhibit.engine import Outcome
 from exhibit.models.embedders import hashing
 from exhibit.rag import columns, packed

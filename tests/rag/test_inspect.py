@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from exhibit.converters.cpr import run as cpr
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.inspect import main

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from exhibit.models.embedders import _lowrank, _weights, legal, minilm
 from exhibit.models.embedders._weights import read_safetensors
 from exhibit.models.rerankers import legal as reranker
 from exhibit.schemas.errors import SourceError, ToolkitError
-
 from tests.rag.models import opened
 from tests.rag.reference import states, with_lowrank
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from exhibit.law.structure.profile import Profile
 from exhibit.rag import columns
 from exhibit.rag.columns import Column, write_archive

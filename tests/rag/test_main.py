@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import setting_help
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
-
 from tests.models.openai_server import serve_openai
 
 ROOT = Path(__file__).parents[2]

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
@@ -25,8 +27,6 @@ from exhibit.rag.stores._milvus_filter import conditions
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
-
-from bench.stores import mixture
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]

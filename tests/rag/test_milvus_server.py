@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
+from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
@@ -18,8 +20,6 @@ from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError, ServiceError
 from exhibit.schemas.plugins import load_plugin
-
-from bench.stores import mixture
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 

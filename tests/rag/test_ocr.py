@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.evidence.scan import Ocr
 from exhibit.rag.ocr import read_with_ocr
 from exhibit.schemas.errors import ToolkitError
-
 from tests.evidence import files
 
 WORDS = "The tenant shall keep the premises in repair."

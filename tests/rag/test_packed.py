@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.law.structure.profile import Profile
 from exhibit.rag import packed as packed_module
 from exhibit.rag.config import Config
@@ -15,8 +18,6 @@ from exhibit.rag.lexicon.labels import Labels
 from exhibit.rag.packed import Names, Paths, Places, Strings, packed
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.locations import Remote
-from hypothesis import given
-from hypothesis import strategies as st
 
 CHANGES = st.lists(st.tuples(st.booleans(), st.integers(-3, 12), st.integers(0, 1 << 40)))
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span
 from exhibit.law.sentences import tile_clauses
 from exhibit.models.embedders.hashing import Hashing
@@ -19,8 +22,6 @@ from exhibit.rag.retrieval.extents import LEAST, Extents
 from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
 from exhibit.rag.splitters import rcts
 from exhibit.rag.stores.faiss import Store
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 LEASE = (
     "LEASE between Harrow Mill Ltd. and Alder Lane LLP\n\n"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from exhibit.evidence import fold
 from exhibit.evidence.ocr import TextLine
 from exhibit.models.embedders.hashing import Hashing
@@ -19,8 +21,6 @@ from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.place import locked
-from PIL import Image
-
 from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from exhibit.rag.questions.question import understand
 from hypothesis import given
 from hypothesis import strategies as st
+
+from exhibit.rag.questions.question import understand
 
 SUPPLY = "the Supply Agreement between Alder Chemical Company, LLC and Birch Chemistry, LLC for Resin Products"
 WORDINGS = [

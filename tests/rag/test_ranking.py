@@ -7,6 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span
 from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
@@ -33,8 +36,6 @@ from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of
 from exhibit.rag.retrieval.stages import choose_documents, finish
 from exhibit.rag.retrieval.state import Parts, State
-from hypothesis import given
-from hypothesis import strategies as st
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
 """Similarity alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evidence import Span
 from exhibit.rag.questions.question import understand, written_as_name
 from exhibit.rag.questions.references import find_references

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from exhibit.law.structure.profile import Profile
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as postings_module

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from exhibit.law.structure.profile import Profile
 from exhibit.rag.index_files import DOCUMENTS, Entry, read_entries
 from exhibit.rag.lexicon import bm25 as words_module

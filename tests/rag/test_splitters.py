@@ -6,12 +6,13 @@ import re
 from itertools import pairwise, product
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from exhibit.evidence import Span
 from exhibit.rag.splitters import naive, rcts, sections
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
 SIZES = st.integers(1, 40)

@@ -8,6 +8,10 @@ from __future__ import annotations
 import faiss
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.stores import mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.ranking import ranked
@@ -16,10 +20,6 @@ from exhibit.rag.stores._faiss_kinds import Kind, add, empty, keys_of, name_of
 from exhibit.rag.stores._faiss_rows import Rows
 from exhibit.rag.stores.faiss import Store, open
 from exhibit.schemas.errors import BundleError, ToolkitError
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from bench.stores import mixture
 
 KINDS = ("flat", "fp16", "pq", "ivf,nlist=16", "hnsw")
 

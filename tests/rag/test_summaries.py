@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.profile import Profile, read_profile
@@ -17,8 +20,6 @@ from exhibit.rag.summaries import SummaryCache, open_summariser
 from exhibit.rag.summaries.extractive import Extractive, fit
 from exhibit.rag.summaries.llm import LLMSummaries
 from exhibit.schemas.errors import ToolkitError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TEXT = """SUPPLY AGREEMENT
 This Supply Agreement is made on 3 May 2021 between Alder Mills Limited (“Alder”) and Birch Foods plc (“Birch”).

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.rag import vectors as module
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from exhibit.law.words import search_terms
 from exhibit.rag import columns
 from exhibit.rag.columns import Column, write_archive
@@ -13,8 +16,6 @@ from exhibit.rag.lexicon import bm25 as words_module
 from exhibit.rag.lexicon import runs
 from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
 from exhibit.schemas.errors import BundleError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 CLAUSES = [
     "This Agreement is governed by the laws of Ruritania, and governing law excludes conflicts rules.",

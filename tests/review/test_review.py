@@ -10,6 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Page
+
 from exhibit.converters._cli import main as convert
 from exhibit.evaluation.records import SUMMARY
 from exhibit.evidence.check import check_gold
@@ -25,10 +29,6 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.generate import FOLDER as SCHEMAS
 from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
 from exhibit.schemas.validate import validate
-from hypothesis import given
-from hypothesis import strategies as st
-from playwright.sync_api import Page
-
 from tests.evaluation.report_data import make_results, write
 from tests.evaluation.watching import CONTRASTS, served, watched
 from tests.rag.bundles import rows_of, write_bundle

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from exhibit.schemas.bundle import LooseContext, read_info, read_lines, read_questions, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Context, Row

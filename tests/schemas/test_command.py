@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from exhibit.schemas.command import guarded, plain_terminal, print_note, without_controls
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import names_a_secret, remember_secret, scrubbed

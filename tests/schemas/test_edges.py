@@ -8,13 +8,14 @@ import logging
 import os
 
 import pytest
+from pydantic import ValidationError
+
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
 from exhibit.schemas.command import Manner, called, guarded, is_quiet, print_error, print_note, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError, disk_trouble, printable
 from exhibit.schemas.models import Account, BundleInfo, Gold
 from exhibit.schemas.secrets import is_secret_setting, names_a_secret, remember_secret, scrubbed, scrubbed_logs
-from pydantic import ValidationError
 
 GOLD = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact"}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import ValidationError
+
 from exhibit.schemas.bundle import (
     load_json,
     read_gold,
@@ -21,7 +23,6 @@ from exhibit.schemas.parsing import parse_json
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.published import _problem, published_problems
 from exhibit.schemas.validate import Problem, sha256_of, validate
-from pydantic import ValidationError
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}
 ROW = {"id": 7, "question": "Wie?", "answer": "Ämter", "is_impossible": False, "contexts": [CONTEXT]}

@@ -6,9 +6,10 @@ import json
 
 import jsonschema
 import pytest
+from pydantic import TypeAdapter, ValidationError
+
 from exhibit.schemas.generate import FOLDER, generate, main
 from exhibit.schemas.models import Gold, Row
-from pydantic import TypeAdapter, ValidationError
 
 ROW = {"id": 7, "question": "Who?", "answer": "Ann", "is_impossible": False, "contexts": [{"filename": "a.pdf"}]}
 GOLD = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 

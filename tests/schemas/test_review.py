@@ -6,10 +6,11 @@ import hashlib
 import json
 
 import pytest
+from pydantic import ValidationError
+
 from exhibit.schemas import review as review_module
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import Better, Patch, Review, gold_digest, read_patch, read_review
-from pydantic import ValidationError
 
 PASSAGE = {"filename": "a.pdf", "spans": [[0, 4]], "text": "rent"}
 SHA = "0" * 64

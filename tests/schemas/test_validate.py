@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+
 from exhibit.converters import cuad
 from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.check import main as check_main

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+
 from exhibit.storage.locations import Remote
 
 

@@ -10,6 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evidence import read_document
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage import _filesystems, locations
@@ -26,9 +29,6 @@ from exhibit.storage.locations import (
     parse_location,
     read_start,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.storage.memory import memory, put
 
 __all__ = ["memory"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.schemas.bundle import ORIGIN
 from exhibit.schemas.errors import BundleError
 from exhibit.storage import mirror
@@ -11,7 +12,6 @@ from exhibit.storage.locations import Remote, origin_of
 from exhibit.storage.mirror import mirrored
 from exhibit.storage.validate import main
 from exhibit.storage.validate import validate_at as validate
-
 from tests.hub.bundles import write
 from tests.storage.memory import get, memory, put, upload
 

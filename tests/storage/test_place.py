@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from exhibit.converters import _build
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.validate import validate

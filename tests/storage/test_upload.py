@@ -6,6 +6,7 @@ import json
 
 import fsspec
 import pytest
+
 from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.storage._filesystems import StorageError
@@ -13,7 +14,6 @@ from exhibit.storage.locations import list_files, parse_location
 from exhibit.storage.mirror import mirrored
 from exhibit.storage.upload import check_out, opened_out
 from exhibit.storage.validate import validate_at as validate
-
 from tests.hub.bundles import files_of, write
 from tests.storage.memory import get, memory, put, upload
 

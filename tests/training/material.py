@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from exhibit.schemas.models import BundleInfo, Counts, DocumentEntry, FileEntry, Licence, SourceEntry, Tool
 
 NAMES = ("alder", "birch", "cedar", "dogwood", "elm", "fir")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exhibit.schemas.errors import ToolkitError
 
+from exhibit.schemas.errors import ToolkitError
 from tests.training.material import contract, write_contracts, write_library
 from training.exclusion import Excluded, document_key, read_names
 from training.gather import gather, main

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from exhibit.schemas.errors import ToolkitError
 
+from exhibit.schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
 from training import adapter, blend, calibrate, figures, reranker
 from training.adapter import Batch, contrast, train_adapter
@@ -46,9 +46,10 @@ def common(tmp_path: Path, pack: Pack) -> list[str]:
 
 
 def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
+    from tokenizers import Tokenizer
+
     from exhibit.models.embedders._weights import MODEL, TOKENIZER, find_file
     from exhibit.models.embedders.minilm import MiniLM
-    from tokenizers import Tokenizer
 
     words = ["This Agreement is governed by the law of Norway.", "who pays?"]
     tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))

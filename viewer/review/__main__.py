@@ -21,15 +21,15 @@ from exhibit.engine import positive
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.review import Review, read_patch, read_review
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
 from exhibit.viewer.review.corrections import Outcome, correct
 from exhibit.viewer.review.make import NAME, make_review
 from exhibit.viewer.review.rescore import rescored
 from exhibit.viewer.review.sample import BY
 from exhibit.viewer.review.source import ReviewedRun
-from exhibit.schemas.command import guarded, print_note, spelled
-from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.review import Review, read_patch, read_review
 
 FOLDER = "review"
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.schemas.review import Review

@@ -97,8 +97,7 @@ def _case(row: RunQuestion) -> Record:
         "answer": None if reply.answer is None else cut(reply.answer, _LONGEST),
         "error": reply.error,
         "passages": [
-            _passage(passage, number in reply.citations)
-            for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
+            _passage(passage, number in reply.citations) for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
         ],
     }
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.statistics import Difference, Table, compare, overlap
 from exhibit.evaluation.terminal import is_regression

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.metrics import about
 from exhibit.evaluation.bands import Bound, Scale
+from exhibit.evaluation.metrics import about
+from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.trend.changes import Regression
 from exhibit.viewer.trend.series import Series
-from exhibit.schemas.errors import ToolkitError
 
 REGRESSION, BAND = "regression", "band"
 _EXPRESSION = re.compile(r"(?:([^:<>=]++):\s*)?([\w.@-]++)\s*((?:>=|<=|>|<).*)")

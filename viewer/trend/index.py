@@ -6,18 +6,18 @@ import argparse
 import os
 from pathlib import Path
 
-from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.bands import read_scale
+from exhibit.evaluation.settings import parse_settings
+from exhibit.schemas.command import print_note
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.whole import write_whole
 from exhibit.viewer.trend.changes import find_regressions, watched_metrics
 from exhibit.viewer.trend.explain import explain
 from exhibit.viewer.trend.gates import check_gates, parse_gate
 from exhibit.viewer.trend.page import NAME, write_index
-from exhibit.viewer.trend.series import make_series, read_runs
 from exhibit.viewer.trend.sentences import headline, sentences
+from exhibit.viewer.trend.series import make_series, read_runs
 from exhibit.viewer.trend.summary import junit, markdown
-from exhibit.schemas.command import print_note
-from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.whole import write_whole
 
 GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""

@@ -84,7 +84,7 @@ def _row(series: Series, metric: str, scale: Scale) -> dict[str, Any] | None:
     if newest is None or newest.mean is None:
         return None
     bands = scale.of(series.dataset, metric)
-    known = sorted((mean.mean for mean in means if mean and mean.mean is not None))
+    known = sorted(mean.mean for mean in means if mean and mean.mean is not None)
     return {
         "metric": metric,
         "newest": newest,

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape, quoteattr
 from exhibit.evaluation.bands import Scale
 from exhibit.viewer.trend.explain import Explanation
 from exhibit.viewer.trend.gates import Check
-from exhibit.viewer.trend.series import Series
 from exhibit.viewer.trend.sentences import headline, metric_title, sentences, value
+from exhibit.viewer.trend.series import Series
 
 _QUESTIONS = 10
 """Fallen questions that the summary lists; the page has more."""

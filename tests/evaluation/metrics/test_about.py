@@ -8,13 +8,13 @@ import shutil
 import sys
 
 import pytest
+
 from exhibit.evaluation import metrics
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
 from exhibit.evaluation.results import main
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
-
 from tests.rag.bundles import rows_of, write_bundle
 
 WASTE = '''

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, abstention
-
 from tests.evaluation.metrics.build import case
 
 REFUSAL = "Not found in provided documents."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evaluation.metrics import Options, answer_length, any_citation, latency
 
+from exhibit.evaluation.metrics import Options, answer_length, any_citation, latency
 from tests.evaluation.metrics.build import at, case, gold
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -28,7 +29,6 @@ from exhibit.evidence import Span
 from exhibit.law.references import Reference
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import ToolkitError
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are looked for

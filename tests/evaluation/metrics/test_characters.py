@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.metrics import Options, characters
-from exhibit.evidence import Span
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhibit.evaluation.cases import GoldPassage, Passage
+from exhibit.evaluation.metrics import Options, characters
+from exhibit.evidence import Span
 from tests.evaluation.metrics.build import at, case, gold
 
 RANKING = [at(50, 150), at(100, 180), at(100, 200, "other.pdf"), at(180, 260)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evaluation.metrics import Options, chunk_economy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.evaluation.metrics import Options, chunk_economy
 from tests.evaluation.metrics.build import at, case, gold
 
 GOLD = gold((1000, 1100), (9000, 9100))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from exhibit.evaluation.cases import Passage, Reply
 from exhibit.evaluation.metrics import Options, claim_citations, cost, first_token, page_accuracy, tokens
 from exhibit.evidence import Span
-
 from tests.evaluation.metrics.build import case, gold
 
 OPTIONS = Options()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, document_hit
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, drm
 from exhibit.evaluation.statistics import macro, pooled
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 OPTIONS = Options(ks=(1, 2, 4))

@@ -6,6 +6,7 @@ from math import log2
 
 import numpy as np
 import pytest
+
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -30,7 +31,6 @@ from exhibit.evaluation.metrics.page_accuracy import cited_passages
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 TOLD = {

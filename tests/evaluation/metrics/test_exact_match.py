@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from exhibit.evaluation.metrics import Options, answer_f1, exact_match, span_f1
-from exhibit.evaluation.metrics._words import multiset_f1, set_f1
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.evaluation.metrics import Options, answer_f1, exact_match, span_f1
+from exhibit.evaluation.metrics._words import multiset_f1, set_f1
 from tests.evaluation.metrics.build import case, quote
 
 

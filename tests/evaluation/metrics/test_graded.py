@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import log2
 
 import pytest
+
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.metrics import Options, measure, ranking_of
-
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 NAMES = [

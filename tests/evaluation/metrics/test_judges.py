@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.metrics import Options, answer_correctness, groundedness, relevance
 from exhibit.evaluation.metrics._judge import read_mark

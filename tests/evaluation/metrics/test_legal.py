@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import (
     Options,
@@ -18,8 +21,6 @@ from exhibit.evaluation.metrics import (
 )
 from exhibit.law.references import ReferenceCorpus, references
 from exhibit.schemas.errors import ToolkitError
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def row(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from exhibit.evaluation.metrics import KS, Options, check_names, measure, metric_modules, metric_names
 from exhibit.schemas.errors import ToolkitError
-
 from tests.evaluation.metrics.build import at, case, gold
 
 CASES = [
