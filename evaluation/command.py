@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("", *flag_lines(run.tables, settings.flag_below), sep="\n")
     folder = RunFolder(run.folder)
     for name in folder.datasets:
-        if sure := folder.confidence(name):
+        if (sure := folder.confidence(name)).questions:
             print(in_words(name, sure))
     print(f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if draw else ""))
     return _judge(run, settings)

@@ -87,7 +87,8 @@ class Run(RunFolder):
 
 
 def _flat(row: RunQuestion) -> dict[str, Any]:
-    told = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth, "file": row.file}
+    told: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
+    told |= {"file": row.file}
     told |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
     return told | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 

@@ -27,7 +27,9 @@ Score = FiniteFloat | None
 
 def _known(ends: Any) -> Any:
     """Return an interval; None where the file has [null, null]."""
-    return None if isinstance(ends, list) and None in ends else ends
+    if not isinstance(ends, list):
+        return ends
+    return None if None in ends else tuple(ends)
 
 
 # ---------------------------------------------------------------- means
@@ -59,10 +61,10 @@ class Estimate:
     def as_json(self) -> dict[str, Any]:
         """Return it as `summary.json` has it."""
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
-        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95, "std": self.std}
+        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
         told |= {"datasets": self.datasets} if self.datasets > 1 else {}
         told |= {"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {}
-        other = {"pooled": self.pooled, "macro": self.macro}
+        other = {"std": self.std, "pooled": self.pooled, "macro": self.macro}
         return told | {name: value for name, value in other.items() if value is not None}
 
 

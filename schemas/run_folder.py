@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -39,6 +39,8 @@ from exhibit.schemas.run import (
     RunQuestion,
 )
 from exhibit.schemas.secrets import is_secret_setting
+
+Content = TypeVar("Content")
 
 
 def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
@@ -168,27 +170,28 @@ class RunFolder:
     @cached_property
     def means(self) -> Means:
         """The means over the run, each of its datasets counting alike; empty where the run has not ended."""
-        return self._optional(SUMMARY, {})
+        return self._optional(SUMMARY, Means())
 
     def means_of(self, dataset: str) -> Means:
         """Return a dataset's means."""
-        return self._optional(f"{dataset}/{SUMMARY}", {})
+        return self._optional(f"{dataset}/{SUMMARY}", Means())
 
     def breakdown(self, dataset: str) -> dict[str, dict[str, Means]]:
         """Return a dataset's means by label and value."""
-        return self._optional(f"{dataset}/{BREAKDOWN}", {})
+        return self._optional(f"{dataset}/{BREAKDOWN}", dict[str, dict[str, Means]]())
 
-    def ingestion(self, dataset: str) -> Ingestion | None:
-        """Return what the system read of a dataset, None where that is not known."""
-        return self._optional(f"{dataset}/{INGESTION}", None)
+    def ingestion(self, dataset: str) -> Ingestion:
+        """Return what the system read of a dataset; nothing is known where there is no such file."""
+        return self._optional(f"{dataset}/{INGESTION}", Ingestion())
 
-    def confidence(self, dataset: str) -> Confidence | None:
-        """Return what the confidence beside the answers is worth, None where there was none."""
-        return self._optional(f"{dataset}/{CONFIDENCE}", None)
+    def confidence(self, dataset: str) -> Confidence:
+        """Return what the confidence beside the answers is worth; of no questions where there was none."""
+        return self._optional(f"{dataset}/{CONFIDENCE}", Confidence())
 
-    def _optional(self, name: str, otherwise: Any) -> Any:
+    def _optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name
-        return _read(path, FILES[path.name]) if path.is_file() else otherwise
+        content: Content = _read(path, FILES[path.name]) if path.is_file() else otherwise
+        return content
 
     @cached_property
     def settings(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.metrics import about
 from exhibit.schemas.run import Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.matching import Tally
@@ -14,6 +14,7 @@ from exhibit.viewer.wording import OUTCOMES, explain
 
 _HEADLINES = ("char_recall", "ndcg", "document_hit", "answer_f1")
 """Families of metrics that sum a benchmark up, the first that was measured; a converter may name another."""
+_DEPTH = 8  # passages, about what an answer is made from
 _WORTH = 3  # questions that are named: more would not be looked at
 
 
@@ -21,7 +22,7 @@ class Tile(NamedTuple):
     """A count in words that a lawyer knows."""
 
     words: str
-    count: int
+    number: int
     of: int
     note: str = ""
     tone: str = ""
@@ -29,7 +30,7 @@ class Tile(NamedTuple):
     @property
     def share(self) -> str:
         """The count in per cent of what it is counted among."""
-        return f"{100 * self.count / self.of:.0f}%" if self.of else "–"
+        return f"{100 * self.number / self.of:.0f}%" if self.of else "–"
 
 
 class Look(NamedTuple):
@@ -71,11 +72,13 @@ def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
     named = run.config.datasets[dataset].headline
     if named in known:
         return named
-    families = (
-        [name for name in shortened(known, all_families=True) if name.startswith(f"{family}@") or name == family]
-        for family in _HEADLINES
-    )
-    return next((names[-1] for names in families if names), None)
+    families = ([name for name in known if name.partition("@")[0] == family] for family in _HEADLINES)
+    return next((min(names, key=_far) for names in families if names), None)
+
+
+def _far(metric: str) -> int:
+    depth = metric.partition("@")[2]
+    return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
 def headlines(run: RunFolder) -> list[str]:
@@ -90,15 +93,16 @@ def headlines(run: RunFolder) -> list[str]:
     for metric, estimates in by_metric.items():
         depth = metric.partition("@")[2]
         title = about(metric).title + (f" in the first {depth} passages" if depth else "")
-        parts = [f"{_figure(metric, one)} for {name}" for name, one in estimates.items()]
+        parts = [f"{_figure(metric, one, first=not at)} for {name}" for at, (name, one) in enumerate(estimates.items())]
         sentences.append(f"{title}: {'; '.join(parts)}.")
     return sentences
 
 
-def _figure(metric: str, one: Estimate) -> str:
+def _figure(metric: str, one: Estimate, *, first: bool) -> str:
     told = about(metric)
     sign = "%" if told.unit == "share" else f" {told.sign}" if told.sign else ""
-    ends = f" (95% interval {told.in_words(one.ci95[0])} to {told.in_words(one.ci95[1])})" if one.ci95 else ""
+    what = "95% interval " if first else ""
+    ends = f" ({what}{told.in_words(one.ci95[0])} to {told.in_words(one.ci95[1])})" if one.ci95 else ""
     return f"{told.in_words(one.mean)}{sign}{ends}"
 
 
@@ -112,7 +116,7 @@ def tiles(tally: Tally) -> list[Tile]:
         Tile("rightly refused", total["rightly refused"], counts["impossible"], OUTCOMES["rightly refused"].meaning),
         Tile("failed", counts["failed"], tally.questions, OUTCOMES["failed"].meaning),
     ]
-    return [tile for tile in told if tile.of and (tile.count or tile.words != "failed")]
+    return [tile for tile in told if tile.of and (tile.number or tile.words != "failed")]
 
 
 def worth_looking_at(tally: Tally) -> list[Look]:

@@ -31,7 +31,7 @@ def page(
     put in front of them as blocks that scripts read by id (make them with `as_json`). Nothing else can run in the
     page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself.
     """
-    css = "\n".join(map(read, ["shell.css", *styles]))
+    css = "\n".join(map(read, ["viewer.css", *styles]))
     code = "\n".join(map(read, scripts))
     blocks = "".join(
         f'<script type="application/json" id="{escape(name)}">{text}</script>\n' for name, text in (data or {}).items()

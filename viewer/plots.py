@@ -207,7 +207,7 @@ def _time(seconds: float) -> str:
 
 def confidence_plots(run: RunFolder) -> list[Plot]:
     """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
-    sure = {name: told for name in run.datasets if (told := run.confidence(name))}
+    sure = {name: run.confidence(name) for name in run.datasets}
     # where every question has an answer, or none has, there is nothing to tell apart
     known = {name: told for name, told in sure.items() if told.auroc is not None}
     if not known:

@@ -47,7 +47,9 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         groups=by_group(metric_rows(columns, None, scale)),
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
+        heads_of=[name or "All" for name in columns],
+        warnings=[],
         breakdowns=breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
-        ingestions={name: read for name in run.datasets if (read := run.ingestion(name))},
+        ingestions={name: read for name in run.datasets if (read := run.ingestion(name)).files is not None},
     )

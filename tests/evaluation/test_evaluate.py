@@ -28,6 +28,7 @@ from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.viewer import write_report
 from tests.evaluation.metrics.build import at, case, gold
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
@@ -57,7 +58,9 @@ def run(tmp_path, bundle):
             }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append)
+        return evaluate(
+            settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=write_report
+        )
 
     return start
 

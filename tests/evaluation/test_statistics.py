@@ -61,7 +61,7 @@ def test_nothing_to_average_is_none_and_not_zero():
 
 
 def test_one_document_has_no_interval():
-    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None)
+    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5)
 
 
 def test_rows_of_one_document_are_drawn_together():

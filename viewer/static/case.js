@@ -53,7 +53,7 @@ function withCitations(detail, text, passages) {
   return [...nodes, text.slice(at)];
 }
 
-const dot = (verdict) => make("i", { class: "v", "data-verdict": verdict, "aria-hidden": "true" });
+const dot = (verdict) => make("i", { class: "v", "data-tone": META.tones[verdict] ?? "lost", "aria-hidden": "true" });
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const chip = (verdict) => make("span", { class: "chip" }, dot(verdict), capital(verdict));
 
@@ -127,7 +127,10 @@ function pageFigure(sheet, page, filename, found, side, document) {
   drawing.setAttribute("aria-label", `${filename}, page ${page}: ${said}`);
   const figure = make("figure", { class: "page" });
   const enlarge = make("button", { type: "button", class: "quiet", "aria-pressed": "false", click: () => {
-    enlarge.setAttribute("aria-pressed", String(figure.classList.toggle("large")));
+    const large = figure.classList.toggle("large");
+    enlarge.setAttribute("aria-pressed", String(large));
+    enlarge.textContent = large ? "Close" : "Enlarge";
+    enlarge.focus();
   } }, "Enlarge");
   figure.append(make("figcaption", {}, make("span", {}, make("b", {}, filename), ` page ${page} · ${said}`), enlarge),
     make("div", { class: "sheet", tabindex: 0, role: "group", "aria-label": `Picture of ${filename}, page ${page}` }, drawing));
@@ -226,30 +229,28 @@ function passageList(side) {
     make("ol", { class: "passages" }, items.slice(0, first)), rest);
 }
 
-// a row a metric, its depths (how many passages are read) side by side; of two runs both values and the change
+// a row a metric; of several runs a column each, the better and worse than the first marked
 function scoreBlock(sides) {
-  const metrics = [...new Set(sides.flatMap((side) => [...side.scores.keys()]))];
+  const metrics = [...new Set(sides.flatMap((side) => (side ? [...side.scores.keys()] : [])))];
   if (!metrics.length) return null;
-  const cell = (metric) => {
-    const values = sides.map((side) => side.scores.get(metric));
-    if (!PAIR) return [make("td", {}, valueOf(metric, values[0]), make("small", {}, META.metrics[metric][2]))];
-    const change = values.every((one) => one !== undefined) ? values[1] - values[0] : 0;
+  const cell = (metric, side, index) => {
+    const value = side?.scores.get(metric);
+    const first = sides[0]?.scores.get(metric);
     const way = META.metrics[metric][4];
-    const kind = !change || way === "neither" ? "" : (change > 0) === (way === "more") ? "better" : "worse";
-    return [...values.map((one) => make("td", {}, valueOf(metric, one))),
-      make("td", { class: kind }, change ? `${change > 0 ? "+" : "−"}${valueOf(metric, Math.abs(change))}` : "=")];
+    const change = index && value !== undefined && first !== undefined ? value - first : 0;
+    const kind = !change || way === "neither" ? null : (change > 0) === (way === "more") ? "better" : "worse";
+    return make("td", { class: kind }, valueOf(metric, value), SEVERAL ? "" : make("small", {}, META.metrics[metric][2]));
   };
-  const heads = PAIR ? ["before", "after", "change"] : ["value"];
   const row = (metric) => {
     const [name, title, , meaning] = META.metrics[metric];
     const depth = name.split("@")[1];
-    return make("tr", {}, make("th", { scope: "row" }, title, depth ? make("small", {}, ` first ${depth}`) : ""), cell(metric),
-      make("td", { class: "words" }, make("small", {}, meaning)));
+    return make("tr", {}, make("th", { scope: "row" }, title, depth ? make("small", {}, ` first ${depth}`) : ""),
+      sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, meaning)));
   };
+  const heads = ["Measure", ...(SEVERAL ? META.runs : ["value"])].map((one) => make("th", { scope: "col" }, one));
   return make("details", { class: "scores" }, make("summary", {}, "Scores of this question"),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores of this question" }, make("table", { class: "small" },
-      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Measure"), heads.map((one) => make("th", { scope: "col" }, one)),
-        make("th", { scope: "col", class: "words" }, "what it says"))),
+      make("thead", {}, make("tr", {}, heads, make("th", { scope: "col", class: "words" }, "what it says"))),
       make("tbody", {}, metrics.map(row)))));
 }
 
@@ -270,11 +271,11 @@ function oneSide(detail, found, sheets) {
     scoreBlock(found.sides) ?? "", labelBlock(found) ?? "");
 }
 
-function twoSides(detail, found, sheets) {
+function sideBySide(detail, found, sheets, aim) {
   detail.append(make("div", { class: "answers" }, make("section", {}, expectedBlock(found)), goldList(found) ?? ""), sheets.size ? legend() : "",
-    make("div", { class: "sides" }, found.sides.map((side, index) => {
-      const column = make("section", { class: "side-run", "aria-label": `Run ${META.runs[index]}` });
-      column.append(make("h4", { class: "run" }, index ? "After: " : "Before: ", make("b", {}, META.runs[index])));
+    make("div", { class: "sides", tabindex: 0, role: "group", "aria-label": "The runs side by side" }, found.sides.map((side, index) => {
+      const column = make("section", { class: index === aim ? "side-run aim" : "side-run", "aria-label": `Run ${META.runs[index]}` });
+      column.append(make("h4", { class: "run" }, META.runs[index]));
       if (side === null) column.append(make("p", { class: "prose none" }, "This run did not ask the question."));
       else {
         column.append(make("p", { class: "verdict" }, chip(side.verdict)), make("p", { class: "why" }, side.why),
@@ -283,5 +284,5 @@ function twoSides(detail, found, sheets) {
       }
       return column;
     })),
-    scoreBlock(found.sides.filter(Boolean)) ?? "", labelBlock(found) ?? "");
+    scoreBlock(found.sides) ?? "", labelBlock(found) ?? "");
 }

@@ -4,11 +4,14 @@ const list = byId("lines");
 const search = byId("search");
 const count = byId("count");
 const panel = byId("case");
+const RUNS = META.runs.length;
 const FACETS = META.facets.length;
 const FIELD = Object.fromEntries(META.fields.map((name, index) => [name, FACETS + index]));
+const FOUND = FACETS + 4; // of the first run; then of the others, then their answers
 const LABELS = FACETS + META.fields.length;
-const MAIN = PAIR ? 0 : 1; // the facet that a line shows: how it changed, or its verdict
+const MAIN = 0; // the facet that a line shows: what became of it, or how it changed
 const DATASET = META.facets.findIndex((one) => one.name === "dataset");
+const SIDES = FACETS - RUNS; // of several runs: the first facet that is a run's own
 
 const lines = new Array(META.total);
 const haystack = new Array(META.total);
@@ -71,6 +74,16 @@ function inBrief(text) {
   return `${head} … ${tail}`;
 }
 
+const ofGold = (share) => (share === null ? "" : `${(100 * share).toFixed(0)}% of gold`);
+
+function systemCell(line, run) {
+  const verdict = facetOf(line, SIDES + run);
+  return make("span", { class: "system", "data-run": run },
+    verdict ? chip(verdict) : make("span", { class: "meta" }, "not asked"),
+    make("span", { class: "meta" }, ofGold(line[FOUND + run])),
+    make("span", { class: "words" }, line[FOUND + RUNS + run]));
+}
+
 function rowOf(place) {
   const index = indexAt(place);
   const line = lines[index];
@@ -79,13 +92,11 @@ function rowOf(place) {
     "aria-setsize": shownCount(), "data-place": place,
   });
   if (line) {
-    const found = (PAIR ? ["found_before", "found_after"] : ["found"]).map((name) => line[FIELD[name]]);
-    const share = (one) => `${(100 * one).toFixed(0)}%`;
-    const told = found.some((one) => one === null) ? "" : ` · ${[...new Set(found.map(share))].join(" → ")} of gold`;
-    row.append(
-      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)),
-        make("span", { class: "meta" }, keyOf(line), told)),
-      make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question])));
+    const told = SEVERAL ? "" : ofGold(line[FOUND]);
+    row.append(make("span", { class: "asked-in" },
+      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), told ? ` · ${told}` : "")),
+      make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question]))));
+    if (SEVERAL) row.append(...META.runs.map((_, run) => systemCell(line, run)));
   } else row.append(make("span", { class: "meta" }, "…"));
   row.style.top = `${place * rowHeight()}px`;
   row.classList.toggle("active", place === active);
@@ -125,23 +136,41 @@ function reveal(place) {
   else if (top + height > list.scrollTop + list.clientHeight) list.scrollTop = top + height - list.clientHeight;
 }
 
-function move(place, { open = false } = {}) {
+function move(place, { open = false, run = null } = {}) {
   if (!shownCount()) return;
   active = Math.max(0, Math.min(shownCount() - 1, place));
   reveal(active);
   draw();
-  if (open || current >= 0) openCase(indexAt(active));
+  if (open || current >= 0) openCase(indexAt(active), { run });
 }
 
-// ---------------------------------------------------------------- narrowing
+// ---------------------------------------------------------------- narrowing and ordering
 
 const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
 const label = byId("label");
 const value = byId("value");
+const sort = byId("sort");
+
+const compareWords = (one, other) => String(one).localeCompare(String(other), "en", { numeric: true });
+const spread = (line) => {
+  const found = line.slice(FOUND, FOUND + RUNS).filter((one) => one !== null);
+  return found.length ? Math.max(...found) - Math.min(...found) : -1;
+};
+const least = (line) => Math.min(...line.slice(FOUND, FOUND + RUNS).map((one) => one ?? 2));
+const ORDERS = {
+  "": [SEVERAL ? "changes for the worse first" : "faults first", null],
+  number: ["benchmark and number", (a, b) => compareWords(keyOf(a), keyOf(b))],
+  document: ["document", (a, b) => compareWords(a[FIELD.file], b[FIELD.file])],
+  question: ["question", (a, b) => compareWords(a[FIELD.question], b[FIELD.question])],
+  least: ["least gold found first", (a, b) => least(a) - least(b)],
+  ...(SEVERAL ? { apart: ["furthest apart first", (a, b) => spread(b) - spread(a)] } : {}),
+};
 
 function options(select, all, values, counts) {
+  const chosen = select.value;
   select.replaceChildren(make("option", { value: "" }, all),
     ...values.map((one, index) => make("option", { value: String(index) }, `${one.length > 70 ? `${one.slice(0, 69)}…` : one} (${number(counts[index])})`)));
+  select.value = chosen;
 }
 
 function fillValues() {
@@ -153,41 +182,66 @@ function fillValues() {
 
 const narrowed = () => search.value.trim() !== "" || label.value !== "" || selects.some((one) => one.value !== "");
 
-function matches(index, words, wanted, pair) {
-  const line = lines[index];
-  for (const [facet, one] of wanted) if (line[facet] !== one) return false;
-  if (pair) {
-    const labels = line[LABELS];
-    let at = 0;
-    while (at < labels.length && !(labels[at] === pair[0] && (pair[1] === null || labels[at + 1] === pair[1]))) at += 2;
-    if (at >= labels.length) return false;
+function hasLabel(labels, [name, wanted]) {
+  for (let at = 0; at < labels.length; at += 2) if (labels[at] === name && (wanted === null || labels[at + 1] === wanted)) return true;
+  return false;
+}
+
+// which lines match, and how many would for each value of a facet if that facet alone were set otherwise
+function matched() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = selects.map((one) => (one.value === "" ? null : Number(one.value)));
+  const pair = label.value === "" ? null : [Number(label.value), value.value === "" ? null : Number(value.value)];
+  const counts = META.facets.map((facet) => facet.values.map(() => 0));
+  const places = [];
+  for (let index = 0; index < META.total; index += 1) {
+    const line = lines[index];
+    if ((pair && !hasLabel(line[LABELS], pair)) || !words.every((word) => wordsOf(index).includes(word))) continue;
+    const failing = wanted.flatMap((one, facet) => (one !== null && line[facet] !== one ? [facet] : []));
+    if (!failing.length) places.push(index);
+    if (failing.length > 1) continue;
+    counts.forEach((each, facet) => { if ((!failing.length || failing[0] === facet) && line[facet] >= 0) each[line[facet]] += 1; });
   }
-  return words.every((word) => wordsOf(index).includes(word));
+  return { places, counts };
+}
+
+function recount(counts) {
+  META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, counts[index]));
+  for (const button of document.querySelectorAll("[data-pick]")) {
+    const place = META.facets[MAIN].values.indexOf(button.dataset.pick);
+    button.querySelector("b").textContent = number(counts[MAIN][place] ?? 0);
+    button.setAttribute("aria-pressed", String(selects[MAIN].value === String(place)));
+  }
 }
 
 let filtering = 0;
 async function filter() {
   filtering += 1;
   const turn = filtering;
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = selects.map((one, facet) => [facet, one.value]).filter(([, one]) => one !== "").map(([facet, one]) => [facet, Number(one)]);
-  const pair = label.value === "" ? null : [Number(label.value), value.value === "" ? null : Number(value.value)];
-  if (narrowed()) {
+  const order = ORDERS[sort.value]?.[1];
+  if (narrowed() || order) {
     if (arrivedLines < META.total) {
       count.textContent = "Reading the list …";
       await allLines();
       if (turn !== filtering) return;
     }
-    matching = [];
-    for (let index = 0; index < META.total; index += 1) if (matches(index, words, wanted, pair)) matching.push(index);
-  } else matching = null;
+    const { places, counts } = matched();
+    matching = order ? places.sort((a, b) => order(lines[a], lines[b]) || a - b) : places;
+    recount(counts);
+  } else {
+    matching = null;
+    recount(META.facets.map((facet) => facet.counts));
+  }
   active = Math.max(0, matching ? matching.indexOf(current) : current);
   list.scrollTop = 0;
   reveal(active);
   draw();
   const all = number(META.total);
-  count.textContent = matching ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${PAIR ? "those that changed" : "failures"} first`;
+  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${ORDERS[sort.value][0]}`;
+  byId("nothing").hidden = shownCount() > 0;
+  list.hidden = !shownCount();
   byId("clear").hidden = !narrowed();
+  writeAddress();
 }
 
 function clearFilters() {
@@ -197,13 +251,60 @@ function clearFilters() {
   return filter();
 }
 
+// ---------------------------------------------------------------- the address
+
+// report.html#cuad/33?verdict=failed&q=notice opens that question in that list, so that both can be sent to a colleague
+function filterWords() {
+  const told = new URLSearchParams();
+  if (search.value.trim()) told.set("q", search.value.trim());
+  META.facets.forEach((facet, index) => { if (selects[index].value !== "") told.set(facet.name, facet.values[Number(selects[index].value)]); });
+  if (label.value !== "") told.set("label", META.labels[Number(label.value)].name);
+  if (value.value !== "" && label.value !== "") told.set("value", META.labels[Number(label.value)].values[Number(value.value)]);
+  if (sort.value) told.set("sort", sort.value);
+  return String(told);
+}
+
+function writeAddress() {
+  const key = current >= 0 && lines[current] ? keyOf(lines[current]).split("/").map(encodeURIComponent).join("/") : "";
+  const words = filterWords();
+  const hash = key || words ? `#${key}${words ? `?${words}` : ""}` : "";
+  if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
+}
+
+const placeIn = (values, wanted) => { const place = values.indexOf(wanted); return place < 0 ? "" : String(place); };
+
+async function followAddress() {
+  const [address, words] = location.hash.slice(1).split("?");
+  let key = address;
+  try { key = decodeURIComponent(address); } catch { /* not ours */ }
+  if (words !== undefined) {
+    const told = new URLSearchParams(words);
+    search.value = told.get("q") ?? "";
+    META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, told.get(facet.name)); });
+    label.value = placeIn(META.labels.map((one) => one.name), told.get("label"));
+    fillValues();
+    if (label.value !== "") value.value = placeIn(META.labels[Number(label.value)].values, told.get("value"));
+    sort.value = told.get("sort") in ORDERS ? told.get("sort") : "";
+    await filter();
+  }
+  if (!key.includes("/")) return;
+  const index = await placeOf(key);
+  if (index < 0 || index === current) return;
+  if (matching && !matching.includes(index)) await clearFilters();
+  active = matching ? matching.indexOf(index) : index;
+  reveal(active);
+  await openCase(index);
+  byId("list").scrollIntoView({ block: "start" });
+}
+
 // ---------------------------------------------------------------- opening
 
-// two runs side by side need more room beside the list
-const wide = window.matchMedia(`(min-width: ${PAIR ? 1250 : 900}px)`);
-const atDesk = () => wide.matches;
+const wide = window.matchMedia("(min-width: 900px)");
+const atDesk = () => wide.matches && !SEVERAL;
 function settle() {
-  document.body.classList.toggle("stacked", !atDesk());
+  document.body.classList.toggle("stacked", !wide.matches && !SEVERAL);
+  list.style.setProperty("--runs", RUNS);
+  list.style.setProperty("--row", SEVERAL ? (wide.matches ? "122px" : `${92 + 30 * RUNS}px`) : "84px");
   redraw();
 }
 let opening = 0;
@@ -222,7 +323,7 @@ function caseHead(line, key) {
       make("button", { type: "button", class: "quiet", id: "copy", click: copyLink }, "Copy link")));
 }
 
-async function openCase(index, { focus = false } = {}) {
+async function openCase(index, { focus = false, run = null } = {}) {
   current = index;
   opening += 1;
   const turn = opening;
@@ -232,7 +333,7 @@ async function openCase(index, { focus = false } = {}) {
     await need(Math.floor(index / META.lines));
     const found = await caseOf(index);
     const sheets = found ? await sheetsOf(found) : new Map();
-    if (turn === opening) show(index, found, sheets, focus);
+    if (turn === opening) show(index, found, sheets, focus, run);
   } catch (error) {
     if (turn === opening) panel.replaceChildren(make("p", { class: "prose error" }, error.message));
   }
@@ -242,26 +343,29 @@ async function openCase(index, { focus = false } = {}) {
   }
 }
 
-function show(index, found, sheets, focus) {
+function show(index, found, sheets, focus, run) {
   const line = lines[index];
   const key = keyOf(line);
   const title = make("h3", { id: "case-title", tabindex: -1 }, found ? found.question : line[FIELD.question]);
   const detail = make("article", { class: "case", "data-key": key, "aria-labelledby": "case-title" }, caseHead(line, key), title);
   if (!found) {
-    detail.append(make("p", { class: "prose" }, line[FIELD.answer ?? FIELD.answer_after] || "No answer was given."),
+    detail.append(make("p", { class: "prose" }, line[FOUND + RUNS] || "No answer was given."),
       make("p", { class: "note" }, "This single file has no room for its passages; the report with its folder has them."));
-  } else if (PAIR) twoSides(detail, found, sheets);
+  } else if (SEVERAL) sideBySide(detail, found, sheets, run);
   else oneSide(detail, found, sheets);
   panel.replaceChildren(detail);
-  history.replaceState(null, "", `#${key.split("/").map(encodeURIComponent).join("/")}`);
+  writeAddress();
   document.body.classList.add("reading");
   draw();
   if (focus) title.focus({ preventScroll: true });
   if (focus || !atDesk() || panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
+  if (run !== null) detail.querySelector(".side-run.aim")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function toList() {
   document.body.classList.remove("reading");
+  draw();
+  reveal(active);
   byId("list").scrollIntoView({ block: "start" });
   list.focus({ preventScroll: true });
 }
@@ -270,9 +374,8 @@ function closeCase() {
   current = -1;
   opening += 1;
   panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
-  history.replaceState(null, "", location.pathname + location.search);
+  writeAddress();
   toList();
-  draw();
 }
 
 async function copyLink() {
@@ -286,18 +389,4 @@ async function copyLink() {
     button.replaceWith(shown);
     shown.select();
   }
-}
-
-// report.html#cuad/33 opens that question, so that one can be sent to a colleague
-async function followHash() {
-  let key = location.hash.slice(1);
-  try { key = decodeURIComponent(key); } catch { /* not ours */ }
-  if (!key.includes("/")) return;
-  const index = await placeOf(key);
-  if (index < 0 || index === current) return;
-  if (matching && !matching.includes(index)) await clearFilters();
-  active = matching ? matching.indexOf(index) : index;
-  reveal(active);
-  await openCase(index);
-  if (atDesk()) byId("list").scrollIntoView({ block: "start" });
 }

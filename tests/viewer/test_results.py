@@ -7,8 +7,8 @@ import json
 import pytest
 
 from exhibit.evaluation.metrics import about
-from exhibit.evaluation.results import main
 from exhibit.evaluation.statistics import Difference
+from exhibit.viewer.results import main
 from tests.rag.bundles import row, write_bundle
 
 
@@ -22,9 +22,8 @@ def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
     for id in range(len(next(iter(scores.values())))):
         reply = {"error": "HTTP 500" if id in failed else ""}
         values = {name: None if id in failed else column[id] for name, column in scores.items()}
-        lines.append(
-            {"id": id, "filename": f"{id // 2}.pdf", "gold": [], "labels": {}, "reply": reply, "scores": values}
-        )
+        told = {"id": id, "question": "q", "truth": "t", "filename": f"{id // 2}.pdf", "verdict": "answered"}
+        lines.append({**told, "reply": reply, "scores": values})
     (folder / dataset / "eval_results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
 

@@ -7,6 +7,7 @@ import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from weakref import finalize
 
 import pytest
 from hypothesis import given
@@ -16,19 +17,21 @@ from PIL import Image
 from bench.report import make_run
 from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
-from exhibit.evaluation.report import write_report
-from exhibit.evaluation.report.binder import CASES, LINES, Catalogue, Facet
-from exhibit.evaluation.report.drawing import Wanted, choose_pages
-from exhibit.evaluation.report.pieces import key_bucket
-from exhibit.evaluation.report.questions import error_kind
-from exhibit.evaluation.report.run import Rows
-from exhibit.evaluation.report.spans import gold_ranges, placed, windows
-from exhibit.evaluation.results import main
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run_folder import Rows, RunFolder
 from exhibit.storage.bundle import open_bundle
-from tests.evaluation.report_data import block_of, cases_of, make_results, piece
+from exhibit.viewer import write_report
+from exhibit.viewer.cases import error_kind
+from exhibit.viewer.drawing import Wanted, choose_pages
+from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
+from exhibit.viewer.pieces import key_bucket
+from exhibit.viewer.results import main
+from exhibit.viewer.spans import gold_ranges, placed, windows
+from exhibit.viewer.wording import OUTCOMES
+from tests.viewer.report_data import block_of, cases_of, make_results, piece
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +105,7 @@ def test_as_many_pages_are_drawn_as_allowed_every_kind_of_failure_first(unreport
         for case in cases_of(folder / "report_files", told)
         if any(tuple(page) in drawn or page[0] in texts for page in case["sides"][0]["pages"])
     }
-    assert len(verdicts - {"answered"}) > 2, "not five pages of one kind"
+    assert len(verdicts - {"answered rightly", "rightly refused"}) > 2, "not five pages of one kind"
     write_report(folder, pages=0)
     assert not (folder / "report_files" / "pages").exists()
     assert block_of(folder / "report.html", "meta")["documents"] == []
@@ -133,7 +136,7 @@ def test_a_document_that_takes_too_long_is_named_and_the_others_are_drawn(bundle
     folder = make_results(tmp_path / "run", {"cuad": bundles["cuad"]}, limit=8)
     copy = tmp_path / "cuad"
     shutil.copytree(bundles["cuad"], copy)
-    name = next(row["gold"][0]["filename"] for _, row in Rows(folder, ["cuad"]).scan() if row["gold"])
+    name = next(row.gold[0].filename for row in RunFolder(folder).rows if row.gold)
     next((copy / "corpus").rglob(name)).write_bytes(b"%PDF-1.4 and then nothing that can be read")
     notes: list[str] = []
     write_report(folder, datasets={"cuad": copy}, limits=Limits(60, None), say=notes.append)
@@ -141,20 +144,26 @@ def test_a_document_that_takes_too_long_is_named_and_the_others_are_drawn(bundle
     assert len(list((folder / "report_files" / "pages").iterdir())) > 0
 
 
+def question(**told) -> RunQuestion:
+    reply = {"error": "", **told.pop("reply", {})}
+    row = {"dataset": "cuad", "id": 1, "question": "q", "truth": "t", "verdict": "answered", "reply": reply, **told}
+    return RunQuestion.model_validate_json(json.dumps(row))
+
+
 def test_gold_that_was_found_elsewhere_is_shown_there():
     passage = {"filename": "a.pdf", "span": [880, 960], "page": 9}
     gold = {"filename": "a.pdf", "places": [[[10, 20]], [[900, 950]]], "pages": [1]}
-    row = {"gold": [gold], "reply": {"passages": [passage], "citations": []}}
+    row = question(gold=[gold], reply={"passages": [passage]})
     assert choose_pages(row, placed(row)) == [("a.pdf", 9)]
-    row["reply"]["passages"][0]["span"] = [300, 400]
+    row = question(gold=[gold], reply={"passages": [{**passage, "span": [300, 400]}]})
     assert choose_pages(row, placed(row)) == [("a.pdf", 1), ("a.pdf", 9)]
 
 
 def test_the_most_important_pages_are_chosen():
     wanted = Wanted()
     for rank, page in ((7, 1), (0, 2), (3, 3)):
-        row = {"gold": [], "reply": {"passages": [{"filename": "a.pdf", "span": [1, 2], "page": page}]}}
-        wanted.ask("cuad", row, placed(row), rank=rank)
+        row = question(reply={"passages": [{"filename": "a.pdf", "span": [1, 2], "page": page}]})
+        wanted.ask(row, placed(row), rank=rank)
     assert wanted.chosen(2) == {0: [2, 3]} and wanted.chosen(None) == {0: [1, 2, 3]} and wanted.pages == 3
 
 
@@ -191,21 +200,20 @@ def test_words_that_cases_share_are_there_once(large):
 
 def test_rows_are_read_one_at_a_time(large, monkeypatch):
     alive: list[int] = []
-    held = set()
+    held: set[int] = set()
+    parse = Rows._parsed
 
-    class Row(dict):
-        def __init__(self, *args):
-            super().__init__(*args)
-            held.add(id(self))
-            alive.append(len(held))
+    def parsed(self, *given):
+        row = parse(self, *given)
+        held.add(id(row))
+        finalize(row, held.discard, id(row))
+        alive.append(len(held))
+        return row
 
-        def __del__(self):
-            held.discard(id(self))
-
-    monkeypatch.setattr("exhibit.evaluation.report.run.parse_json", lambda line, **_: Row(json.loads(line)))
+    monkeypatch.setattr(Rows, "_parsed", parsed)
     write_report(large, pages=0)
     assert len(alive) == 2 * 620, "each row twice: to count, and to write"
-    assert max(alive) <= 3
+    assert max(alive) <= 3 + len(OUTCOMES), "one at a time, and the worst of each kind"
 
 
 def test_the_page_itself_stays_small(large):
@@ -218,6 +226,7 @@ def test_a_failed_question_has_no_score_even_where_minus_one_was_written(bundles
     row["scores"] = dict.fromkeys(row["scores"], -1)
     (tmp_path / "leases").mkdir()
     (tmp_path / "leases" / "eval_results.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"datasets": {"leases": {}}}', encoding="utf-8")
     write_report(tmp_path, datasets={"leases": bundles["leases"]})
     told = block_of(tmp_path / "report.html", "meta")
     assert piece(tmp_path / "report_files", "i0")[0][len(told["facets"]) + told["fields"].index("found")] is None
@@ -225,14 +234,15 @@ def test_a_failed_question_has_no_score_even_where_minus_one_was_written(bundles
 
 
 def test_missing_and_damaged_results_are_named(tmp_path):
-    with pytest.raises(ToolkitError) as caught:
-        write_report(tmp_path, datasets={"cuad": tmp_path, "maud": tmp_path})
-    assert "cuad" in str(caught.value) and "maud" in str(caught.value)
-    with pytest.raises(ToolkitError, match="is this a run of evaluate_rag.py"):
+    with pytest.raises(ToolkitError, match="is not a run of evaluate_rag.py"):
         write_report(tmp_path)
-    (tmp_path / "cuad").mkdir()
-    (tmp_path / "cuad" / "eval_results.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
-    with pytest.raises(ToolkitError, match="line 1: no row of an evaluation"):
+    (tmp_path / "config.json").write_text('{"datasets": {"cuad": {}, "maud": {}}}', encoding="utf-8")
+    with pytest.raises(ToolkitError, match="no results of cuad, maud; it was stopped"):
+        write_report(tmp_path)
+    for name in ("cuad", "maud"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "eval_results.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
+    with pytest.raises(ToolkitError, match="cuad/eval_results.jsonl: .*: not as evaluate_rag.py writes it: question"):
         write_report(tmp_path)
 
 
@@ -251,8 +261,8 @@ def test_a_label_that_names_questions_is_searched_and_not_offered():
 
 
 def test_errors_of_one_kind_are_one_kind():
-    told = [error_kind({"reply": {"error": f"timed out after {n} s\n at 10.0.0.{n}"}}) for n in (3, 44)]
-    assert told[0] == told[1] == "timed out after … s at ….….….…" and error_kind({"reply": {"error": None}}) == ""
+    told = [error_kind([question(reply={"error": f"timed out after {n} s\n at 10.0.0.{n}"})]) for n in (3, 44)]
+    assert told[0] == told[1] == "timed out after … s at ….….….…" and error_kind([question(), None]) == ""
 
 
 # ---------------------------------------------------------------- laws

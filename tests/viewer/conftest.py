@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.evaluation.report import write_report
-from tests.evaluation.report_data import make_bundles, make_results
+from exhibit.viewer import write_report
+from tests.viewer.report_data import make_bundles, make_results
 
 
 @pytest.fixture(scope="session")

@@ -15,23 +15,23 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page
 
 from exhibit.converters._cli import main as convert
-from exhibit.evaluation.records import SUMMARY
 from exhibit.evidence.check import check_gold
-from exhibit.review.__main__ import main
-from exhibit.review.agreement import agree, agreements, kappa, marks, shares, verdicts
-from exhibit.review.corrections import correct
-from exhibit.review.make import make_review
-from exhibit.review.pages import Album
-from exhibit.review.rescore import rescored
-from exhibit.review.sample import draw_sample, stratify, weights
-from exhibit.review.source import ReviewedRun, open_run
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.generate import FOLDER as SCHEMAS
 from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
+from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
-from tests.evaluation.report_data import make_results, write
-from tests.evaluation.watching import CONTRASTS, served, watched
+from exhibit.viewer.review.__main__ import main
+from exhibit.viewer.review.agreement import agree, agreements, kappa, marks, shares, verdicts
+from exhibit.viewer.review.corrections import correct
+from exhibit.viewer.review.make import make_review
+from exhibit.viewer.review.pages import Album
+from exhibit.viewer.review.rescore import rescored
+from exhibit.viewer.review.sample import draw_sample, stratify, weights
+from exhibit.viewer.review.source import ReviewedRun
 from tests.rag.bundles import rows_of, write_bundle
+from tests.viewer.report_data import make_results, write
+from tests.viewer.watching import CONTRASTS, served, watched
 
 HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028"
 FEW = ["--limit", "2", "--jobs", "1"]
@@ -71,7 +71,7 @@ def folder(bundles, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(folder) -> ReviewedRun:
-    return open_run(folder)
+    return ReviewedRun(folder)
 
 
 @pytest.fixture(scope="module", params=[12, pytest.param(40, marks=pytest.mark.slow)])
@@ -90,13 +90,13 @@ def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
     """A review with these judgments: `q33={"gold": "wrong"}` is of question 33 of cuad."""
     told = [{"dataset": "cuad", "id": int(name[1:]), **case} for name, case in cases.items()]
     about = {"format": "exhibit-review/1", "review": "r", "run": run.name, "reviewer": reviewer}
-    sample = {"size": len(told), "of": len(run.rows), "seed": 1, "by": ["verdict"]}
+    sample = {"size": len(told), "of": len(run.questions), "seed": 1, "by": ["verdict"]}
     return Review.model_validate_json(json.dumps({**about, "sample": sample, "cases": told}))
 
 
 def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
     """Better gold for a question: some words of its document."""
-    name = run.rows["cuad", id]["filename"] or run.rows["cuad", id]["gold"][0]["filename"]
+    name = run.questions["cuad", id].file
     document = run.document("cuad", name)
     assert document
     words = document.text[start:end]
@@ -106,7 +106,7 @@ def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict
 
 def with_gold(run: ReviewedRun, count: int) -> list[int]:
     """The ids of some questions of cuad that have gold."""
-    return [int(key[1]) for key, row in run.rows.items() if key[0] == "cuad" and row["gold"]][:count]
+    return [int(key[1]) for key, row in run.questions.items() if key[0] == "cuad" and row.gold][:count]
 
 
 # ---------------------------------------------------------------- the sample
@@ -114,18 +114,27 @@ def with_gold(run: ReviewedRun, count: int) -> list[int]:
 
 def test_a_sample_shows_every_kind_and_is_the_same_for_its_seed(run):
     by = ["confidence", "verdict", "dataset"]
-    drawn = draw_sample(run.rows, by=by, size=40, seed=1)
-    assert len(set(drawn)) == 40 and drawn == draw_sample(run.rows, by=by, size=40, seed=1)
-    assert drawn != draw_sample(run.rows, by=by, size=40, seed=2)
-    assert {run.rows[key]["verdict"] for key in drawn} == {row["verdict"] for row in run.rows.values()}
-    heavy = weights(run.rows, drawn, by)
-    assert round(sum(heavy.values())) == len(run.rows)
+    drawn = draw_sample(run.questions, by=by, size=40, seed=1)
+    assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, by=by, size=40, seed=1)
+    assert drawn != draw_sample(run.questions, by=by, size=40, seed=2)
+    assert {run.questions[key].verdict for key in drawn} == {row.verdict for row in run.questions.values()}
+    heavy = weights(run.questions, drawn, by)
+    assert round(sum(heavy.values())) == len(run.questions)
 
 
 def test_confidence_and_labels_are_kinds_too():
     told = [None, 0.1, 0.5, 0.9]
     rows: dict[Any, Any] = {
-        ("d", n): {"reply": {"confidence": value}, "labels": {"clause": "a" if n else "b"}}
+        ("d", n): RunQuestion.model_validate(
+            {
+                "id": n,
+                "question": "q",
+                "truth": "t",
+                "verdict": "answered",
+                "labels": {"clause": "a" if n else "b"},
+                "reply": {"error": "", "confidence": value},
+            }
+        )
         for n, value in enumerate(told)
     }
     assert list(stratify(rows, ["confidence"])) == [("middling",), ("no confidence",), ("sure",), ("unsure",)]
@@ -135,7 +144,7 @@ def test_confidence_and_labels_are_kinds_too():
 
 
 def test_a_sample_larger_than_the_run_is_all_of_it(run):
-    assert len(draw_sample(run.rows, by=["dataset"], size=5000, seed=1)) == len(run.rows)
+    assert len(draw_sample(run.questions, by=["dataset"], size=5000, seed=1)) == len(run.questions)
 
 
 # ---------------------------------------------------------------- the page
@@ -290,8 +299,8 @@ def test_every_part_of_the_page_by_a_server_with_the_mouse(sheet, browser, tmp_p
 
 
 def test_text_without_pages_is_marked_too(bundles, folder, browser, tmp_path):
-    run = open_run(folder)
-    run.rows = {key: row for key, row in run.rows.items() if key[0] == "leases" and row["gold"]}
+    run = ReviewedRun(folder)
+    run.questions = {key: row for key, row in run.questions.items() if key[0] == "leases" and row.gold}
     made = make_review(run, tmp_path / "r.html", by=["verdict"], size=3, seed=1)
     assert made.cases == 3 and made.left_out == 0
     with watched(browser, made.path.as_uri()) as page:
@@ -329,9 +338,9 @@ def test_the_page_fits_and_can_be_read(sheet, browser):
 
 
 def test_pages_beyond_the_budget_are_left_out_and_counted(run):
-    key = next(key for key, row in run.rows.items() if key[0] == "cuad" and row["gold"])
+    key = next(key for key, row in run.questions.items() if key[0] == "cuad" and row.gold)
     album = Album(run, budget=10)
-    assert album.add("cuad", run.rows[key]["gold"][0]["filename"], 1) is None and album.left_out == 1
+    assert album.add("cuad", run.questions[key].gold[0].filename, 1) is None and album.left_out == 1
     assert album.add("cuad", "nothing.pdf", 1) is None
 
 
@@ -374,9 +383,9 @@ def test_the_interval_holds_kappa_and_draws_documents():
 
 def test_reviewers_are_compared_with_each_other_the_verdict_and_the_judge(run):
     first, second = with_gold(run, 2)
-    rows = {key: dict(row) for key, row in run.rows.items()}
-    rows["cuad", first]["scores"] = {"answer_correctness": 4.5}
-    rows["cuad", second]["scores"] = {"answer_correctness": 3.0}
+    rows = dict(run.questions.items())
+    for id, mark in ((first, 4.5), (second, 3.0)):
+        rows["cuad", id] = rows["cuad", id].model_copy(update={"scores": {"answer_correctness": mark}})
     ada = review_of(
         run, "Ada", **{f"q{first}": {"gold": "right", "answer": "right"}, f"q{second}": {"answer": "wrong"}}
     )
@@ -399,20 +408,31 @@ def test_reviewers_are_compared_with_each_other_the_verdict_and_the_judge(run):
 def test_only_what_most_reviewers_mend_alike_is_corrected(run):
     mended, divided, differ, unmended, right, odd = with_gold(run, 6)
     wrong = {"gold": "wrong"}
-    ada = {mended: {**wrong, "better": marked(run, mended)}, divided: {**wrong, "better": marked(run, divided)},
-           differ: {**wrong, "better": marked(run, differ)}, unmended: {**wrong, "comment": "about another lease"},
-           right: {"gold": "right"}, odd: {**wrong, "better": marked(run, odd)}}  # fmt: skip
-    ben = {mended: {**wrong, "better": marked(run, mended), "comment": "the next\nclause"}, divided: {"gold": "right"},
-           differ: {**wrong, "better": marked(run, differ, end=99)}, unmended: wrong}  # fmt: skip
+    ada = {
+        mended: {**wrong, "better": marked(run, mended)},
+        divided: {**wrong, "better": marked(run, divided)},
+        differ: {**wrong, "better": marked(run, differ)},
+        unmended: {**wrong, "comment": "about another lease"},
+        right: {"gold": "right"},
+        odd: {**wrong, "better": marked(run, odd)},
+    }
+    ben = {
+        mended: {**wrong, "better": marked(run, mended), "comment": "the next\nclause"},
+        divided: {"gold": "right"},
+        differ: {**wrong, "better": marked(run, differ, end=99)},
+        unmended: wrong,
+    }
     ada[odd]["better"]["contexts"][0]["text"] = "words that are not there"
-    reviews = [review_of(run, name, **{f"q{id}": case for id, case in told.items()})
-               for name, told in (("Ada", ada), ("Ben", ben))]  # fmt: skip
+    reviews = [
+        review_of(run, name, **{f"q{id}": case for id, case in told.items()})
+        for name, told in (("Ada", ada), ("Ben", ben))
+    ]
     outcome = correct(reviews, run)
     assert set(outcome.corrected) == {("cuad", mended)}
     fix = outcome.corrected["cuad", mended]
     assert fix.reviewers == ["Ada", "Ben"] and fix.reason == "the next clause"
-    row = run.rows["cuad", mended]
-    assert fix.was == gold_digest((gold["filename"], gold["text"]) for gold in row["gold"])
+    row = run.questions["cuad", mended]
+    assert fix.was == gold_digest((gold.filename, gold.text) for gold in row.gold)
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],
@@ -425,8 +445,8 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
 
 def test_metrics_change_for_corrected_questions_alone(run):
     first, second = with_gold(run, 2)
-    passage = next(p for p in run.rows["cuad", first]["reply"]["passages"] if p["span"])
-    better = {"contexts": [{"filename": passage["filename"], "spans": [passage["span"]], "text": passage["text"]}]}
+    passage = next(p for p in run.questions["cuad", first].reply.passages if p.span)
+    better = {"contexts": [{"filename": passage.filename, "spans": [passage.span], "text": passage.text}]}
     none = {"gold": "wrong", "better": {"is_impossible": True}}
     reviews = [review_of(run, "Ada", **{f"q{first}": {"gold": "wrong", "better": better}, f"q{second}": none})]
     before, after = rescored(run, correct(reviews, run).corrected)
@@ -444,16 +464,22 @@ def test_unchanged_gold_scores_as_the_run_did(run):
     """The new scores are the run's own measures: gold that is marked again as it was changes nothing."""
     ids = [
         int(key[1])
-        for key, row in run.rows.items()
-        if key[0] == "cuad" and len(row["gold"]) == 1 and len(row["gold"][0]["places"]) == 1
-        and len(row["gold"][0]["places"][0]) == 1 and not row["reply"]["error"]
-    ][:4]  # fmt: skip
+        for key, row in run.questions.items()
+        if key[0] == "cuad"
+        and len(row.gold) == 1
+        and len(row.gold[0].places) == 1
+        and len(row.gold[0].places[0]) == 1
+        and not row.reply.error
+    ][:4]
     assert ids
     cases = {}
     for id in ids:
-        [gold] = run.rows["cuad", id]["gold"]
-        context = {"filename": gold["filename"], "spans": gold["places"][0], "text": gold["text"]}
-        cases[f"q{id}"] = {"gold": "wrong", "better": {"contexts": [context], "answer": run.rows["cuad", id]["truth"]}}
+        [gold] = run.questions["cuad", id].gold
+        context = {"filename": gold.filename, "spans": gold.places[0], "text": gold.text}
+        cases[f"q{id}"] = {
+            "gold": "wrong",
+            "better": {"contexts": [context], "answer": run.questions["cuad", id].truth},
+        }
     before, after = rescored(run, correct([review_of(run, "Ada", **cases)], run).corrected)
     for name in ("char_recall@4", "char_precision@8", "ndcg@10", "drm@8", "answer_f1", "document_hit@1"):
         assert after[0].values[name] == pytest.approx(before[0].values[name], nan_ok=True)

@@ -1,4 +1,4 @@
-"""Two runs side by side: every step of the page clicked through in a real Chromium, from a file and from a server."""
+"""Runs side by side: every step of the page clicked through in a real Chromium, from a file and from a server."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 from playwright.sync_api import Page
 
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.report.comparison import CHANGES, how_changed
-from exhibit.evaluation.report.run import Rows
-from exhibit.evaluation.results import main
-from exhibit.evaluation.statistics import compare
-from tests.evaluation.report_data import (
+from exhibit.evaluation.statistics import compare, summarise_run
+from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.matching import CHANGES, how_changed
+from exhibit.viewer.results import main
+from tests.viewer.report_data import (
     Tab,
     make_results,
     narrow,
@@ -45,8 +46,8 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def expected(runs) -> dict[str, str]:
     """How every question changed, told anew from the rows."""
-    ones, others = ({f"{name}/{row['id']}": row for name, row in Rows(run, ["cuad", "leases"]).scan()} for run in runs)
-    return {key: how_changed(ones.get(key), others.get(key)) for key in {**ones, **others}}
+    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunFolder(run).rows} for run in runs)
+    return {key: how_changed([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def once(browser, runs) -> Page:
 @pytest.fixture
 def page(once) -> Iterator[Page]:
     once.set_viewport_size({"width": 1400, "height": 900})
-    once.evaluate("clearFilters(); closeCase(); document.activeElement.blur(); scrollTo(0, 0)")
+    once.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
     yield once
     assert COMPLAINTS == []
 
@@ -65,8 +66,9 @@ def page(once) -> Iterator[Page]:
 # ---------------------------------------------------------------- how a question changed
 
 
-def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> dict:
-    return {"verdict": verdict, "reply": {"error": error}, "scores": {"char_recall@8": recall}}
+def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
+    told = {"id": 1, "question": "q", "truth": "t", "verdict": verdict, "reply": {"error": error}}
+    return RunQuestion.model_validate({**told, "scores": {"char_recall@8": recall}})
 
 
 @pytest.mark.parametrize(
@@ -83,12 +85,18 @@ def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> dict:
         (row("answered"), row("answered", recall=0.6), "better"),
         (row("answered"), row("answered"), "same"),
         (row("answered", recall=None), row("answered"), "same"),
-        (None, row("answered"), "second run only"),
-        (row("answered"), None, "first run only"),
+        (None, row("answered"), "not asked by all"),
+        (row("answered"), None, "not asked by all"),
     ],
 )
 def test_a_question_is_won_lost_failed_or_otherwise_changed(one, other, change):
-    assert how_changed(one, other) == change
+    assert how_changed([one, other]) == change
+
+
+def test_of_several_runs_the_worst_change_counts():
+    first, won, worse = row("answered"), row("answered", recall=0.6), row("answered", recall=0.4)
+    assert how_changed([first, won, worse]) == "worse" and how_changed([first, won, first]) == "better"
+    assert how_changed([first, won, row("wrong document")]) == "lost"
 
 
 # ---------------------------------------------------------------- the page
@@ -98,20 +106,24 @@ def test_the_top_counts_what_changed(page, expected):
     counts = Counter(expected.values())
     for change, count in counts.items():
         button = page.locator(f"[data-pick='{change}']")
-        assert button.inner_text() == f"{count} {change}"
+        assert button.inner_text().split() == [str(count), *change.split()]
     assert "31 questions were asked in both runs" in page.locator(".lead").inner_text()
-    assert {"won", "lost", "failed", "same", "first run only"} <= set(counts)
+    assert {"won", "lost", "failed", "same", "not asked by all"} <= set(counts)
 
 
-def test_the_figures_are_paired_and_have_intervals(page, runs):
-    differences = compare(read_tables(runs[0]), read_tables(runs[1]))
-    found = differences["char_recall@8"]
-    line = page.locator("tr", has=page.locator("th[title^='char_recall@8:']")).first
-    cells = line.locator("td").all_inner_texts()
-    assert cells[:2] == [f"{100 * found.first:.1f}", f"{100 * found.second:.1f}"]
-    assert cells[2] == f"{100 * found.mean:+.1f}".replace("-", "−") and " to " in cells[3]
-    assert cells[4] == str(found.n) and cells[5] in ("better", "worse", "within chance")
-    assert page.locator("tr.group").all_inner_texts() == ["All datasets, each counting alike", "cuad", "leases"]
+def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, runs):
+    before, after = map(read_tables, runs)
+    found, own = compare(before, after)["char_recall@8"], summarise_run(after)["char_recall@8"]
+    grid = page.locator("details.figures[open]")
+    assert grid.locator("thead th").all_inner_texts() == ["Measure", "before", "after"]
+    first, second = grid.locator("tr", has=page.locator("th[title^='char_recall@8:']")).locator("td").all_inner_texts()
+    assert "chance" not in first and "mean of 2 benchmarks" in first
+    change = f"{100 * found.mean:+.1f}".replace("-", "−")
+    assert f"{100 * own.mean:.1f}" in second and change in second and " to " in second
+    assert f"{100 * own.ci95[0]:.1f}–{100 * own.ci95[1]:.1f}" in second
+    assert second.count("better") + second.count("worse") + second.count("within chance") == 1
+    titles = page.locator("details.figures > summary").all_inner_texts()
+    assert titles == ["All benchmarks, each counting alike", "cuad", "leases"]
 
 
 def test_those_that_were_lost_come_first(page, expected):
@@ -120,25 +132,48 @@ def test_those_that_were_lost_come_first(page, expected):
     assert order == sorted(order) and Counter(told) == Counter(expected.values())
 
 
-def test_a_change_opens_to_both_answers_and_both_pages(page):
+def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page):
     page.click("[data-pick='lost']")
-    narrow(page, change="lost", dataset="cuad", before="answered", after="wrong document")
-    page.locator(".line").first.click()
+    narrow(
+        page, **{"change": "lost", "dataset": "cuad", "verdict-1": "answered rightly", "verdict-2": "wrong document"}
+    )
+    line = page.locator("#lines .line").first
+    assert line.locator(".system .chip").all_inner_texts() == ["Answered rightly", "Wrong document"]
+    assert all(line.locator(".system .words").all_inner_texts())
+    line.locator(".system").nth(1).click()
     page.wait_for_selector("article.case .side-run")
     sides = page.locator("article.case .side-run")
-    assert [sides.nth(n).locator("h4.run").inner_text() for n in (0, 1)] == ["Before: before", "After: after"]
-    assert [sides.nth(n).locator(".verdict").inner_text() for n in (0, 1)] == ["Answered", "Wrong document"]
+    assert [sides.nth(n).locator("h4.run").inner_text() for n in (0, 1)] == ["before", "after"]
+    assert "aim" in (sides.nth(1).get_attribute("class") or "")
+    assert [sides.nth(n).locator(".verdict").inner_text() for n in (0, 1)] == ["Answered rightly", "Wrong document"]
     for number in (0, 1):
         assert sides.nth(number).locator(".prose").first.inner_text()
         assert sides.nth(number).locator(".page image").count() > 0
     assert sides.nth(0).locator("rect.mark.both").count() > 0 and sides.nth(1).locator("rect.mark.both").count() == 0
     page.click("details.scores summary")
-    assert page.locator("details.scores thead").inner_text().split("\t")[:4] == ["Measure", "before", "after", "change"]
+    assert page.locator("details.scores thead").inner_text().split("\t")[:3] == ["Measure", "before", "after"]
     assert page.locator("details.scores td.worse").count() > 0
 
 
+def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path):
+    third = make_results(tmp_path / "third", report_bundles, limit=24, turn=2)
+    out = tmp_path / "three.html"
+    assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "5"]) == 0
+    shown_page = Tab(browser).open(out.as_uri(), complaints := [])
+    assert shown_page.locator("details.figures[open] thead th").all_inner_texts()[1:] == ["before", "after", "third"]
+    assert shown_page.locator("#lines .line").first.locator(".system").count() == 3
+    open_first(shown_page, **{"verdict-3": "wrong document"})
+    assert shown_page.locator("article.case .side-run").count() == 3
+    assert "all runs" in shown_page.locator(".lead").inner_text() and complaints == []
+    shown_page.close()
+
+
+def test_one_run_has_nothing_to_be_compared_with(runs, capsys):
+    assert main(["compare", str(runs[0])]) == 1 and "give two runs or more" in capsys.readouterr().err
+
+
 def test_a_question_of_one_run_alone_says_so(page):
-    open_first(page, change="first run only")
+    open_first(page, change="not asked by all")
     assert "did not ask the question" in page.locator(".side-run").nth(1).inner_text()
 
 
@@ -146,8 +181,8 @@ def test_a_question_of_one_run_alone_says_so(page):
     "wanted",
     [
         {"change": "won"},
-        {"before": "wrong document"},
-        {"after": "failed"},
+        {"verdict-1": "wrong document"},
+        {"verdict-2": "failed"},
         {"dataset": "leases", "change": "same"},
         {"error": "the server closed the connection"},
     ],
@@ -167,7 +202,9 @@ def test_labels_narrow_and_search_finds_errors(page, expected):
     assert shown(page) == 4
     narrow(page)
     page.fill("#search", "server closed")
-    assert shown(page) > 0 and "failed" in page.evaluate("facetOf(lines[indexAt(0)], 3)")
+    assert shown(page) > 0 and page.evaluate(
+        "META.runs.some((_, run) => facetOf(lines[indexAt(0)], SIDES + run) === 'failed')"
+    )
 
 
 def test_the_keyboard_walks_and_the_address_follows(page):
@@ -221,7 +258,7 @@ def test_the_command_writes_what_is_asked_for(runs, expected, tmp_path, kind, ca
         assert {f"{d}/{i}" for d, i in zip(*(table[n].to_pylist() for n in ("dataset", "id")), strict=True)} == set(
             lost
         )
-        assert all(isinstance(value, float) for value in table["found_before"].to_pylist() if value is not None)
+        assert all(isinstance(value, float) for value in table["found: before"].to_pylist() if value is not None)
     else:
         assert path.read_text(encoding="utf-8-sig").count("\nlost," if kind == "csv" else '"change": "lost"') == len(
             lost

@@ -72,7 +72,7 @@ def write_dataset(
             "pages_per_second": 88.4,
             "chunks": 412,
             "seconds": 0.2375,
-            "set_aside": [{"filename": "scan.pdf", "reason": "no text layer"}],
+            "set_aside": ["scan.pdf: no text layer"],
         },
     )
     read = {name: read_document(path) for name, path in bundle.files.items()}
@@ -120,8 +120,11 @@ def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict
             "error": reply.error,
             "usage": reply.usage,
         },
-        "scores": scores,
+        # whether the answer is right is told by the row itself, and not by what metrics there are
+        "scores": scores | {"answer_contained": float(verdict == "answered")},
         "verdict": verdict,
+        "stage": None,
+        "evidence": "Passage 1 is the first to touch the gold." if verdict == "retrieved but not used" else "",
     }
 
 
@@ -280,7 +283,7 @@ def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
 
 def narrow(page: Page, **wanted: str) -> None:
     """Narrow the list by facets; none for those that are not named."""
-    page.evaluate("clearFilters()")
+    page.evaluate("sort.value = ''; clearFilters()")
     for facet, value in wanted.items():
         pick(page, facet, value)
 

@@ -13,21 +13,21 @@ import pytest
 from playwright.sync_api import Browser
 
 from exhibit.engine.machine import commit_of
+from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.provenance import describe_run
-from exhibit.evaluation.results import main
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
-from exhibit.evaluation.trend.bands import Bound, read_scale
-from exhibit.evaluation.trend.changes import find_leaps, find_regressions, student
-from exhibit.evaluation.trend.explain import explain, usual_change
-from exhibit.evaluation.trend.runs import Series, make_series, read_runs
-from exhibit.evaluation.trend.summary import plain
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
-from tests.evaluation.trend_data import WORDS, make_run, make_runs, write
-from tests.evaluation.watching import CONTRASTS, served, watched
+from exhibit.viewer.results import main
+from exhibit.viewer.trend.changes import find_leaps, find_regressions, student
+from exhibit.viewer.trend.explain import explain, usual_change
+from exhibit.viewer.trend.series import Series, make_series, read_runs
+from exhibit.viewer.trend.summary import plain
 from tests.rag.bundles import write_bundle
+from tests.viewer.trend_data import WORDS, make_run, make_runs, write
+from tests.viewer.watching import CONTRASTS, served, watched
 
 FELL = [id for id in range(40) if WORDS[id % 4] in ("repairs", "notice")]
 
@@ -190,7 +190,7 @@ def test_a_run_of_before_is_read_by_the_age_of_its_files(tmp_path):
     make_runs(tmp_path, bad=None, runs=1)
     (tmp_path / "run-01" / "provenance.json").unlink()
     [run] = read_runs(tmp_path)[0]
-    assert run.started.endswith("+00:00") and run.commit == "" and run.data_version("leases") == "a" * 64
+    assert run.provenance.started.endswith("+00:00") and run.commit == "" and run.data_version("leases") == "a" * 64
 
 
 def test_a_run_records_what_it_stood_on(tmp_path, monkeypatch):
@@ -199,9 +199,9 @@ def test_a_run_records_what_it_stood_on(tmp_path, monkeypatch):
     told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
     evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
     [run] = read_runs(tmp_path / "results")[0]
-    assert run.commit == "c" * 40 and run.provenance["machine"]["cores"] >= 1
-    assert set(run.provenance["data"]["leases"]) == {"train.json", "gold.jsonl"}
-    assert describe_run([], before={"started": "then"})["started"] == "then"
+    assert run.commit == "c" * 40 and run.provenance.machine.cores >= 1
+    assert set(run.provenance.data["leases"]) == {"train.json", "gold.jsonl"}
+    assert describe_run([], started="then")["started"] == "then"
 
 
 def test_the_commit_is_the_one_checked_out_and_changes_to_it_are_counted(tmp_path):
