@@ -192,7 +192,7 @@ def compare(
             np.save(folder / "queries.npy", queries)
             np.save(folder / "exact.npy", nearest)
             points[spec] = measure(spec, folder) | seen()
-            let_go(folder / "index")  # a server would keep it
+            let_go(folder / "index", spec)  # a server would keep it
             print(f"{rows} rows, {spec}: done", file=sys.stderr)
     return points
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import Account, Licence, PatchEntry
+from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
@@ -53,6 +53,8 @@ class DatasetInfo:
     """What the source must hold, for error messages and --help."""
     download: Download | None = None
     groups: str | None = None
+    headline: str | None = None
+    """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
     tags: tuple[str, ...] = ()
     questions: str = ""
     """How the questions came to be worded, for the card."""
@@ -151,6 +153,8 @@ class Benchmark:
     """What is known of it, where only the source or the command line can say."""
     patches: tuple[PatchEntry, ...] = ()
     """What was applied to it."""
+    draft: DraftInfo | None = None
+    """How its questions were drafted: then a row whose gold is not located is left out."""
 
 
 class Tally:

@@ -59,7 +59,7 @@ class Place:
     spans: list[tuple[int, int]]
     alternatives: list[list[tuple[int, int]]]
     how: How
-    score: float
+    score: float | None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Done:
     """What a store has of it, where the corpus is not on this machine."""
 
 
-NOWHERE = Place([], [], [], "absent", 1.0)
+NOWHERE = Place([], [], [], "absent", None)
 
 
 def tasks(

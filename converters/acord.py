@@ -24,6 +24,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="acord",
     title="ACORD as a library of PDFs",
+    headline="ndcg@5",
     benchmark="Atticus Clause Retrieval Dataset (ACORD)",
     summary=(
         "A library of contract clauses, each a document of its own, and what lawyers look for in it when they draft: "

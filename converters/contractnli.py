@@ -27,6 +27,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="contractnli",
     title="ContractNLI on its documents",
+    headline="recall@10",
     benchmark="ContractNLI",
     summary=(
         "Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17 "

@@ -26,6 +26,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="privacyqa",
     title="PrivacyQA as PDF",
+    headline="recall@10",
     benchmark="PrivacyQA",
     summary=(
         "Questions that users ask about the privacy policies of mobile apps, most of them in their own words and some "

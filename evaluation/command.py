@@ -25,6 +25,7 @@ from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_
 from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_settings
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
@@ -46,8 +47,10 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     """Run the evaluation; print one table and where the report is, which `draw` writes."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
+        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -70,6 +73,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     for name in folder.datasets:
         if (sure := folder.confidence(name)).questions:
             print(in_words(name, sure))
+    for note in run.notes:
+        print_note(note)
     print(f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if draw else ""))
     return _judge(run, settings)
 
@@ -82,10 +87,6 @@ def _compared(flags: dict[str, Any]) -> str:
     if types:
         flags["where"] = [*flags.get("where", []), *(f"{SOURCE_TYPE}={one}" for one in types)]
     return label
-
-
-def _names(told: str | None) -> list[str]:
-    return [name.strip() for name in (told or "").split(",") if name.strip()]
 
 
 def _judge(run: EvaluatedRun, settings: Settings) -> int:
@@ -134,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
+    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="what --dataset-paths takes, without the flag")
     group.add_argument(
         "--dataset-paths",
         nargs="+",

@@ -18,8 +18,8 @@ from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
 from exhibit.evaluation.measured import Measured, measure_rounds
-from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, needing
-from exhibit.evaluation.provenance import describe_run
+from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
+from exhibit.evaluation.provenance import changed_data, describe_run
 from exhibit.evaluation.records import summary_json, write_json
 from exhibit.evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
 from exhibit.evaluation.scoring import Scoring
@@ -31,7 +31,7 @@ from exhibit.law.officials.account import write_account
 from exhibit.law.references import ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import TRAIN, load_json
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY
@@ -54,6 +54,8 @@ class EvaluatedRun:
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
     failures: Failures
+    notes: tuple[str, ...] = ()
+    """What is missing to judge the system by, in words."""
 
     @property
     def report(self) -> Path:
@@ -90,7 +92,7 @@ def _evaluate(
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, started=started))
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), started=started))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _without_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
@@ -105,7 +107,8 @@ def _evaluate(
             cases, jobs, limits = settings.report_cases, settings.jobs, settings.limits
             draw(folder, datasets=roots, cases=cases, jobs=jobs, limits=limits, say=say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
-    return EvaluatedRun(folder, tuple(tables), summary, failures)
+    notes = tuple(line for one in measured for line in one.evidence.lines(one.name))
+    return EvaluatedRun(folder, tuple(tables), summary, failures, notes)
 
 
 # ---------------------------------------------------------------- before any work
@@ -181,7 +184,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
 
 
 def _register(settings: Settings) -> Register:
-    client = Client(cache_folder() / "officials")
+    client = Client(cache_folder() / "officials", timeout=settings.timeout)
     return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
@@ -191,10 +194,10 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
         return settings.metrics
     files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
-    left_out = [name for name in settings.metrics if name in judged]
+    left_out = [name for name in settings.metrics if named(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
-    return tuple(name for name in settings.metrics if name not in judged)
+    return tuple(name for name in settings.metrics if name not in left_out)
 
 
 # ---------------------------------------------------------------- the folder
@@ -230,12 +233,30 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
         raise BundleError(f"{folder}: holds something else than a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; go on with it with --resume, or choose another --run-name")
+    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _inputs(settings))
+    if stale:
+        listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
+        raise BundleError(
+            f"{folder}: was started on other files ({listed}); its replies are stale: choose another --run-name"
+        )
     differing = same_replies(load_json(folder / CONFIG), config)
     if differing:
         raise BundleError(
             f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
         )
     return config
+
+
+def _inputs(settings: Settings) -> dict[str, str]:
+    """Return the sha256 of the file that the target is, or is told by: predictions, or a system described in TOML."""
+    named = {settings.target_name, settings.target_name.partition(":")[2]}
+    return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
+
+
+def _drafted(dataset: Dataset) -> str:
+    """Return what figures on a bundle whose questions a program drafted must say beside them."""
+    info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
+    return info.draft.told(info.counts.questions) if info and info.draft else ""
 
 
 def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
@@ -245,6 +266,8 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "questions": len(dataset.cases),
             "files": len(dataset.files),
             "groups": dataset.groups,
+            "headline": dataset.headline,
+            "draft": _drafted(dataset),
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})

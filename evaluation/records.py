@@ -12,6 +12,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.columns import Column
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.journal import told_place
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.statistics import Table, macro, summarise_by
 from exhibit.evaluation.trec import Lines, trec_files, trec_lines
 from exhibit.evaluation.verdicts import cited, examine
@@ -59,6 +60,7 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
+        "notes": notes_on(case),
     }
     if len(times) > 1:
         replies = (one.reply for one in times)
@@ -119,6 +121,7 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
         "span": passage.span,
         "page": passage.page,
         "score": passage.score,
+        **({"also_in": list(passage.also_in)} if passage.also_in else {}),
     } | told_place(passage)
     return {**row, "text": passage.text} if rank < _QUOTED else row
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import add_engine_arguments, check_engine, limits_from
-from exhibit.rag.config import DEFAULT, Config, Search, add_setting_flags, given_settings, preset_names
+from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.state import Retrieved
 from exhibit.rag.unfinished import open_for_questions
@@ -50,9 +50,8 @@ def _parser() -> argparse.ArgumentParser:
             action.add_argument(
                 "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
             )
-        add_setting_flags(
-            action.add_argument_group("settings, which overrule those that the index was built with"), Search
-        )
+        group = action.add_argument_group("settings, which overrule those that the index was built with")
+        add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
     return parser
 
 
@@ -77,15 +76,14 @@ def main(argv: list[str] | None = None) -> int:
         for note in report.notes:
             print(f"note: {note}")
         return 0
-    opened = open_for_questions(options.index)
+    opened = open_for_questions(options.index, own=given_settings(vars(options)))
     if opened.finished is not None:
         have, all_of_them = len(opened) - opened.missing, len(opened)
         print_note(
             f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
             "answers come from words and from those"
         )
-    config = opened.config.with_search(**given_settings(vars(options)))
-    pipeline = Pipeline(config, heard=_say if getattr(options, "stream", False) else None)
+    pipeline = Pipeline(opened.config, heard=_say if getattr(options, "stream", False) else None)
     pipeline.open(options.index, unfinished=True)
     if options.action == "search":
         _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
-from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.plugins import load_plugin, plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
@@ -31,6 +31,8 @@ PLUGINS = {
     "answerer": "exhibit.rag.answerers",
 }
 """The settings that name a file of a folder: help lists what is there."""
+ASKED = ("embedder", "store", "reranker", "llm", "answerer")
+"""Those of them that take part when an index is asked."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -193,6 +195,22 @@ class Config(Search, Ingest):
         """Return a setting by the name that its flag has."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
+    def with_own(self, own: Mapping[str, Any], *, where: str) -> Config:
+        """Return the recipe of an index with the user's own settings; parts that are not local must be among these.
+
+        An index may come from elsewhere: what it names does not decide where questions and keys are sent.
+        """
+        for name in ASKED:
+            value = getattr(self, name)
+            if name not in own and not _is_local(name, value):
+                choice = f"--{name} {value}" if name in Ingest.model_fields else f"--{name} {value}, or --{name} none"
+                raise ToolkitError(
+                    f"{where}: made with {name} = {value!r}, which may send questions elsewhere; an index does not "
+                    f"decide that: add {choice}"
+                )
+        said_again = {name for name in own if name in Ingest.model_fields and own[name] == getattr(self, name)}
+        return self.with_search(**{name: value for name, value in own.items() if name not in said_again})
+
     def with_search(self, **settings: Any) -> Config:
         """Return this recipe with settings of the search changed; raise on one that would need another index."""
         fixed = sorted(set(settings) & set(Ingest.model_fields))
@@ -221,6 +239,17 @@ class Config(Search, Ingest):
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
             raise ToolkitError(f"{where}: {faults}; settings are {', '.join(setting_help())}") from error
+
+
+def _is_local(setting: str, value: str) -> bool:
+    """Return whether a part says of itself that it opens nothing but what is installed, whatever its argument is."""
+    if value in ("none", "auto"):
+        return True
+    try:
+        module, _ = load_plugin(PLUGINS[setting], value)
+    except ToolkitError:
+        return False
+    return bool(getattr(module, "LOCAL", False))
 
 
 def preset_names() -> list[str]:

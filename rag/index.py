@@ -13,7 +13,7 @@ index/
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from exhibit.evidence import Span
 from exhibit.rag.columns import opened_archive
 from exhibit.rag.config import Config
 from exhibit.rag.index_files import (
-    DOCUMENTS,
     FORMAT,
-    INDEX,
     MANIFEST,
     Entry,
+    check_files,
+    checksums,
     digest,
     let_go,
     read_entries,
@@ -36,7 +36,7 @@ from exhibit.rag.index_files import (
     read_text,
     text_path,
 )
-from exhibit.rag.lexicon import FILES, Lexicon
+from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.packed import Names
 from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, section_key, section_keys
 from exhibit.rag.shelf import Chunks, Entries
@@ -45,7 +45,7 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import locked
 
-__all__ = ["INDEX", "MANIFEST", "Entry", "Index", "open_index"]
+__all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
 
 class Index:
@@ -233,7 +233,7 @@ class Index:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self.save_words()
-        let_go(self.folder, but=self.config.store.partition(":")[0])
+        let_go(self.folder, self.config.store, but=self.config.store.partition(":")[0])
         for layer in self.layers:
             self._settle(layer)
             self.store(layer).save()
@@ -297,11 +297,6 @@ class Index:
         """The layers that have vectors."""
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
-    @property
-    def _sealed(self) -> tuple[str, ...]:
-        """The files whose checksums the manifest has."""
-        return (DOCUMENTS, "chunks.npz", *(FILES if self.config.lexicon else ()))
-
     def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
         """Return what it says of itself, with so many vectors in each layer."""
         return {
@@ -313,23 +308,32 @@ class Index:
             "dimensions": self.dimensions,
             "counts": {"documents": len(self.entries), "chunks": len(self)}
             | {f"{layer} vectors": count for layer, count in vectors.items()},
-            "sha256": {name: digest(self.folder / name) for name in self._sealed},
+            "sha256": checksums(self.folder),
         }
 
 
-def open_index(folder: Path, config: Config | None = None) -> Index:
-    """Open an index; one that is damaged, or made with other settings, is refused with what to do."""
+def open_index(
+    folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None, seal: str = ""
+) -> Index:
+    """Open an index; one that is damaged, or made with other settings, is refused with what to do.
+
+    Without a config its own settings count, with those of the user (`own`) in their place. `seal` is the digest of a
+    manifest whose files were checked before, by the process that this one works for.
+    """
     try:
-        return _open(folder, config)
+        return _open(folder, config, own or {}, seal)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         # checksums tell of damage; whoever writes an index by hand writes checksums, too
         raise BundleError(f"{folder}: damaged ({error}); build the index again (--force-ingestion)") from error
 
 
-def _open(folder: Path, config: Config | None) -> Index:
+def _open(folder: Path, config: Config | None, own: Mapping[str, Any], seal: str) -> Index:
     manifest = read_manifest(folder)
-    index = load_index(folder, manifest, config)
-    index._seal = digest(folder / MANIFEST)
+    current = digest(folder / MANIFEST)
+    if seal != current:
+        check_files(folder, manifest["sha256"], is_whole=True)
+    index = load_index(folder, manifest, config, own)
+    index._seal = current
     for layer in index.layers:
         index._settle(layer)
         held, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
@@ -338,18 +342,16 @@ def _open(folder: Path, config: Config | None) -> Index:
     return index
 
 
-def load_index(folder: Path, manifest: dict[str, Any], config: Config | None) -> Index:
-    """Return all of an index but its vectors, once it is seen to be what its manifest says."""
+def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
+    """Return all of an index but its vectors, once it is seen to be made with the settings that are wanted."""
     # a setting that is gone since does not make an index useless: how it was ingested is what the hash compares
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
-    for name, sealed in manifest["sha256"].items():
-        if not (folder / name).is_file() or digest(folder / name) != sealed:
-            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
-    index = Index(folder, config or made_with, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
+    config = config or made_with.with_own(own, where=str(folder))
+    index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
     for entry in read_entries(folder):
         index._register(entry)
     with opened_archive(folder / "chunks.npz") as stored:

@@ -4,34 +4,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from exhibit.law.structure.profile import Profile
-from exhibit.schemas.errors import BundleError
+from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.storage.cache import Cache, cache_folder, key_of
 from exhibit.storage.place import Kind
 
-FORMAT = "exhibit-index/2"
+FORMAT = "exhibit-index/3"
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.jsonl"
+RECORD = "building.json"
 _STORE = "store"
+_LARGE = 16 << 20
+"""Bytes from which a file's checksum is remembered: less is read in a tenth of a second."""
+_SETTLED = 2.0
+"""Seconds since the last change after which a file's times tell one state from the next on every file system."""
 
 Place = tuple[str, int, int]
 """The path of headings of a section, its start and its end."""
 
 
-def let_go(folder: Path, *, but: str = "") -> None:
-    """Drop what stores keep elsewhere for the index in a folder, but for one store."""
+def let_go(folder: Path, store: str, *, but: str = "") -> None:
+    """Drop what stores keep elsewhere for the index in a folder, but for one store; `store` is the user's own."""
+    named, _, argument = store.partition(":")
     for name in plugin_names("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
-            load_plugin("exhibit.rag.stores", name)[0].drop(folder)
+            load_plugin("exhibit.rag.stores", name)[0].drop(folder, argument if name == named else None)
 
 
-INDEX = Kind("an index", lambda folder: (folder / MANIFEST).is_file(), let_go=let_go, kept=frozenset({_STORE}))
+def index_kind(store: str) -> Kind:
+    """Return what an index is, for who puts one into its place; its vectors are where the user's own setting says."""
+    return Kind(
+        "an index",
+        lambda folder: (folder / MANIFEST).is_file(),
+        let_go=lambda folder: let_go(folder, store),
+        kept=frozenset({_STORE}),
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +110,54 @@ def read_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "surrogatepass")
 
 
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file of an index but those that say so themselves, and of a store's own database."""
+    return {path.relative_to(folder).as_posix(): digest(path) for path in _files(folder)}
+
+
+def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
+    """Raise where a file is not what was sealed, or was not sealed; an unfinished index has some that are not yet."""
+    names = {path.relative_to(folder).as_posix() for path in _files(folder)}
+    for name in sorted({*sealed, *names} if is_whole else sealed):
+        if name not in names or digest(folder / name) != sealed.get(name):
+            raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--force-ingestion)")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files that are sealed; refuse links, which could lead to any file of this machine."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise BundleError(f"{path}: a link or no file; an index has none of these: build it again")
+        own = path.relative_to(folder).parts[0]
+        if path.is_file() and own not in (MANIFEST, RECORD, _STORE) and not path.name.startswith("."):
+            yield path
+
+
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, which is read piece by piece."""
+    """Return the SHA-256 of a file; a large one that was read before and has not changed is not read again."""
+    stat = path.stat()
+    key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
+    memory = _Memory() if stat.st_size >= _LARGE else None
+    if memory and (known := memory.get(key)):
+        return known
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        result = hashlib.file_digest(file, "sha256").hexdigest()
+    if memory and time.time() - stat.st_ctime > _SETTLED:  # a file written just now may change within one tick
+        memory.put(key, result)
+    return result
+
+
+class _Memory:
+    """Checksums by a file's identity on disk, in the user's cache; where that cannot be used there are none."""
+
+    def __init__(self) -> None:
+        self._cache = Cache(cache_folder() / "checksums.sqlite")
+
+    def get(self, key: bytes) -> str:
+        with suppress(ToolkitError):
+            return self._cache.get([key]).get(key, b"").decode()
+        return ""
+
+    def put(self, key: bytes, value: str) -> None:
+        with suppress(ToolkitError):
+            self._cache.put({key: value.encode()})

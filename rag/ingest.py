@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
 from exhibit.rag.waiting import Waiting
-from exhibit.schemas.errors import DocumentError, ServiceError, printable
+from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location, fetched
@@ -104,7 +105,10 @@ class Preparation:
         config = self.config
         if printable(path.name) != path.name:
             raise DocumentError(f"{path}: its name is not UTF-8, so nothing could cite it; rename it")
+        sha256 = _sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
+        if _sha256(path) != sha256:
+            raise DocumentError(f"{path}: changed while it was read; index it again when nobody writes it")
         if not document.has_text:
             if not document.pages:
                 raise DocumentError(f"{path}: no words in it")
@@ -124,7 +128,7 @@ class Preparation:
             text=document.text,
             pages=len(document.pages),
             notes=tuple(document.notes),
-            sha256=sha256_of(path),
+            sha256=sha256,
             profile=profile,
             chunks=chunks,
             sections=sections,
@@ -142,6 +146,13 @@ class Preparation:
         return read_words(
             filename=document.filename, profile=profile, text=document.text, chunks=chunks, headings=headings
         )
+
+
+def _sha256(path: Location) -> str:
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _leaves(root: Section) -> list[Section]:
@@ -179,11 +190,13 @@ def ingest(
     embedder: Embedder,
     summarise: Summariser,
     askable: bool = False,
+    sha256: Mapping[Location, str] | None = None,
 ) -> Report:
     """Add documents to an index; one that cannot be used is set aside and named, and the rest goes on.
 
     Their words are there before the first vector is made. With `askable` they are written then, so that an index that
-    is built from nothing can be asked while its vectors are on their way.
+    is built from nothing can be asked while its vectors are on their way. Where `sha256` has another checksum of a file
+    than the one that was read, nothing is indexed: what was meant is no longer there.
     """
     started = time.monotonic()
     set_aside: list[str] = []
@@ -193,9 +206,11 @@ def ingest(
     ocr = choose_ocr(config.ocr_language, config.ocr_engine) if config.ocr else None
     work = Preparation(config, summarise if summarise.alone else None, ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
-    for outcome in outcomes:
+    for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
             raise outcome.error  # a store that is away is not the fault of its documents, and would cost them all
+        if sha256 and (outcome.error is not None or outcome.unwrap().sha256 != sha256[path]):
+            _check_unchanged(path, sha256[path])
         if outcome.error is not None:
             set_aside.append(str(outcome.error))
             continue
@@ -208,6 +223,14 @@ def ingest(
         dismiss()
     vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
+
+
+def _check_unchanged(path: Location, sha256: str) -> None:
+    """Raise where a file is no longer what it was; a document that cannot be used may well be."""
+    with suppress(DocumentError):
+        if _sha256(path) == sha256:
+            return
+    raise BundleError(f"{path}: changed, or went, while documents were indexed; run it again when nobody writes there")
 
 
 class _Vectors:

@@ -6,10 +6,11 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
@@ -55,8 +56,8 @@ def result(hit: Hit, category: str) -> dict[str, Any]:
 class Inspector:
     """Answers the command's questions about one index."""
 
-    def __init__(self, folder: Path) -> None:
-        self.index = open_index(folder)
+    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None) -> None:
+        self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
@@ -121,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--category", help="only documents of this category")
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
+    group = parser.add_argument_group("parts, which overrule those that the index was built with")
+    add_setting_flags(group, but=frozenset(setting_help()) - frozenset(ASKED))
     return parser
 
 
@@ -131,7 +134,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
-    inspector = Inspector(options.index)
+    inspector = Inspector(options.index, given_settings(vars(options)))
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,8 +18,8 @@ from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import DEFAULT, Config
-from exhibit.rag.index import INDEX, MANIFEST, Index, open_index
-from exhibit.rag.index_files import digest
+from exhibit.rag.index import MANIFEST, Index, open_index
+from exhibit.rag.index_files import RECORD, digest, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.packed import packed
 from exhibit.rag.protocols import Answer, Context
@@ -28,7 +28,7 @@ from exhibit.rag.retrieval.routed import prepare
 from exhibit.rag.retrieval.state import Parts, Retrieved
 from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
 from exhibit.rag.summaries import Summariser, open_summariser
-from exhibit.rag.unfinished import RECORD, open_for_questions
+from exhibit.rag.unfinished import open_for_questions
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
 from exhibit.schemas.errors import BundleError, ToolkitError, printable
 from exhibit.schemas.plugins import load_plugin
@@ -84,9 +84,17 @@ class Pipeline:
 
     # ---------------------------------------------------------------- the index
 
-    def index(self, source: Location | Iterable[Location], folder: Path, *, force: bool = False) -> Report:
+    def index(
+        self,
+        source: Location | Iterable[Location],
+        folder: Path,
+        *,
+        force: bool = False,
+        sha256: Mapping[Location, str] | None = None,
+    ) -> Report:
         """Build an index of a folder, of one file, or of some files, here or at a URL; whole or not at all.
 
+        A file that is not what `sha256` says of it is no document that can be set aside: nothing is built then.
         What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
         are made it can be asked by others (`open` with `unfinished`).
         """
@@ -98,10 +106,10 @@ class Pipeline:
         self._index = self._built = None
         name, dimensions = self.embedder.name, self.embedder.dimensions
         with (
-            placed(folder, force=force, kind=INDEX) as partial,
+            placed(folder, force=force, kind=index_kind(self.config.store)) as partial,
             closing(Index(partial, self.config, embedder=name, dimensions=dimensions)) as index,
         ):
-            report = self._ingest(paths, index, askable=True)
+            report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
                 left = tuple(f"{path}: a {why}" for path, why in left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
@@ -141,7 +149,14 @@ class Pipeline:
             self._index = open_index(self._built, self.config)
         return self._index
 
-    def _ingest(self, paths: Collection[Location], index: Index, *, askable: bool = False) -> Report:
+    def _ingest(
+        self,
+        paths: Collection[Location],
+        index: Index,
+        *,
+        askable: bool = False,
+        sha256: Mapping[Location, str] | None = None,
+    ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         return ingest(
             paths,
@@ -151,6 +166,7 @@ class Pipeline:
             embedder=self.embedder,
             summarise=self._summarise,
             askable=askable,
+            sha256=sha256 or {},
         )
 
     # ---------------------------------------------------------------- questions
@@ -178,7 +194,7 @@ class Pipeline:
         llm = self.llm if config.imagine else None
         if config.imagine and llm is None:
             raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
-        return Parts(self._opened, self.embedder, config, self._tokens, self._reranker, llm)
+        return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -239,7 +255,8 @@ class Pipeline:
         return {**drawn, "max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
 
     @cached_property
-    def _reranker(self) -> Reranker | None:
+    def reranker(self) -> Reranker | None:
+        """The reranker, if there is one."""
         if self.config.reranker == "none":
             return None
         module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)

@@ -110,7 +110,7 @@ class _Elsewhere:
 
 
 @lru_cache(maxsize=1)
-def _parts(folder: Path, seal: str, settings: str) -> Parts:  # noqa: ARG001 - a new seal is a new index
+def _parts(folder: Path, seal: str, settings: str) -> Parts:
     config = Config.model_validate_json(settings)
-    index = open_index(folder, config)
+    index = open_index(folder, config, seal=seal)
     return Parts(index, _Elsewhere(index.embedder, index.dimensions), config, counter_for(None))

@@ -7,6 +7,7 @@ record, and looks at no row beyond it. When the last vector is there the record 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,13 @@ import numpy as np
 
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index, load_index, open_index
-from exhibit.rag.index_files import MANIFEST, parse_manifest
+from exhibit.rag.index_files import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores._seen import Seen
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import unfinished_folder
 from exhibit.storage.whole import write_whole
-
-RECORD = "building.json"
 
 
 class Building:
@@ -44,22 +43,23 @@ class Building:
         write_whole(self._path, json.dumps(self._record, ensure_ascii=False))
 
 
-def open_for_questions(folder: Path, config: Config | None = None) -> Index:
+def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
     """Open an index, or as much as there is of one that is being built; `missing` tells how many vectors it lacks."""
     unfinished = unfinished_folder(folder)
     if (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
-        return open_index(folder, config)
+        return open_index(folder, config, own=own)
     try:
-        return _open(unfinished, folder, config)
+        return _open(unfinished, folder, config, own or {})
     except (BundleError, OSError, LookupError, TypeError, ValueError, AttributeError):
         if (folder / MANIFEST).is_file():  # it was finished while it was opened
-            return open_index(folder, config)
+            return open_index(folder, config, own=own)
         raise
 
 
-def _open(unfinished: Path, folder: Path, config: Config | None) -> Index:
+def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
     record = parse_manifest(unfinished / RECORD)
-    index = load_index(unfinished, record, config)
+    check_files(unfinished, record["sha256"], is_whole=False)
+    index = load_index(unfinished, record, config, own)
     index.finished = folder
     counts = {layer: int(record["counts"][f"{layer} vectors"]) for layer in index.layers}
     index.use({layer: _peek(index, layer, index.keys(layer)[:count]) for layer, count in counts.items()})

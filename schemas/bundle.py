@@ -45,7 +45,8 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
 
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
-    record = info.model_dump(exclude=None if info.patches else {"patches"})
+    left_out = {name for name in ("headline", "patches") if not getattr(info, name)}
+    record = info.model_dump(exclude=left_out)
     text = json.dumps(record, ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 

@@ -17,7 +17,7 @@ FORMAT: Literal["exhibit-run/1"] = "exhibit-run/1"
 CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (
     "config.json", "provenance.json", "summary.json", "eval_results.jsonl", "report.html",
 )  # fmt: skip
-BREAKDOWN, INGESTION, CONFIDENCE = "breakdown.json", "ingestion.json", "confidence.json"
+BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json", "confidence.json", "evidence.json"
 
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
@@ -100,6 +100,10 @@ class RunPassage(_Part):
     told_page: int | None = None
     told_box: list[FiniteFloat] | None = None
     told_size: list[FiniteFloat] | None = None
+    told_filename: str | None = None
+    """The name that the system gave, where it is not the file's own."""
+    also_in: list[str] = []
+    """Other files that have the same words: it cannot be told which one was meant."""
 
 
 class RunReply(_Part):
@@ -142,6 +146,8 @@ class RunQuestion(_Part):
     verdict: str
     stage: str | None = None
     evidence: str = ""
+    notes: list[str] = []
+    """What is missing to judge it by."""
     repeats: list[RunRepeat] = []
 
     @property
@@ -176,6 +182,8 @@ class RunDataset(_Part):
     changed_files: list[str] = []
     headline: str | None = None
     """The metric that sums the benchmark up, where its converter names one."""
+    draft: str = ""
+    """What every figure on questions that a program drafted must say beside it."""
 
 
 class Measured(_Part):
@@ -220,6 +228,9 @@ class Provenance(_Part):
     changed_files: int | None = None
     machine: Machine | None = None
     data: dict[str, dict[str, str | None]] = {}
+    """The sha256 of the files that the run was read from, by dataset."""
+    inputs: dict[str, str | None] = {}
+    """The same of other files that decide the replies, such as one of predictions."""
 
 
 class Ingestion(_Part):
@@ -243,6 +254,17 @@ class Confidence(_Part):
     risk_at_coverage: list[dict[str, FiniteFloat]] = []
 
 
+class MissingEvidence(_Part):
+    """`evidence.json`: what a dataset's questions and passages lack to be judged by, counted, and in words."""
+
+    questions: int = 0
+    lacking: dict[str, int] = {}
+    passages: int = 0
+    passages_lacking: dict[str, int] = {}
+    examples: list[str] = []
+    lines: list[str] = []
+
+
 QUESTION = TypeAdapter(RunQuestion)
 FILES: dict[str, TypeAdapter[Any]] = {
     CONFIG: TypeAdapter(RunConfig),
@@ -251,5 +273,6 @@ FILES: dict[str, TypeAdapter[Any]] = {
     BREAKDOWN: TypeAdapter(dict[str, dict[str, Means]]),
     INGESTION: TypeAdapter(Ingestion),
     CONFIDENCE: TypeAdapter(Confidence),
+    EVIDENCE: TypeAdapter(MissingEvidence),
 }
 """The files of a run, in its folder or in those of its datasets, beside the rows."""

@@ -24,6 +24,7 @@ from exhibit.schemas.run import (
     BREAKDOWN,
     CONFIDENCE,
     CONFIG,
+    EVIDENCE,
     FILES,
     FORMAT,
     INGESTION,
@@ -34,6 +35,7 @@ from exhibit.schemas.run import (
     Confidence,
     Ingestion,
     Means,
+    MissingEvidence,
     Provenance,
     RunConfig,
     RunQuestion,
@@ -187,6 +189,10 @@ class RunFolder:
     def confidence(self, dataset: str) -> Confidence:
         """Return what the confidence beside the answers is worth; of no questions where there was none."""
         return self._optional(f"{dataset}/{CONFIDENCE}", Confidence())
+
+    def missing(self, dataset: str) -> MissingEvidence:
+        """Return what a dataset's questions lack to be judged by."""
+        return self._optional(f"{dataset}/{EVIDENCE}", MissingEvidence())
 
     def _optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name

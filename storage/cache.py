@@ -1,9 +1,24 @@
-"""Where downloads, models and vectors are kept between runs."""
+"""What is kept between runs: the folder, and values under keys in one SQLite file that processes share."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
+
+from exhibit.schemas.errors import ToolkitError
+
+_AT_ONCE = 500
+"""SQLite takes so many values in one statement on every build."""
+_PAGE = 16384
+"""Bytes of a page: vectors of 1.5 kB would leave a quarter of SQLite's usual pages empty."""
+_PATIENCE = 60.0
+"""Seconds that another process may take to write what it has."""
 
 
 def cache_folder() -> Path:
@@ -12,3 +27,68 @@ def cache_folder() -> Path:
     if chosen:
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exhibit"
+
+
+def key_of(*parts: str) -> bytes:
+    """Return the key of all that a value depends on; a part may hold half a surrogate pair."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+
+
+class Cache:
+    """Values under keys in one file; threads and processes may share it, and a kill loses no more than one `put`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self._opened: tuple[int, sqlite3.Connection] | None = None
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return what is kept under these keys; a value that was damaged on disk counts as absent."""
+        wanted = list(dict.fromkeys(keys))
+        values: dict[bytes, bytes] = {}
+        with self._connected() as database:
+            for part in _parts(wanted):
+                marks = ",".join("?" * len(part))
+                rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
+                values |= {key: value for key, value, checksum in rows if zlib.crc32(value) == checksum}
+        return values
+
+    def put(self, values: Mapping[bytes, bytes]) -> None:
+        """Keep values, all of them or, when the process is killed, none."""
+        rows = [(key, value, zlib.crc32(value)) for key, value in values.items()]
+        with self._connected() as database, database:
+            database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
+
+    def __len__(self) -> int:
+        with self._connected() as database:
+            [[count]] = database.execute("SELECT count(*) FROM kept")
+        return int(count)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._lock:
+                if self._opened is None or self._opened[0] != os.getpid():  # SQLite's files do not survive a fork
+                    self._opened = os.getpid(), self._open()
+                yield self._opened[1]
+        except (OSError, sqlite3.OperationalError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ToolkitError(
+                f"{self._path}: the cache cannot be used: {reason}; free space, or set EXHIBIT_CACHE elsewhere"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise ToolkitError(f"{self._path}: the cache is damaged ({error}); delete it: it is made again") from error
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(self._path, timeout=_PATIENCE, check_same_thread=False)
+        database.execute(f"PRAGMA page_size = {_PAGE}")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")  # after a power cut the last values may be gone, no others
+        # values stand in the order they came, keys in an index: random keys would scatter the values over the file
+        database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")
+        return database
+
+
+def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE))

@@ -11,7 +11,7 @@ from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.cases import error_kind, nearest
 from exhibit.viewer.listing import Facet
-from exhibit.viewer.wording import ANSWERED, OUTCOMES, is_right, outcome
+from exhibit.viewer.wording import GOOD_VERDICTS, OUTCOMES, is_right, outcome
 
 Side = RunQuestion | None
 """A question in one of the runs; None where the run did not ask it."""
@@ -46,9 +46,10 @@ def _changed(one: RunQuestion, other: RunQuestion) -> str:
     if other.reply.error and not one.reply.error:
         return "failed"
     if one.verdict != other.verdict:
-        if ANSWERED in (one.verdict, other.verdict):
-            return "won" if other.verdict == ANSWERED else "lost"
-        return "another fault"
+        well, now = (row.verdict in GOOD_VERDICTS for row in (one, other))
+        if well != now:
+            return "won" if now else "lost"
+        return "same" if well else "another fault"
     recall, then = (nearest(row.scores, "char_recall") for row in (one, other))
     if other.reply.error or recall is None or then is None or abs(then - recall) < _EQUAL:
         return "same"

@@ -48,8 +48,14 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
         heads_of=[name or "All" for name in columns],
-        warnings=[],
+        warnings=_warnings(run),
         breakdowns=breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
         ingestions={name: read for name in run.datasets if (read := run.ingestion(name)).files is not None},
     )
+
+
+def _warnings(run: RunFolder) -> list[str]:
+    """Return what a reader must know before any figure: what was drafted, and what is missing to judge by."""
+    drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
+    return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]

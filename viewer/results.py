@@ -20,6 +20,7 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
@@ -165,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         help="exit 1 when a metric is worse beyond chance, or more questions failed",
     )
     for command in (summary, diff):
-        command.add_argument("--metrics", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+        command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
         command.add_argument("--all", action="store_true", help="every metric")
     report = add("report", _pages, "draw the report of a run anew, from its results folder", 1)
     side_by_side = add("compare", _pages, "any number of runs side by side: metrics, and every question by system")

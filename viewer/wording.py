@@ -22,7 +22,7 @@ _STAGES = {
     "reading": "The fault lies in reading.",
     "invented": "Invented.",
 }
-ANSWERED = "answered"
+GOOD_VERDICTS = ("answered", "expected answer given")
 
 
 class Outcome(NamedTuple):
@@ -72,7 +72,7 @@ OUTCOMES = {
         good=True,
     ),
     "rightly refused": Outcome("The documents do not answer this question, and the system said so.", "ok", good=True),
-    "answered rightly": Outcome("A gold passage was read, and the reply gives the expected answer.", "ok", good=True),
+    "answered rightly": Outcome("The reply gives the expected answer.", "ok", good=True),
 }
 """What can become of a question, the most serious first."""
 
@@ -85,12 +85,12 @@ def is_right(row: RunQuestion) -> bool | None:
 
 def outcome(row: RunQuestion) -> str:
     """Return what became of a question: one of `OUTCOMES`."""
-    if row.verdict != ANSWERED:
+    if row.verdict not in GOOD_VERDICTS:
         name = _VERDICTS.get(row.verdict, row.verdict)
         return name if name in OUTCOMES else "cannot be judged"
     if row.is_impossible:
         return "rightly refused"
-    right = is_right(row)
+    right = is_right(row) if row.verdict == "answered" else True
     if right is None:
         return "right passage used"
     return "answered rightly" if right else "right passage, another answer"

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -36,7 +35,7 @@ from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_names
+from exhibit.schemas.plugins import load_plugin, plugin_modules
 from exhibit.storage.cache import cache_folder
 
 
@@ -149,7 +148,7 @@ def read_target_settings(wanted: str, told: Mapping[str, Any]) -> BaseModel | No
 
 def target_settings() -> dict[str, type[BaseModel]]:
     """Return the settings that each target says it has, by its name."""
-    modules = {name: import_module(f"{__name__}.{name}") for name in plugin_names(__name__)}
+    modules = plugin_modules(__name__)
     return {name: module.SETTINGS for name, module in modules.items() if getattr(module, "SETTINGS", None)}
 
 

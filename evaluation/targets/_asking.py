@@ -12,10 +12,10 @@ from dataclasses import replace
 from exhibit.evaluation.cases import Case, Reply, Turn
 from exhibit.evaluation.targets import Asked, TargetOptions
 from exhibit.evaluation.targets._passages import PassagesError
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.storage.http import Deadline, HttpError
 
 AskOne = Callable[[Case, Deadline], Reply]
-"""Asks one question once; raises ReplyError or PassagesError when there is no reply."""
+"""Asks one question once; raises HttpError or PassagesError when there is no reply."""
 
 _PATIENCE = 3
 """Questions in a row that a failing server may cost all their tries; those after them are asked once."""
@@ -23,7 +23,7 @@ _LONGEST_PAUSE = 30.0
 """Seconds that the growing pause between two tries stops growing at."""
 
 
-def pause_before(error: ReplyError, tries: int, options: TargetOptions, deadline: Deadline) -> float | None:
+def pause_before(error: HttpError, tries: int, options: TargetOptions, deadline: Deadline) -> float | None:
     """Return the seconds to wait before a question is asked again, None where that would not help or comes too late."""
     pause = error.wait or min(_LONGEST_PAUSE, options.backoff * 2**tries)
     return pause if error.transient and tries < options.retries and pause < deadline.left else None
@@ -44,7 +44,7 @@ class Patience:
 
         Its seconds are those of the try that gave it: waiting for a busy server is not latency.
         """
-        deadline = Deadline(self._options.timeout)
+        deadline = Deadline(self._options.timeout, flag="--timeout")
         tries = 0
         while True:
             began = time.monotonic()
@@ -52,7 +52,7 @@ class Patience:
                 reply = self._ask(case, deadline)
             except PassagesError as error:
                 return Reply(error=str(error), seconds=time.monotonic() - began)
-            except ReplyError as error:
+            except HttpError as error:
                 pause = pause_before(error, tries, self._options, deadline)
                 if pause is None or self._hopeless:
                     self._in_vain += error.transient

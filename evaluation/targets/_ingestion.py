@@ -14,8 +14,8 @@ from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import pause_before
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, UnreachableError
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline, HttpError, UnreachableError
 from exhibit.storage.locations import fetched
 
 _UPLOAD = 600.0
@@ -66,7 +66,7 @@ class _Patience:
         while True:
             try:
                 return step(deadline)
-            except ReplyError as error:
+            except HttpError as error:
                 pause = pause_before(error, tries, self._options, deadline)
                 if pause is None:
                     raise
@@ -117,7 +117,7 @@ def _send(library: Library, dataset: Dataset, names: Mapping[str, str], patientl
         with fetched(dataset.files[names[name]]) as path:
             try:
                 patiently(partial(library.add, name, path), seconds=_UPLOAD)
-            except ReplyError as error:
+            except HttpError as error:
                 if isinstance(error, UnreachableError) or error.status in _REFUSED:
                     raise
                 refused[name] = str(error)
@@ -165,5 +165,5 @@ def _said(dataset: Dataset) -> Iterator[None]:
     """Turn what a system reports into an error of this project."""
     try:
         yield
-    except ReplyError as error:
+    except HttpError as error:
         raise ToolkitError(f"{dataset.name}: its documents cannot be given to the system: {error}") from error

@@ -12,8 +12,8 @@ from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._asking import pause_before
 from exhibit.evaluation.targets._shapes import describe, suggest
 from exhibit.evaluation.targets._templates import uses_history
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, UnreachableError
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline, HttpError, UnreachableError
 
 _ASKED = 3
 """Questions that may fail before a server is given up: one may be too hard for it, three in a row are no accident."""
@@ -47,13 +47,13 @@ def probe_server(
 ) -> tuple[list[str], bool]:
     """Return notes on how a server replies, and whether it answers; raise one error that says what is wrong."""
     notes = _history_note(cases, settings)
-    first: ReplyError | None = None
+    first: HttpError | None = None
     replies: list[Read] = []
     for case in cases[:_ASKED]:
         try:
             # a busy server is waited for once: one that stays busy for the first question is asked the others in vain
             read = _patiently(exchange, case, options if first is None else replace(options, retries=0))
-        except ReplyError as error:
+        except HttpError as error:
             _judge(name, error, settings)
             first = first or error
             continue
@@ -76,14 +76,14 @@ def probe_server(
 
 def _patiently(exchange: Callable[[Case, Deadline], Read], case: Case, options: TargetOptions) -> Read:
     """Return a reply, asked for again while that may help; nobody is waited for who is not there."""
-    deadline = Deadline(options.timeout)
+    deadline = Deadline(options.timeout, flag="--timeout")
     tries = 0
     while True:
         try:
             return exchange(case, deadline)
         except UnreachableError:
             raise
-        except ReplyError as error:
+        except HttpError as error:
             pause = pause_before(error, tries, options, deadline)
             if pause is None:
                 raise
@@ -91,7 +91,7 @@ def _patiently(exchange: Callable[[Case, Deadline], Read], case: Case, options: 
             tries += 1
 
 
-def _judge(name: str, error: ReplyError, settings: Settings) -> None:
+def _judge(name: str, error: HttpError, settings: Settings) -> None:
     """Raise what no other question would fare better with; else let the next one be tried."""
     if isinstance(error, UnreachableError):
         raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error

@@ -25,20 +25,30 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import ask_all
 from exhibit.evaluation.targets._certainty import read_confidence
-from exhibit.evaluation.targets._events import STREAMED, Event, read_events
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
 from exhibit.evaluation.targets._passages import Names, read_passages
 from exhibit.evaluation.targets._probing import probe_server
-from exhibit.evaluation.targets._secrets import Secrets, plain_address, secrets_in
+from exhibit.evaluation.targets._secrets import secrets_in
 from exhibit.evaluation.targets._server_settings import WAIT, ServerSettings, headers_of, parse_url
 from exhibit.evaluation.targets._shapes import describe
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response, UnreachableError, Wire
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import (
+    STREAMED,
+    Deadline,
+    Event,
+    HttpClient,
+    HttpError,
+    Response,
+    Secrets,
+    UnreachableError,
+    plain_address,
+    read_events,
+)
 
 _log = logging.getLogger(__name__)
 
 
-class NoAnswerError(ReplyError):
+class NoAnswerError(HttpError):
     """A reply without an answer where one was looked for."""
 
     def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
@@ -109,7 +119,7 @@ class Server(ABC):
         told = [*headers.values(), *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"}))]
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        self._wire = Wire(headers, connections=options.threads, secrets=Secrets(told))
+        self._wire = HttpClient(headers, connections=options.threads, secrets=Secrets(told))
         self._settings = settings
         self._probed = False
         self._ends = False
@@ -119,18 +129,18 @@ class Server(ABC):
 
     @abstractmethod
     def exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
-        """Ask a question once and return what came back; raise ReplyError where that is no reply."""
+        """Ask a question once and return what came back; raise HttpError where that is no reply."""
 
     def _exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
         """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
         try:
             return self.exchange(case, deadline, collection)
-        except (ReplyError, ToolkitError):
+        except (HttpError, ToolkitError):
             raise
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
             _log.debug("a reply that cannot be read", exc_info=error)
             why = self._wire.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
-            raise ReplyError(f"the reply cannot be read ({why[:200]})") from error
+            raise HttpError(f"the reply cannot be read ({why[:200]})") from error
 
     def library(self, collection: str) -> Library | None:
         """Return the interface for documents, None where there is none."""
@@ -164,10 +174,10 @@ class Server(ABC):
         if library is None or not self._brings:
             return self._ask_first(cases, collection)
         try:
-            library.listed(Deadline(self._options.timeout))
+            library.listed(Deadline(self._options.timeout, flag="--timeout"))
         except UnreachableError as error:
             raise ToolkitError(f"{error}. Is the server running, and is its address right?") from error
-        except ReplyError as error:
+        except HttpError as error:
             raise ToolkitError(f"{self.name}: its documents cannot be listed: {error}") from error
         return []
 
@@ -248,7 +258,7 @@ class Server(ABC):
                 yield got
         except UnreachableError:
             raise
-        except ReplyError as error:
+        except HttpError as error:
             if error.status is not None and not str(error).startswith(path):
                 error.args = (f"{path.partition('?')[0]}: {error}",)
             raise
@@ -269,11 +279,11 @@ class Server(ABC):
         if not data.strip():
             if empty:
                 return None
-            raise ReplyError("the reply is empty")
+            raise HttpError("the reply is empty")
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            raise ReplyError(f"the reply is not JSON: {self._wire.secrets.words(data)}") from None
+            raise HttpError(f"the reply is not JSON: {self._wire.secrets.words(data)}") from None
         self.check(reply)
         return reply
 
@@ -281,7 +291,7 @@ class Server(ABC):
         """Raise the error that a reply reports."""
         if isinstance(reply, dict) and reply.get("error"):
             words = self._wire.secrets.words(json.dumps(reply["error"]))
-            raise ReplyError(f"the server reports an error: {words}")
+            raise HttpError(f"the server reports an error: {words}")
 
     def events(self, response: Response) -> Iterator[Event]:
         """Yield the events of a stream, its end included; raise where one is an error."""
@@ -308,7 +318,7 @@ class Server(ABC):
         if ended:
             self._ends = True
         elif ended is False and self._ends:
-            raise ReplyError("the stream stopped before its end", transient=True)
+            raise HttpError("the stream stopped before its end", transient=True)
         if read.answer is not None and read.answer.strip():
             return read
         if silent and read.answer is None:

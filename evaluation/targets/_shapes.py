@@ -14,7 +14,7 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from exhibit.evaluation.targets._wire import ReplyError
+from exhibit.storage.http import HttpError
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def items_at(path: str, fields: Any) -> list[Any]:
     """Return the list at a path, empty where there is nothing; raise where a server sent something else."""
     told = search(path, fields)
     if told and not isinstance(told, list):
-        raise ReplyError(f"{path} of the reply is no list: {describe(told)}")
+        raise HttpError(f"{path} of the reply is no list: {describe(told)}")
     return told or []
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from exhibit.evaluation.targets._ingestion import Held
 from exhibit.evaluation.targets._shapes import items_at, search
-from exhibit.evaluation.targets._wire import Deadline
+from exhibit.storage.http import Deadline
 
 _PAGE = 100
 """The largest page that lists have."""

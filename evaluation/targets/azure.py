@@ -22,8 +22,8 @@ from exhibit.evaluation.targets._server import Read, Server
 from exhibit.evaluation.targets._server_settings import ServerSettings
 from exhibit.evaluation.targets._shapes import first_list, items_at, search
 from exhibit.evaluation.targets._templates import messages
-from exhibit.evaluation.targets._wire import Deadline
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline
 
 _VERSION = "2024-07-01"
 """Of the search service's interface: the first stable one with what is used here that is still served."""

@@ -33,6 +33,7 @@ from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.locations import Location
 from exhibit.storage.place import taking_turns
 
 _log = logging.getLogger(__name__)
@@ -91,7 +92,8 @@ class Builtin:
             embedder=options.embedder,
             llm=options.llm,
         )
-        self._index: Path | None = None
+        self._sha256: dict[Location, str] = {}
+        """The documents' checksums that the index is called by."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Say nothing: its parts are checked when it is opened."""
@@ -114,24 +116,25 @@ class Builtin:
                 )
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        return _told(folder, dataset)
+        return _told(folder, dataset, self._options.config)
 
     def index_folder(self, dataset: Dataset) -> Path:
         """Return where the index is kept: its name changes with every setting and document that decides it."""
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
-        parts += [f"{name}\0{sha256_of(path)}" for name, path in sorted(dataset.files.items())]
+        self._sha256 = {path: sha256_of(path) for _, path in sorted(dataset.files.items())}
+        parts += [f"{name}\0{self._sha256[path]}" for name, path in sorted(dataset.files.items())]
         digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         name = re.sub(r"[^\w.-]", "_", dataset.name)
         return self._options.cache / "indexes" / f"{name}-{digest}"
 
     def _build(self, dataset: Dataset, folder: Path) -> Ingestion:
         paths = [path for _, path in sorted(dataset.files.items())]
-        report = self._pipeline.index(paths, folder, force=True)
+        report = self._pipeline.index(paths, folder, force=True, sha256=self._sha256)
         speed = report.pages / report.seconds if report.seconds and report.pages else None
         set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
         done = Ingestion(len(paths), report.pages, speed, report.chunks, report.seconds, set_aside)
-        (folder / _TOLD).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
+        _beside(folder).write_text(json.dumps(done.as_json(), ensure_ascii=False), encoding="utf-8")
         return done
 
     def text(self, filename: str) -> str | None:
@@ -330,13 +333,18 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return text
 
 
-def _told(folder: Path, dataset: Dataset) -> Ingestion:
+def _beside(folder: Path) -> Path:
+    """Return where it is written what was told when an index was built: the index holds nothing but what it sealed."""
+    return folder.with_name(f"{folder.name}.{_TOLD}")
+
+
+def _told(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
     """Return what was told when the index was built, or what the index itself tells."""
     try:
-        told = json.loads((folder / _TOLD).read_text(encoding="utf-8"))
+        told = json.loads(_beside(folder).read_text(encoding="utf-8"))
         return Ingestion(**{**told, "set_aside": tuple(told["set_aside"])})
     except (OSError, ValueError, KeyError, TypeError):
-        index = open_index(folder)
+        index = open_index(folder, config)
         missing = tuple(f"{name}: not in the index" for name in sorted(dataset.files) if name not in index)
         pages = sum(entry.pages or 0 for entry in index.documents)
         return Ingestion(len(dataset.files), pages, chunks=len(index), set_aside=missing)

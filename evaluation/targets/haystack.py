@@ -16,14 +16,13 @@ from pydantic import Field, field_validator
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._events import read_texts
 from exhibit.evaluation.targets._server import Known, Read, Server
 from exhibit.evaluation.targets._server_settings import ServerSettings, read_template
 from exhibit.evaluation.targets._shapes import first_list, first_words, recognise, search, unwrap
 from exhibit.evaluation.targets._templates import fill, messages
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline, HttpError, Response, read_texts
 
 _ANSWERS = (
     "answers[0].data", "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text",
@@ -155,4 +154,4 @@ class Indexing:
 
     def delete(self, names: list[str], deadline: Deadline) -> None:
         """Refuse: no interface does it."""
-        raise ReplyError("Hayhooks cannot delete documents; leave out --force-ingestion and --delete-collection")
+        raise HttpError("Hayhooks cannot delete documents; leave out --force-ingestion and --delete-collection")

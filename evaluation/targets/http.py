@@ -19,13 +19,12 @@ from pydantic import Field, field_validator
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._events import Event, read_events
 from exhibit.evaluation.targets._server import NoAnswerError, Read, Server
 from exhibit.evaluation.targets._server_settings import ServerSettings, read_template
 from exhibit.evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
 from exhibit.evaluation.targets._templates import CHAT, fill
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.storage.http import Deadline, Event, HttpError, read_events
 
 PARTS = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
          "response", "result", "token", "content", "text")  # fmt: skip
@@ -101,7 +100,7 @@ class Http(Server):
         return fill(template, case, dict(self.settings.parameters))
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read:
-        """Ask a question once and return what came back; raise ReplyError where that is no reply."""
+        """Ask a question once and return what came back; raise HttpError where that is no reply."""
         began = time.monotonic()
         with self._wire.send("POST", self._url, self.body(case), deadline=deadline) as response:
             response.check()
@@ -114,7 +113,7 @@ class Http(Server):
             if self.settings.stream and data.strip():  # lines of JSON that call themselves something else
                 return self._read_events(read_events(data.decode("utf-8", "replace").split("\n")), began)
             words = self._wire.secrets.words(data)
-            raise ReplyError(f"the reply is not JSON: {words}" if data.strip() else "the reply is empty") from None
+            raise HttpError(f"the reply is not JSON: {words}" if data.strip() else "the reply is empty") from None
         return self._read(reply)
 
     # ---------------------------------------------------------------- what came back

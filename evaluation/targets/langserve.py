@@ -19,7 +19,7 @@ from exhibit.evaluation.targets._server_settings import ServerSettings, read_tem
 from exhibit.evaluation.targets._shapes import first_list, first_words, search
 from exhibit.evaluation.targets._templates import fill
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.storage.http import Deadline, HttpError
 
 _ANSWERS = ("answer", "result", "output_text", "response", "output", "content", "kwargs.content")
 _PASSAGES = ("context", "source_documents", "documents")
@@ -81,7 +81,7 @@ class LangServe(Server):
             for event in self.events(response):
                 if event.name == "error":
                     words = self._wire.secrets.words(str(search("message", event.data)))
-                    raise ReplyError(f"the server reports an error: {words}", transient=True)
+                    raise HttpError(f"the server reports an error: {words}", transient=True)
                 ended = ended or event.done
                 if event.name != "metadata" and not event.done:
                     self._take(read, event.data)

@@ -22,7 +22,7 @@ from exhibit.evaluation.targets._server_settings import ServerSettings
 from exhibit.evaluation.targets._shapes import first_list, first_words, search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, Response
+from exhibit.storage.http import Deadline, HttpError, Response
 
 _ANSWERS = ("result.content", "response.response", "response", "answer", "message.content", "text")
 _NODES = ("nodes", "source_nodes", "sources", "data.nodes")
@@ -90,13 +90,13 @@ class LlamaIndex(Server):
                 yield kind, json.loads(text)
             except (ValueError, RecursionError):
                 words = self._wire.secrets.words(line[:200])
-                raise ReplyError(f"a line of the stream is not one of a chat server: {words}") from None
+                raise HttpError(f"a line of the stream is not one of a chat server: {words}") from None
 
     def _take(self, read: Read, kind: str, data: Any) -> bool:
         """Add one part; return whether it ends the stream."""
         if kind in ("3", "error"):
             words = self._wire.secrets.words(json.dumps(search("errorText", data) or data))
-            raise ReplyError(f"the server reports an error: {words}", transient=True)
+            raise HttpError(f"the server reports an error: {words}", transient=True)
         if kind == "0":
             read.add(data)
         elif kind == "text-delta":

@@ -28,7 +28,7 @@ from exhibit.evaluation.targets._server_settings import CorpusSettings, parse_ur
 from exhibit.evaluation.targets._shapes import search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.storage.http import Deadline, HttpError
 
 _DEEPEST = 25
 """The largest `reranker_top_k` that the server takes."""
@@ -103,7 +103,7 @@ class Nvidia(Server):
                 ended = ended or reply is None or bool(search("choices[0].finish_reason", reply))
                 self._take(read, reply)
         if read.answer and _FAILED in read.answer:
-            raise ReplyError(f"the server reports an error: {read.answer[:200]}", transient=True)
+            raise HttpError(f"the server reports an error: {read.answer[:200]}", transient=True)
         read.selected = len(read.passages) if read.passages else None
         return self.finish(read, ended=None if read.whole else ended)
 

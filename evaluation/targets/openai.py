@@ -21,8 +21,8 @@ from exhibit.evaluation.targets._shapes import first_list, search
 from exhibit.evaluation.targets._stores import VectorStore
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline, HttpError
 
 _CITATIONS = (
     "choices[0].message.context.citations", "choices[0].delta.context.citations", "citations.results", "citations",
@@ -90,7 +90,7 @@ class OpenAI(Server):
         if collection not in self._stores:
             store = VectorStore(self, collection).find(deadline)
             if store is None:
-                raise ReplyError(f"no vector store is named {collection!r}; give one with --target-collection")
+                raise HttpError(f"no vector store is named {collection!r}; give one with --target-collection")
             self._stores[collection] = store
         return self._stores[collection]
 
@@ -112,7 +112,7 @@ class OpenAI(Server):
                     read.answer = first or read.answer
                 elif kind in ("response.failed", "error"):
                     words = search("response.error.message", event.data) or search("message", event.data)
-                    raise ReplyError(f"the server reports an error: {self._wire.secrets.words(str(words))}")
+                    raise HttpError(f"the server reports an error: {self._wire.secrets.words(str(words))}")
         return self.finish(read, ended=ended)
 
     def _whole(self, read: Read, reply: Any) -> Read:

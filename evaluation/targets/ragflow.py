@@ -25,7 +25,7 @@ from exhibit.evaluation.targets._server_settings import CorpusSettings
 from exhibit.evaluation.targets._shapes import describe, items_at, search
 from exhibit.evaluation.targets._templates import messages
 from exhibit.evaluation.targets._usage import read_usage
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
+from exhibit.storage.http import Deadline, HttpError
 
 _MARK = re.compile(r"\[ID:\s?(\d+)\]|##(\d+)\$\$")
 """A citation in an answer, as newer and older versions write it; they count from 0."""
@@ -71,7 +71,7 @@ class Ragflow(Server):
         if isinstance(code, int) and code != 0:
             words = self._wire.secrets.words(str(search("message", reply) or f"code {code}"))
             status = 401 if code in (108, 109) else code if code in (401, 403, 404, 405) else None
-            raise ReplyError(f"the server reports an error: {words}", status=status)
+            raise HttpError(f"the server reports an error: {words}", status=status)
 
     def library(self, collection: str) -> Datasets:
         """Return a dataset of RAGFlow."""
@@ -90,7 +90,7 @@ class Ragflow(Server):
         }
         try:
             return self._ask(self._path, body, deadline)
-        except ReplyError as error:
+        except HttpError as error:
             if error.status not in (404, 405) or self._path == _PATHS[1]:
                 raise
         self._path = _PATHS[1]
@@ -121,7 +121,7 @@ class Ragflow(Server):
         if collection not in self._ids:
             self._ids[collection] = Datasets(self, collection).find(deadline) or ""
         if not self._ids[collection]:
-            raise ReplyError(f"no dataset of RAGFlow is named {collection!r}; give one with --target-collection")
+            raise HttpError(f"no dataset of RAGFlow is named {collection!r}; give one with --target-collection")
         body = {"question": case.question, "dataset_ids": [self._ids[collection]], "page_size": self._told.depth}
         reply = self.fetch("/api/v1/retrieval", {**body, **self._told.parameters}, deadline=deadline)
         _, passages = _chunks(items_at("data.chunks", reply))
@@ -131,7 +131,7 @@ class Ragflow(Server):
 def _chunks(told: Any) -> tuple[list[str], list[Any]]:
     """Return the numbers that an answer cites chunks by, and the chunks with their pages."""
     if not isinstance(told, Mapping | list):
-        raise ReplyError(f"the chunks of the reply are no list: {describe(told)}")
+        raise HttpError(f"the chunks of the reply are no list: {describe(told)}")
     held = list(told.items()) if isinstance(told, Mapping) else list(enumerate(told))
     return [str(key) for key, _ in held], [_passage(chunk) for _, chunk in held]
 

@@ -47,6 +47,9 @@ _WORKERS = 12
 """Processes that tokenise, at most: each makes some 30,000 texts a second ready."""
 
 
+LOCAL = True
+
+
 def open(argument: str | None, *, weights: Path | None = None, device: str = "cuda", slab: int = _SLAB) -> Cuda:
     """Return the embedder; on the official weights in a file, where one is named."""
     name = argument or "legal"

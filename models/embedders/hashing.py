@@ -14,6 +14,8 @@ from exhibit.law.words import word_runs
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 
+LOCAL = True
+
 
 def open(argument: str | None) -> Hashing:
     """Return an embedder of so many dimensions (256 when none is given)."""

@@ -21,6 +21,9 @@ from exhibit.schemas.command import guarded
 __all__ = ["ADAPTER", "STRENGTH", "adapted", "main", "network", "open"]
 
 
+LOCAL = True
+
+
 def open(argument: str | None) -> Embedder:
     """Return the embedder; its graph is built the first time."""
     return open_network("legal", argument, network())

@@ -43,6 +43,9 @@ _MOST_AT_ONCE = 64
 Ids = npt.NDArray[np.int64]
 
 
+LOCAL = True
+
+
 def open(argument: str | None) -> Embedder:
     """Return the embedder; its graph is built the first time."""
     return open_network("minilm", argument, OFFICIAL)

@@ -36,6 +36,9 @@ _SLAB = 1024
 """Texts whose tokens' vectors are added up at a time: some 100 MB."""
 
 
+LOCAL = True
+
+
 def open(argument: str | None) -> Static:
     """Return the embedder; its table is made the first time."""
     if argument:

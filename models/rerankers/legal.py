@@ -49,6 +49,9 @@ def _weights() -> dict[str, npt.NDArray[np.float32]]:
     return {**merge(adapted(strength=1.0), low, strength=1.0), **heads}
 
 
+LOCAL = True
+
+
 def open(argument: str | None) -> LegalReranker:
     """Return the reranker; its graph is built the first time."""
     return LegalReranker(chosen_variant("reranker", "legal", argument))

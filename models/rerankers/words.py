@@ -12,6 +12,9 @@ from exhibit.schemas.errors import ToolkitError
 _K1, _B = 1.2, 0.75  # the values BM25 is usually given
 
 
+LOCAL = True
+
+
 def open(argument: str | None) -> WordReranker:
     """Return it; there is nothing to choose."""
     if argument:

@@ -40,6 +40,9 @@ _TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE
 """Names the document, not what is asked of it: "Consider the Lease of X; when does it end?"."""
 
 
+LOCAL = True
+
+
 def open(config: Config, *, llm: LLM | None) -> Extractive:  # noqa: ARG001
     """Return the answerer; it asks no model."""
     # who is confident refused before, and better than words can: docs/models.md

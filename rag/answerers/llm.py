@@ -14,6 +14,8 @@ from exhibit.rag.protocols import Answer, Context
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
+LOCAL = True
+
 
 def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:
     """Return the answerer of the config's model."""

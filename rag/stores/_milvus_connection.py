@@ -99,10 +99,10 @@ class Connection:
 def token_for(address: Address) -> str:
     """Return the token for an address: none for a server that only an index names, which anybody may have made."""
     token = os.environ.get(TOKEN, "")
-    return token if token and _is_trusted(address.uri) else ""
+    return token if token and is_named(address.uri) else ""
 
 
-def _is_trusted(uri: str) -> bool:
+def is_named(uri: str) -> bool:
     """Return whether the user named this server: in MILVUS_URI, or with --store on the command line."""
     named = [os.environ.get(URI, ""), *named_servers(sys.argv[1:])]
     return origin(uri) in {origin(each) for each in named if each}
@@ -166,7 +166,7 @@ def told(uri: str, *, first: bool = False) -> Iterator[None]:
 def _advice(uri: str, first: bool) -> str:
     if uri.endswith(".db"):
         return "a milvus-lite file serves one process at a time: end the other, or use a server"
-    if os.environ.get(TOKEN) and not _is_trusted(uri):
+    if os.environ.get(TOKEN) and not is_named(uri):
         return (
             "is the server up, and does the database exist? "
             f"{TOKEN} was not sent, since neither --store nor {URI} names this server: set {URI}={uri} if it is yours"

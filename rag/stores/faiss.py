@@ -33,6 +33,9 @@ _LARGE = 64 << 20
 """Bytes from which a file is mapped into memory: opened at once, read as it is searched, shared by processes."""
 
 
+LOCAL = True
+
+
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> Store:
     """Open a layer's vectors in a folder, or begin with none."""
     return Store(folder / f"{name}.faiss", dimensions, kinds.Kind.parse(argument))

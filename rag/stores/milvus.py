@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import shutil
 import time
@@ -24,7 +25,7 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 from exhibit.rag.ranking import check_rows, nothing, ranked
 from exhibit.rag.stores._milvus_address import Address
-from exhibit.rag.stores._milvus_connection import FLOATS, INTEGER, connect, told
+from exhibit.rag.stores._milvus_connection import FLOATS, INTEGER, connect, is_named, told
 from exhibit.rag.stores._milvus_filter import conditions
 from exhibit.schemas.errors import BundleError, ServiceError
 
@@ -39,6 +40,7 @@ _STANDSTILL = 120.0
 """Seconds without progress after which a server's index is no longer waited for; a segment of a million rows takes
 some minutes, and is counted when it is whole."""
 _PAUSE = 0.2  # seconds between two looks
+_log = logging.getLogger(__name__)
 _PLACE = "store"
 _RECORD = "milvus.json"
 _FILE = "milvus.db"
@@ -66,7 +68,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> S
         if whole:
             raise BundleError(f"{record}: made for {told.get('dimensions')} numbers a vector in "
                               f"milvus:{told.get('store')}; build the index again")  # fmt: skip
-        drop(folder)  # left by a run that was stopped, and had other settings
+        drop(folder, argument)  # left by a run that was stopped, and had other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
     record.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
@@ -86,13 +88,20 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
     return store
 
 
-def drop(folder: Path) -> None:
-    """Drop the collections of the index in a folder, wherever they are, and forget them."""
+def drop(folder: Path, named: str | None = None) -> None:
+    """Drop the collections of the index in a folder, and forget them.
+
+    Those outside the folder only where the user names the place, in `named` or to this command: an index may come from
+    elsewhere, and makes nobody connect to a server or open a file.
+    """
     record = folder / _PLACE / _RECORD
     told = _read(record)
     own = folder / _PLACE / _FILE
     address = Address.parse(told.get("store"), own=own)
-    if address.uri != str(own):
+    if address.uri not in (str(own), Address.parse(named, own=own).uri) and not is_named(address.uri):
+        _log.warning("milvus at %s: collections %s_* are left there: drop them by hand if they are yours",
+                     address.uri, told["name"])  # fmt: skip
+    elif address.uri != str(own):
         try:
             _drop_collections(address, f"{told['name']}_")
         except ServiceError as error:

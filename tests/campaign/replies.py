@@ -11,7 +11,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._wire import Deadline, Response
+from exhibit.storage.http import Deadline, Response
 from tests.evaluation.imitations import FILES, SERVERS
 
 CASE = Case(id=1, question="When is the rent due?", truth="On the first day of the month.", filename="lease.pdf")

@@ -320,11 +320,11 @@ def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, t
     ]
     assert evaluate_rag.main([*flags, "--report-cases", "0"]) == 0
     found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
-    assert [one["verdict"] for one in found] == ["right document, passage unknown", "wrong document"]
+    assert [one["verdict"] for one in found] == ["expected answer given", "wrong document"]
     assert [one["stage"] for one in found] == [None, "retrieval"]
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     counts = dict(re.findall(r'data-pick="([^"]+)".*?<b>(\d+)</b>', report))
-    assert counts == {"right document, passage unknown": "1", "wrong document": "1"}
+    assert counts == {"answered rightly": "1", "wrong document": "1"}
 
 
 # ---------------------------------------------------------------- conversations

@@ -14,11 +14,12 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._passages import read_passages
-from exhibit.evaluation.targets._secrets import Secrets, hide, secrets_in
+from exhibit.evaluation.targets._secrets import hide, secrets_in
 from exhibit.evaluation.targets._shapes import describe, recognise, suggest
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
+from exhibit.storage.http import Secrets
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
 

@@ -13,8 +13,8 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.replies import ask
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._wire import Deadline
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.http import Deadline
 from tests.evaluation import systems
 from tests.evaluation.loopback import SSE, imitating
 from tests.rag.bundles import rows_of, write_bundle

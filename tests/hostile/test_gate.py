@@ -11,7 +11,7 @@ from playwright.async_api import async_playwright
 
 from exhibit.converters._web import page as printing
 from exhibit.converters._web.page import PagePrinter
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
+from exhibit.storage.http import Deadline, HttpClient, HttpError
 from tests.hostile.test_security import server
 
 CALL = """<script>
@@ -52,9 +52,9 @@ def test_no_packet_leaves_by_webrtc(sealed, monkeypatch):
 
 def test_no_key_of_a_system_under_test_follows_a_redirect():
     with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
-        wire = Wire({"Authorization": "Bearer tk-secret"})
+        wire = HttpClient({"Authorization": "Bearer tk-secret"})
         with (
-            pytest.raises(ReplyError, match="HTTP 307"),
+            pytest.raises(HttpError, match="HTTP 307"),
             wire.send("POST", named, {"question": "x"}, deadline=Deadline(60)) as response,
         ):
             response.check()

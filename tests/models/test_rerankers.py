@@ -146,7 +146,7 @@ def test_a_server_that_refuses_or_is_gone_says_so_without_the_key(server, monkey
     monkeypatch.setenv("RERANK_API_KEY", "rk-planted-77aa")
     reranker = http.open(server.url)
     server.status = 401
-    with pytest.raises(ServiceError, match="status 401") as refused:
+    with pytest.raises(ServiceError, match="HTTP 401") as refused:
         reranker.score("Which law?", TEXTS)
     assert "planted" not in str(refused.value)
     with pytest.raises(ServiceError, match="is the reranker running"):

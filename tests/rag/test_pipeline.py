@@ -381,10 +381,13 @@ def test_importing_rag_is_light():
 
 
 def test_two_ingests_at_once_are_refused(make, corpus, tmp_path):
-    from exhibit.rag.index import INDEX
+    from exhibit.rag.index_files import index_kind
     from exhibit.storage.place import placed
 
-    with placed(tmp_path / "index", force=False, kind=INDEX), pytest.raises(BundleError, match="another run"):
+    with (
+        placed(tmp_path / "index", force=False, kind=index_kind("faiss")),
+        pytest.raises(BundleError, match="another run"),
+    ):
         make().index(corpus, tmp_path / "index")
 
 

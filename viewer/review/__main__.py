@@ -18,6 +18,7 @@ from typing import Any
 
 from exhibit.converters._corrected import apply_patch
 from exhibit.engine import positive
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
@@ -164,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what the page saved, one a reviewer")
     read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
     read.add_argument("--out", type=Path, metavar="DIR", help=f"where patches go (default: RUN/{FOLDER})")
-    read.add_argument("--metrics", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+    read.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
     read.add_argument(
         "--set-aside-wrong", action="store_true", help="leave out questions whose gold is wrong and that nobody mended"
     )

@@ -79,7 +79,7 @@ def verdicts(rows: Questions) -> Judged:
     """Return what the run's verdicts say of the answers; nothing of those that say nothing for or against."""
     told = {}
     for key, row in rows.items():
-        if row.verdict == "answered":
+        if row.verdict in ("answered", "expected answer given"):
             told[key] = "right"
         elif row.verdict == "failed" or row.verdict in STAGES:
             told[key] = "wrong"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.targets._wire import ReplyError
+from exhibit.storage.http.errors import HttpError
 
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
@@ -42,7 +42,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         elif not text:
             if held:
-                raise ReplyError("a line of the stream is not JSON")
+                raise HttpError("a line of the stream is not JSON")
             name = ""
             continue
         if text == "[DONE]":
@@ -50,18 +50,18 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         held, pieces = (f"{held}\n{text}", pieces + 1) if held else (text, 1)
         if pieces > _MOST_PIECES:
-            raise ReplyError(f"an event of the stream goes over more than {_MOST_PIECES} lines")
+            raise HttpError(f"an event of the stream goes over more than {_MOST_PIECES} lines")
         try:
             data = json.loads(held)
         except (ValueError, RecursionError):
             if not line.lstrip().startswith("data:"):
-                raise ReplyError("a line of the stream is not JSON") from None
+                raise HttpError("a line of the stream is not JSON") from None
             continue
         if text:
             held = ""
             yield Event(name, data)
     if held:
-        raise ReplyError("a line of the stream is not JSON")
+        raise HttpError("a line of the stream is not JSON")
 
 
 def read_texts(lines: Iterable[str]) -> Iterator[str]:

@@ -1,17 +1,12 @@
-"""Bodies of HTTP replies, decoded within limits: a few bytes that unpack to gigabytes are refused as they come.
-
-with client.stream("GET", url, headers=ACCEPT) as response:
-    data = read_body(response, most=1 << 20)
-"""
+"""Bodies of HTTP replies, decoded within limits: a few bytes that unpack to gigabytes are refused as they come."""
 
 from __future__ import annotations
 
-import time
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
-from exhibit.schemas.errors import ServiceError
+from exhibit.storage.http.errors import HttpError
 
 if TYPE_CHECKING:
     import httpx
@@ -24,8 +19,16 @@ _BLOCK = 1 << 16
 """Bytes that are unpacked at a time."""
 
 
-class BodyError(ServiceError):
+class BodyError(HttpError):
     """A body that is too large, or packed in a way that is not undone."""
+
+
+class TooLargeError(BodyError):
+    """A body of more bytes than are read."""
+
+    def __init__(self, most: int) -> None:
+        large = f"{most >> 20} MB" if most >= 1 << 20 else f"{most} bytes"
+        super().__init__(f"the reply is larger than {large}")
 
 
 class Body:
@@ -38,7 +41,7 @@ class Body:
             name for name in (part.strip().lower() for part in told.split(",")) if name not in ("", "identity")
         ]
         if len(encodings) > MOST_LAYERS:
-            raise BodyError(f"packed {len(encodings)} times over, more than {MOST_LAYERS}")
+            raise BodyError(f"the reply is packed {len(encodings)} times over, more than {MOST_LAYERS}")
         self._layers = [_Layer(name, most) for name in reversed(encodings)]
         self._most, self._size = most, 0
 
@@ -48,19 +51,19 @@ class Body:
             block = layer.feed(block)
         self._size += len(block)
         if self._size > self._most:
-            raise BodyError(f"more than {self._most} bytes")
+            raise TooLargeError(self._most)
         return block
 
     def close(self) -> None:
         """Raise where the body broke off."""
         if any(layer.open for layer in self._layers):
-            raise BodyError("packed, and cut short")
+            raise BodyError("the reply is packed, and cut short")
 
 
 class _Layer:
     def __init__(self, name: str, most: int) -> None:
         if name not in ("gzip", "x-gzip", "deflate"):
-            raise BodyError(f"packed as {name!r:.40}, which was not asked for")
+            raise BodyError(f"the reply is packed as {name!r:.40}, which was not asked for")
         # 47: gzip or zlib, whichever its first bytes say
         self._stream = zlib.decompressobj(47)
         self._raw = name == "deflate"
@@ -76,14 +79,14 @@ class _Layer:
             piece = self._stream.decompress(block, _BLOCK)
         except zlib.error as error:
             if self._begun or not self._raw:
-                raise BodyError(f"packed, and damaged ({error})") from error
+                raise BodyError(f"the reply is packed, and damaged ({error})") from error
             self._stream = zlib.decompressobj(-15)  # some servers call this deflate, without its head
             piece = self._decompress(block)
         self._begun = self._begun or bool(block)
         while piece or self._stream.unconsumed_tail:
             self._size += len(piece)
             if self._size > self._most:
-                raise BodyError(f"more than {self._most} bytes")
+                raise TooLargeError(self._most)
             pieces.append(piece)
             piece = self._decompress(self._stream.unconsumed_tail) if self._stream.unconsumed_tail else b""
         return b"".join(pieces)
@@ -92,22 +95,7 @@ class _Layer:
         try:
             return self._stream.decompress(data, _BLOCK)
         except zlib.error as error:
-            raise BodyError(f"packed, and damaged ({error})") from error
-
-
-def read_body(response: httpx.Response, *, most: int, deadline: float | None = None) -> bytes:
-    """Return a streamed reply's body; raise TimeoutError when it is not there by `deadline` (time.monotonic)."""
-    return b"".join(body_parts(response, most=most, deadline=deadline))
-
-
-def body_parts(response: httpx.Response, *, most: int, deadline: float | None = None) -> Iterator[bytes]:
-    """Yield a streamed reply's body, decoded, as it comes; raise TimeoutError when it has not ended by `deadline`."""
-    body = Body(response.headers, most=most)
-    for block in response.iter_raw():
-        yield body.feed(block)
-        if deadline is not None and time.monotonic() > deadline:
-            raise TimeoutError("the reply does not end")
-    body.close()
+            raise BodyError(f"the reply is packed, and damaged ({error})") from error
 
 
 async def body_blocks(response: httpx.Response, *, most: int) -> AsyncIterator[bytes]:

@@ -1,6 +1,4 @@
-"""One deadline for a whole exchange over HTTP, from connecting to the last byte, whoever makes the request.
-
-    client = with_deadline(httpx.Client(), seconds=60)
+"""One deadline for a whole exchange over HTTP, from connecting to the last byte.
 
 Libraries limit the silence between two bytes alone: a server that drips its headers could hold a request for ever.
 """
@@ -10,19 +8,25 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import httpcore
 
-if TYPE_CHECKING:
-    import httpx
+from exhibit.storage.http.errors import HttpError
+
+AddressPolicy = Callable[[str, int], str]
+"""Returns the address to connect to for a host and a port; raises HttpError for one that must not be asked."""
 
 
 class Deadline:
     """The moment by which something must be done."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, flag: str = "") -> None:
+        """Begin now; `flag` names what a user changes to allow more."""
         self.seconds = seconds
+        self._flag = f" ({flag})" if flag else ""
         self._end = time.monotonic() + seconds
 
     @property
@@ -30,36 +34,38 @@ class Deadline:
         """Seconds until then, never negative."""
         return max(0.0, self._end - time.monotonic())
 
+    def passed(self) -> HttpError:
+        """Return the error for an exchange whose time is up."""
+        return HttpError(f"no whole reply within {self.seconds:g} s{self._flag}")
 
-class _Held(threading.local):
+    @contextmanager
+    def enforced(self) -> Iterator[None]:
+        """Bound every wait of this thread's connections meanwhile."""
+        before, _current.value = _current.value, self
+        try:
+            yield
+        finally:
+            _current.value = before
+
+
+def download_deadline(size: int) -> Deadline:
+    """Return the deadline of a download of so many bytes: ten minutes, and 50 kB a second."""
+    return Deadline(600 + size / 50_000)
+
+
+class _Current(threading.local):
     value: Deadline | None = None
 
 
-in_force = _Held()
+_current = _Current()
 """The deadline of the exchange that this thread is at."""
-
-
-def with_deadline(client: httpx.Client, *, seconds: float) -> httpx.Client:
-    """Return the client, each of whose exchanges ends after so many seconds: in its reply or in httpx's own timeout."""
-
-    def begin(_: httpx.Request) -> None:
-        in_force.value = Deadline(seconds)
-
-    client.event_hooks = {**client.event_hooks, "request": [begin, *client.event_hooks["request"]]}
-    for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)
-        if pool is not None:
-            pool._network_backend = BoundedBackend()
-    return client
-
-
-def patience(size: int) -> float:
-    """Return the seconds that a download of so many bytes may take: ten minutes, and 50 kB a second."""
-    return 600 + size / 50_000
 
 
 class BoundedBackend(httpcore.SyncBackend):
     """Opens connections on which no single wait lasts beyond the deadline of the thread that waits."""
+
+    def __init__(self, policy: AddressPolicy | None = None) -> None:
+        self._policy = policy
 
     def connect_tcp(
         self,
@@ -71,7 +77,8 @@ class BoundedBackend(httpcore.SyncBackend):
     ) -> httpcore.NetworkStream:
         """Open a connection."""
         left = _left(timeout, httpcore.ConnectTimeout)
-        return _Bounded(super().connect_tcp(host, port, left, local_address, socket_options))
+        address = self._policy(host, port) if self._policy else host
+        return _Bounded(super().connect_tcp(address, port, left, local_address, socket_options))
 
 
 class _Bounded(httpcore.NetworkStream):
@@ -99,7 +106,7 @@ class _Bounded(httpcore.NetworkStream):
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
     """Return how long a wait may last; raise where the time is up."""
-    deadline = in_force.value
+    deadline = _current.value
     if deadline is None:
         return timeout
     if not deadline.left:

@@ -1,0 +1,199 @@
+"""An index from elsewhere is data: it names no server, leads to no file, is what was sealed; nothing stale is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from exhibit.rag import Config, Pipeline, index_files
+from exhibit.rag import ingest as ingest_module
+from exhibit.rag.__main__ import main
+from exhibit.rag.index import open_index
+from exhibit.rag.inspect import main as inspect_main
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import Cache, key_of
+
+LEASE = "LEASE AGREEMENT\n\nbetween Alder Ltd and Birch LLP.\n\n1. Rent. The tenant pays the rent monthly.\n"
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name in ("alder", "birch"):
+        (folder / f"{name}.txt").write_text(LEASE.replace("Alder", name.title()), encoding="utf-8")
+    return folder
+
+
+def pipeline(tmp_path, **settings) -> Pipeline:
+    config = Config.preset("routed", embedder="hashing", **settings)
+    return Pipeline(config, cache=tmp_path / "cache", jobs=1, engine="serial")
+
+
+@pytest.fixture
+def index(tmp_path, corpus) -> Path:
+    pipeline(tmp_path).index(corpus, tmp_path / "index")
+    return tmp_path / "index"
+
+
+def change_config(index: Path, **settings) -> None:
+    """Do what somebody does who sends an index: write any manifest, with checksums that fit."""
+    manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
+    manifest["config"] |= settings
+    manifest["config_hash"] = Config.parse(manifest["config"]).ingest_hash
+    (index / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[str]]]:
+    heard: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            heard.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            heard.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+
+    running = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{running.server_port}", heard
+    running.shutdown()
+    running.server_close()
+
+
+@pytest.mark.parametrize("setting", ["reranker", "llm", "embedder", "store"])
+@pytest.mark.parametrize("command", [main, inspect_main])
+def test_no_server_that_only_an_index_names_is_asked(index, server, setting, command, monkeypatch, capsys):
+    uri, heard = server
+    for key in ("RERANK_API_KEY", "OPENAI_API_KEY", "MILVUS_TOKEN"):
+        monkeypatch.setenv(key, "secret-of-the-user")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{uri}/v1")
+    part = {"reranker": f"http:{uri}/rerank", "llm": "openai:m", "embedder": "openai:m", "store": f"milvus:{uri}"}
+    change_config(index, **{setting: part[setting]})
+    words = ["search", str(index), "Who pays?"] if command is main else [str(index), "test"]
+    assert command(words) == 1
+    told = capsys.readouterr().err
+    assert f"add --{setting} {part[setting]}" in told and str(index) in told
+    assert not heard
+
+
+def test_what_the_user_names_again_is_used_and_none_is_a_choice(index, server, capsys):
+    uri, heard = server
+    change_config(index, reranker=f"http:{uri}/rerank")
+    assert main(["search", str(index), "Who pays?", "--reranker", "none"]) == 0 and not heard
+    main(["search", str(index), "Who pays?", "--reranker", f"http:{uri}/rerank"])
+    assert heard
+    change_config(index, reranker="none")
+    assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
+    assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
+    assert "decided when the index was built" in capsys.readouterr().err
+    # a config is the user's own
+    assert open_index(index, Config.preset("routed", embedder="hashing", reranker=f"http:{uri}/rerank"))
+
+
+def test_every_file_is_sealed_and_a_changed_added_or_missing_one_is_refused(index):
+    sealed = json.loads((index / "manifest.json").read_text(encoding="utf-8"))["sha256"]
+    files = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
+    assert set(sealed) == files - {"manifest.json"}
+    for name in sealed:
+        path = index / name
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(BundleError, match="missing or damaged"):
+            open_index(index)
+        path.unlink()
+        with pytest.raises(BundleError, match="missing or damaged"):
+            open_index(index)
+        path.write_bytes(content)
+        open_index(index)
+    (index / "more.bin").write_bytes(b"x")
+    with pytest.raises(BundleError, match="more.bin"):
+        open_index(index)
+
+
+def test_a_large_file_is_read_once_and_again_when_it_changes(index, monkeypatch):
+    monkeypatch.setattr(index_files, "_LARGE", 1)
+    monkeypatch.setattr(index_files, "_SETTLED", -1.0)
+    path = index / "chunk.faiss"
+    content, before = path.read_bytes(), index_files.digest(path)
+    monkeypatch.setattr(index_files.hashlib, "file_digest", lambda *_: pytest.fail("read a second time"))
+    assert index_files.digest(path) == before
+    monkeypatch.undo()
+    path.write_bytes(content[:-1] + b"?")
+    assert index_files.digest(path) != before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_links_are_refused(index, tmp_path):
+    secret = tmp_path / "secret.txt"
+    for name in json.loads((index / "manifest.json").read_text(encoding="utf-8"))["sha256"]:
+        path = index / name
+        content = path.read_bytes()
+        path.unlink()
+        secret.write_bytes(content)  # even one that leads to what was sealed
+        path.symlink_to(secret)
+        with pytest.raises(BundleError, match="a link"):
+            open_index(index)
+        path.unlink()
+        path.write_bytes(content)
+    (index / "folder").symlink_to(tmp_path)
+    with pytest.raises(BundleError, match="a link"):
+        open_index(index)
+
+
+# ---------------------------------------------------------------- nothing stale
+
+
+def test_a_file_that_changes_while_it_is_read_is_no_document(tmp_path, corpus, monkeypatch):
+    usual = ingest_module.read_document
+
+    def slow(path):
+        document = usual(path)
+        if path.name == "birch.txt":
+            path.write_text(LEASE.replace("monthly", "weekly"), encoding="utf-8")
+        return document
+
+    monkeypatch.setattr(ingest_module, "read_document", slow)
+    report = pipeline(tmp_path).index(corpus, tmp_path / "index")
+    assert report.documents == 1 and "birch.txt: changed while it was read" in report.set_aside[0]
+
+
+def test_a_file_that_is_not_what_was_meant_ends_the_ingest(tmp_path, corpus):
+    paths = sorted(corpus.iterdir())
+    meant = {path: sha256_of(path) for path in paths}
+    paths[1].write_text(LEASE.replace("monthly", "weekly"), encoding="utf-8")
+    with pytest.raises(BundleError, match=r"birch.txt: changed, or went, while documents were indexed"):
+        pipeline(tmp_path).index(paths, tmp_path / "index", sha256=meant)
+    paths[1].unlink()
+    with pytest.raises(BundleError, match=r"birch.txt: changed, or went"):
+        pipeline(tmp_path).index(paths, tmp_path / "index", sha256=meant)
+    assert not (tmp_path / "index").exists()
+    paths[1].write_text("   ", encoding="utf-8")  # not usable, but what was meant
+    report = pipeline(tmp_path).index(paths, tmp_path / "index", sha256={**meant, paths[1]: sha256_of(paths[1])})
+    assert report.documents == 1 and len(report.set_aside) == 1
+
+
+def test_a_cache_that_cannot_be_used_says_so_and_a_damaged_value_is_absent(tmp_path):
+    cache = Cache(tmp_path / "kept.sqlite")
+    values = {key_of("a", str(n)): bytes([n]) * 40 for n in range(200)}
+    cache.put(values)
+    assert Cache(tmp_path / "kept.sqlite").get([*values, b"absent"]) == values and len(cache) == 200
+    cache._opened[1].execute("UPDATE kept SET value = zeroblob(40) WHERE key = ?", [key_of("a", "7")])
+    assert key_of("a", "7") not in cache.get(values) and len(cache.get(values)) == 199
+    (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
+    with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete it"):
+        Cache(tmp_path / "broken.sqlite").get([b"k"])
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolkitError, match="the cache cannot be used"):
+        Cache(tmp_path / "file" / "kept.sqlite").put({b"k": b"v"})
