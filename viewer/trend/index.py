@@ -15,10 +15,10 @@ from exhibit.storage.whole import write_whole
 from exhibit.viewer.trend.changes import find_regressions, watched_metrics
 from exhibit.viewer.trend.explain import explain
 from exhibit.viewer.trend.gates import check_gates, parse_gate
-from exhibit.viewer.trend.page import NAME, write_index
 from exhibit.viewer.trend.sentences import headline, sentences
 from exhibit.viewer.trend.series import make_series, read_runs
 from exhibit.viewer.trend.summary import junit, markdown
+from exhibit.viewer.trend.timeline import NAME, write_index
 
 GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
