@@ -73,7 +73,8 @@ def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, key
         code = review_main(["make", str(run), "--out", str(tmp_path / "review.html")])
     else:
         code = results.main([command, str(run.parent if command == "index" else run)])
-    err = capsys.readouterr().err
+    # a busy machine may say how far it is before
+    err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
     assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1
     assert "not as evaluate_rag.py writes it" in err
 

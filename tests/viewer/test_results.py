@@ -42,17 +42,24 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
     assert main(["summary", str(runs[0])]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["leases"]
-    assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] (n 40)"] for line in rows)
+    assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] SD 0.051 (n 40)"] for line in rows)
     assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
     head, line = capsys.readouterr().out.splitlines()
     assert head.split() == ["one", "two"] and line.split()[0] == "drm@1" and "0.750" in line
+
+
+def test_a_mean_that_has_a_band_says_it(tmp_path, capsys):
+    scores = {"statute_citation_accuracy": [0.9, 0.8, 1.0, 0.9], "citation_format_compliance": [0.1] * 4}
+    main(["summary", str(write_run(tmp_path / "r", scores))])
+    told = capsys.readouterr().out
+    assert "SD 0.082 (n 4) good" in told and "(n 4) poor" in told
 
 
 def test_failures_are_said_under_the_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
     told = capsys.readouterr().out
     assert "failed questions, which are in no mean: leases: 2" in told
-    assert "answer_f1  1.000 [1.000, 1.000] (n 6, 2 failed)" in told
+    assert "answer_f1  1.000 [1.000, 1.000] SD 0.000 (n 6, 2 failed)" in told
 
 
 def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):

@@ -99,7 +99,7 @@ def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
 
     assert main(["summary", str(before.folder)]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wasted")]
-    assert re.match(r"wasted tokens ↓ +\d{3} \[\d{3}, \d{3}\] \(n 9\)", line), line
+    assert re.match(r"wasted tokens ↓ +\d{3} \[\d{3}, \d{3}\] SD \d+ \(n 9\)", line), line
 
     report = before.report.read_text(encoding="utf-8")
     [head] = re.findall(r"<th scope=\"row\" title=\"wasted: tokens nobody needed\">(.*?)</th>", report)
