@@ -85,7 +85,9 @@ def test_the_results_folder(run, tmp_path):
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
-    assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95"} and summary["char_recall@8"]["n"] == 6
+    assert (
+        set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95", "std"} and summary["char_recall@8"]["n"] == 6
+    )
     of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
     assert of_dataset["drm@1"]["mean"] == summary["drm@1"]["mean"] and "pooled" in of_dataset["drm@1"]
     assert "groundedness" not in summary and "abstention_accuracy" in summary

@@ -14,6 +14,7 @@ from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.viewer import write_report
 from exhibit.viewer.results import main
 from tests.rag.bundles import rows_of, write_bundle
 
@@ -89,7 +90,7 @@ def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
     bundle = write_bundle(tmp_path / "leases")
     told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "size": 120, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-    before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts)
+    before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts, draw=write_report)
     after = shutil.copytree(before.folder, tmp_path / "results" / "after")  # a second run would give the same
     path = after / "leases" / "eval_results.jsonl"
     rows = rows_of(path)
