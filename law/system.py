@@ -47,7 +47,7 @@ class Level:
     """Whether a Roman number alone with a full stop is one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class System:
     """What is known of the laws of a country or a language."""
 

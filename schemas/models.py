@@ -122,6 +122,8 @@ class DocumentEntry(_Model):
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The pages that OCR read, by number, with how sure it was of their words."""
+    labels: dict[str, str] = {}
+    """What the source says of the document: a law's version has its days."""
 
 
 class Licence(_Model):
@@ -178,7 +180,9 @@ class Tool(_Model):
 class Printing(_Model):
     """What the documents that the source gives as text or HTML were printed with."""
 
-    browser: NonBlank
+    printer: NonBlank = "unknown"
+    """The programs and their versions; bundles of before have `browser` instead."""
+    browser: str | None = None
     fonts: dict[str, Sha256]
 
 

@@ -24,7 +24,7 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.run_folder import RunFolder
@@ -144,7 +144,7 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m evaluation.results"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -221,7 +221,17 @@ def _plain(text: str) -> str:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return a paragraph in lines that fit on the page; capitals take half as much room again."""
+    """Return a paragraph in lines that fit on the page; capitals take half as much room again.
+
+    No line ends in a hyphen: whoever reads the page back takes it for a word that was cut.
+    """
     wide = sum(character.isupper() for character in text)
     width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=True) or [""]
+    lines = textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=True) or [""]
+    for at, line in enumerate(lines[:-1]):
+        head, space, last = line.rpartition(" ")
+        if line.endswith("-") and space:
+            lines[at] = head
+            lines[at + 1 :] = wrapped(" ".join([last, *lines[at + 1 :]]))
+            break
+    return lines

@@ -22,7 +22,7 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, read_patch, read_review
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
@@ -143,7 +143,7 @@ def _ends(ci95: Interval | None, form: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m review"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
