@@ -27,7 +27,7 @@ from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Run, evaluate
 from exhibit.evaluation.records import read_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
-from exhibit.evaluation.targets import target_settings
+from exhibit.evaluation.targets import target_names, target_settings
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, add_setting_flags, preset_names
@@ -160,8 +160,8 @@ def _listed(package: str) -> list[str]:
 
 def _add_system(group: Any) -> None:
     names = ", ".join(preset_names())
-    targets = ", ".join(_listed("exhibit.evaluation.targets"))
-    group.add_argument("--target", metavar="NAME", help=f"{targets} (default: builtin; predictions:FILE)")
+    targets = ", ".join(name.replace("_", "-") for name in target_names())
+    group.add_argument("--target", metavar="NAME", help=f"{targets} (default: builtin; predictions:FILE; FILE.toml)")
     group.add_argument("--preset", metavar="NAME", help=f"{names} or a .toml file (default: {DEFAULT})")
     embedders, llms = (", ".join(_listed(PLUGINS[kind])) for kind in ("embedder", "llm"))
     group.add_argument("--embedder", metavar="NAME", help=f"{embedders}, or NAME:MODEL (default: the preset's)")
