@@ -15,6 +15,7 @@ ROOMS = [
     "hub",
     "converters",
     "rag",
+    "draft",
     "evaluation",
     "review",
 ]

@@ -34,6 +34,7 @@ from exhibit.storage.whole import write_whole
 INFO = DatasetInfo(
     name="cpr",
     title="Civil Procedure Rules on PDFs",
+    headline="document_hit@1",
     benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
     summary=(
         "Questions on the civil procedure of England and Wales, answered with citations; each citation is tied to the "

@@ -25,6 +25,7 @@ from exhibit.evaluation.analysis import SOURCE_TYPE, analysis_lines, comparison_
 from exhibit.evaluation.confidence import CONFIDENCE, in_words
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Run, evaluate
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names, target_settings
@@ -46,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the evaluation; print one table and where the report is."""
     flags = vars(_parser().parse_args(argv))
     analysed, label = flags.pop("analyze", None), _compared(flags)
+    bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
+    flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        print("\n".join(analysis_lines(Path(analysed), metrics=_names(flags.get("metrics")))))
+        print("\n".join(analysis_lines(Path(analysed), metrics=split_requests(flags.get("metrics") or ""))))
         return 0
     file = flags.pop("config", None)
     told, notes = read_config_file(file) if file else ({}, [])
@@ -69,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for path in (run.folder / table.name / CONFIDENCE for table in run.tables):
         if path.is_file():
             print(in_words(path.parent.name, read_json(path)))
+    for note in run.notes:
+        print_note(note)
     print(f"\nresults: {run.folder}\nreport:  {run.report}")
     return _judge(run, settings)
 
@@ -81,10 +86,6 @@ def _compared(flags: dict[str, Any]) -> str:
     if types:
         flags["where"] = [*flags.get("where", []), *(f"{SOURCE_TYPE}={one}" for one in types)]
     return label
-
-
-def _names(told: str | None) -> list[str]:
-    return [name.strip() for name in (told or "").split(",") if name.strip()]
 
 
 def _judge(run: Run, settings: Settings) -> int:
@@ -133,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_data(group: Any) -> None:
+    group.add_argument("bundles", nargs="*", metavar="BUNDLE", help="what --dataset-paths takes, without the flag")
     group.add_argument(
         "--dataset-paths",
         nargs="+",

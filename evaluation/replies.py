@@ -125,8 +125,9 @@ class Round:
                     yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
                 else:
                     reply = read(at)
-                    yield replace(case, reply=reply if self._exact else self._placed(reply))
+                    yield replace(case, reply=reply if self._exact else self._placed(case, reply))
 
-    def _placed(self, reply: Reply) -> Reply:
+    def _placed(self, case: Case, reply: Reply) -> Reply:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
-        return replace(reply, passages=tuple(map(self._dataset.documents.place, reply.passages)))
+        place = self._dataset.documents.place
+        return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))

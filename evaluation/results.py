@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.report.verbs import add_commands
 from exhibit.evaluation.soundness import explained, folders_in
@@ -124,7 +125,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, Callable[[Any], int]]]
         help="exit 1 when a metric is worse beyond chance, or more questions failed",
     )
     for command in (summary, diff):
-        command.add_argument("--metrics", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+        command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
         command.add_argument("--all", action="store_true", help="every metric")
     gold = commands.add_parser("gold", help="what share of a bundle's gold is located, by method; lists the rest")
     gold.add_argument("datasets", nargs="+", metavar="DIR")

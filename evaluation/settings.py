@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
 from exhibit.evaluation.testdata import bundle_of
@@ -120,9 +121,9 @@ class Settings(BaseModel):
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
     def _commas(cls, value: Any) -> Any:
-        parts = value.split(",") if isinstance(value, str) else value
+        parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
-            return [name.strip() for part in parts for name in part.split(",") if name.strip()]
+            return [name for part in parts for name in split_requests(part)]
         return parts
 
     @field_validator("file_type")

@@ -67,6 +67,7 @@ ROOMS = (
     "hub",
     "converters",
     "rag",
+    "draft",
     "evaluation",
     "review",
 )

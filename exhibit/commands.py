@@ -23,6 +23,8 @@ class Verb(NamedTuple):
 
 VERBS = {
     "convert": Verb("exhibit.conversion", "main", "turn a benchmark, a table or a list of URLs into a bundle"),
+    "draft": Verb("exhibit.draft.__main__", "main", "draft questions on a folder of documents", "python -m draft"),
+    "playbook": Verb("exhibit.draft.__main__", "playbook_main", "list and check the questions that drafts ask"),
     "evaluate": Verb(
         "exhibit.evaluation.command",
         "main",

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +22,7 @@ from exhibit.schemas.bundle import CARD
 from exhibit.schemas.command import guarded, print_error
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
-from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.plugins import load_plugin, plugin_names
 
 _PACKAGE = "exhibit.converters"
 
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given[0] not in plugin_names(_PACKAGE):
         print_error(ToolkitError(f"no converter {given[0]!r}; there are {names}"))
         return 2
-    module = import_module(f"{_PACKAGE}.{given[0]}")
+    module = load_plugin(_PACKAGE, given[0])[0]
     own = getattr(module, "run", None)  # one that does more than convert has a command of its own
     code: int = own(given[1:]) if own else _cli.main(cast(Converter, module), given[1:])
     return code
@@ -75,7 +74,7 @@ def convert(
     """Convert a benchmark; options are the command's flags with underscores, such as `limit=3` or `force=True`."""
     if name not in plugin_names(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
-    converter = cast(Converter, import_module(f"{_PACKAGE}.{name}"))
+    converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     out = out or Path("datasets_out") / name
     told = {"out": out, "source": source, **options}
     complaint = io.StringIO()

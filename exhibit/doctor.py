@@ -25,6 +25,7 @@ from packaging.requirements import Requirement
 from exhibit.schemas import __version__
 from exhibit.schemas.command import guarded, spelled
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.cache import cache_folder
 
@@ -42,7 +43,7 @@ GIVES = {
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
     "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-    "test": "servers on this machine, for the tests of this project; what builds its wheel and runs its notebook",
+    "test": "servers on this machine, for the tests of this project; what runs its notebook",
     "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
 }
 """What each extra of the project is for."""
@@ -174,7 +175,7 @@ def _fonts() -> tuple[State, str]:
 def _ocr() -> tuple[State, str]:
     missing = {}
     for name in import_module("exhibit.evidence.scan").engine_names():
-        missing[name] = import_module(f"exhibit.evidence.ocr.{name}").missing("en")
+        missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
     ready = [name for name, told in missing.items() if not told]
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 

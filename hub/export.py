@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import pkgutil
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 from exhibit.hub import exports
-from exhibit.hub.exports._source import Export, Format
+from exhibit.hub.exports import Export, Format
 from exhibit.schemas import __version__
 from exhibit.schemas.command import guarded, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.place import Kind, placed
 
@@ -26,15 +25,14 @@ KIND = Kind("an export", lambda folder: (folder / RECORD).is_file())
 
 def format_names() -> list[str]:
     """Return the names that `--to` takes."""
-    names = (module.name for module in pkgutil.iter_modules(exports.__path__))
-    return sorted(name for name in names if not name.startswith("_"))
+    return plugin_names(exports.__name__)
 
 
 def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
     """Write a bundle in the format of that name; `out` appears whole or not at all."""
     if name not in format_names():
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
-    form = cast(Format, import_module(f"{exports.__name__}.{name}"))
+    form = cast(Format, load_plugin(exports.__name__, name)[0])
     source = Export(open_bundle(root), texts)
     with placed(out, force=force, kind=KIND) as folder:
         try:

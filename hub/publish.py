@@ -19,7 +19,7 @@ from pathlib import Path
 
 from huggingface_hub.errors import EntryNotFoundError
 
-from exhibit.hub._checks import check_bundle, check_card, check_licence, check_visibility
+from exhibit.hub._checks import check_bundle, check_card, check_licence, check_reviewed, check_visibility
 from exhibit.hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
 from exhibit.hub._loading import load_lines, metadata_of
 from exhibit.hub._names import refused_by_clients, warnings_for
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Publish as told; print what changes, where it is and how it is loaded."""
     root: Path = options.bundle
     info = check_bundle(root)
+    check_reviewed(info, root, as_drafted=options.as_drafted)
     check_licence(info, root, rights=options.i_have_the_rights, corpus=options.include_corpus)
     hub = Hub(options.repo_id, say=print_note)
     contents = contents_of(root, info, repo_id=hub.repo_id, corpus=options.include_corpus)
@@ -276,6 +277,9 @@ def _parser() -> argparse.ArgumentParser:
         "--i-have-the-rights",
         action="store_true",
         help="publish although the source's licence does not allow everybody to",
+    )
+    parser.add_argument(
+        "--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such"
     )
     return parser
 

@@ -67,7 +67,7 @@ class Shelf:
             for url, page in fetched.items():
                 if page.path is not None:
                     documents[url] = RawDocument(
-                        page.filename, page.filename, page.path, source=url, browser=page.browser
+                        page.filename, page.filename, page.path, source=url, printer=page.printer
                     )
                 else:
                     self.lost[url] = "document could not be fetched", page.reason

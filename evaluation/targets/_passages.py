@@ -58,11 +58,12 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
     fields = _flat(given)
     text = next((fields[key] for key in _TEXT if isinstance(fields.get(key), str)), "")
     named = [fields[key] for key in _FILE if isinstance(fields.get(key), str) and fields[key].strip()]
-    known = next((filename for name in named if (filename := names(name))), None)
+    told, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _page(fields, named, pages_from)
     return Passage(
         text=text,
-        filename=known or (named[0] if named else None),
+        filename=known or told or None,
+        told_filename=told,
         span=_span(fields) if known else None,
         score=read_number(fields.get("score", fields.get("similarity"))),
         page=page,
@@ -88,7 +89,7 @@ def _from_string(given: str, names: Names) -> Passage:
         if filename := names(name):
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
-            return Passage(given[match.end() :], filename, page=number, told_page=number)
+            return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
     return Passage(given)
 
 

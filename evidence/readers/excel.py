@@ -11,6 +11,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.archives import opened
 from exhibit.evidence.printable import Printable, grid, paragraph
+from exhibit.evidence.readers._xml import refuse_entities
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -40,6 +41,7 @@ def workbook(path: Path) -> Iterator[Any]:
     with opened(path, KIND) as archive:
         import openpyxl
 
+        refuse_entities(archive)
         yield openpyxl.load_workbook(archive.fp, read_only=True, data_only=True, keep_links=False)
 
 

@@ -319,11 +319,11 @@ def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, t
     ]
     assert evaluate_rag.main([*flags, "--report-cases", "0"]) == 0
     found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
-    assert [one["verdict"] for one in found] == ["right document, passage unknown", "wrong document"]
+    assert [one["verdict"] for one in found] == ["expected answer given", "wrong document"]
     assert [one["stage"] for one in found] == [None, "retrieval"]
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     lead = " ".join(report.partition('<p class="lead">')[2].partition("</p>")[0].split())
-    assert "in 0 the right passage was found and used" in lead and "; in 1 that cannot be told." in lead
+    assert "; in 1 the reply says what is expected." in lead
     assert "Where it went wrong: 1 retrieval." in lead
 
 

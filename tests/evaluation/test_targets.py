@@ -186,7 +186,7 @@ def test_a_chat_server_is_asked_and_read(http, server, dataset):
     assert server.bodies[0]["stream"] is False and server.bodies[0]["context"] == {"overrides": {"top": 5}}
     assert replies[0].answer == "Norway [1]." and replies[0].seconds > 0
     assert replies[0].passages == (
-        Passage("governed by the law of Norway", "alder.txt", page=1, told_page=1),
+        Passage("governed by the law of Norway", "alder.txt", page=1, told_page=1, told_filename="alder.txt#page=1"),
         Passage("bare"),
     )
 
@@ -375,7 +375,7 @@ def test_one_without_a_document_is_located_by_its_words(documents, name):
     placed = documents.place(Passage("governed by the law of “Ohio”".replace("“", "").replace("”", ""), name))
     assert placed.filename == "birch.txt" and placed.span is not None
     nowhere = documents.place(Passage("words that stand nowhere", name))
-    assert nowhere.filename == name and nowhere.span is None
+    assert nowhere.filename is None and nowhere.span is None and nowhere.told_filename == (name or "")
 
 
 def test_a_misprint_does_not_hide_a_passage_without_a_document(documents):
