@@ -138,8 +138,6 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
         problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
-    if settings.skip_ingestion and settings.ingest:
-        problems.append("--ingest and --skip-ingestion contradict each other")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits

@@ -345,8 +345,6 @@ def test_the_command_ingests_asks_and_deletes(imitation, dataset, tmp_path, caps
         assert not system.exists and system.answers == 2 + 18, "one question and its search before the run"
     rows = rows_of(tmp_path / "out" / "run" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) and row["reply"]["selected"] == 1 for row in rows)
-    assert evaluate_rag.main([*common, *flags, "--ingest", "--skip-ingestion"]) == 1
-    assert "--ingest and --skip-ingestion contradict" in capsys.readouterr().err
     assert evaluate_rag.main([*common, "--delete-collection"]) == 1
     assert "--delete-collection: the target builtin" in capsys.readouterr().err
 
