@@ -25,6 +25,7 @@ from exhibit.evaluation.evaluate import Run, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_json, summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
+from exhibit.evaluation.targets import target_names
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
@@ -162,7 +163,7 @@ def _listed(package: str) -> str:
 
 
 def _add_system(group: Any) -> None:
-    targets = _listed("exhibit.evaluation.targets")
+    targets = ", ".join(name.replace("_", "-") for name in target_names())
     group.add_argument("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     group.add_argument("--target-url", "--targeturl", metavar="URL", help="where a server is asked")
     group.add_argument("--preset", metavar="NAME", help=f"{', '.join(preset_names())}, or a .toml (default: {DEFAULT})")
