@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -123,11 +123,10 @@ class Comparison:
         return _html.table(rows) + _html.paragraphs([*not_compared(self.overlap), *worse])
 
 
-def evaluate(paths: Path | str | Iterable[Path | str], **settings: Any) -> Run:
-    """Test a RAG system on bundles; settings are the command's flags with underscores, such as `limit=50`."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    parsed = parse_settings({"dataset_paths": [str(path) for path in given], **settings}, where="evaluate()")
-    done = evaluate_run(with_fetched(parsed), warn=print_note, draw=write_report)
+def evaluate_settings(given: Mapping[str, Any], *, parts: Mapping[str, Any] | None = None) -> Run:
+    """Run an evaluation with settings by their names, and `parts` instead of those that they name."""
+    parsed = parse_settings(given, where="evaluate()")
+    done = evaluate_run(with_fetched(parsed), parts=parts, warn=print_note, draw=write_report)
     return Run(done.folder, asked=parsed.metrics)
 
 
