@@ -73,6 +73,8 @@ class Done:
     """What a store has of it, where the corpus is not on this machine."""
 
 
+_TELLING = 5
+"""Letters and digits of an answer that stands for a passage: a `yes` or a `2` stands anywhere."""
 NOWHERE = Place([], [], [], "absent", None)
 
 
@@ -176,6 +178,9 @@ class _Finder:
     def place(self, quote: Quote) -> Place:
         """Return where a quote stands; a section is called one, however its words were found."""
         where = self._place(quote)
+        if quote.answer:
+            once = where.score == 1.0 and not where.alternatives and len(fold(quote.text or "", loose=True)) >= _TELLING
+            return replace(where, how="answer") if once else NOWHERE
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
     def _marked(self, quote: Quote) -> Place | None:
