@@ -21,7 +21,7 @@ from exhibit.evaluation.measured import Measured, measure_rounds
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
 from exhibit.evaluation.provenance import PROVENANCE, changed_data, describe_run, read_provenance
 from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
-from exhibit.evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
+from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
 from exhibit.evaluation.report import write_report
 from exhibit.evaluation.report.write import NAME as REPORT
 from exhibit.evaluation.scoring import Scoring
@@ -138,8 +138,6 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
         problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
-    if settings.skip_ingestion and settings.ingest:
-        problems.append("--ingest and --skip-ingestion contradict each other")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
@@ -276,8 +274,8 @@ def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Try the target on each dataset that has questions left to ask, before anything else is done."""
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
-        left = next((left for one in journals if (left := left_to_ask(dataset, outcomes(dataset, one)))), [])
-        for note in plan.target.probe(dataset, left) if left else ():
+        cases = next((some for one in journals if (some := to_probe(dataset, outcomes(dataset, one)))), [])
+        for note in plan.target.probe(dataset, cases) if cases else ():
             say(note)
     if settings.repeat > 1 and plan.target.exact:
         say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")

@@ -25,7 +25,7 @@ from exhibit.evaluation.soundness import explained, folders_in
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
 from exhibit.evaluation.trend.index import add_arguments, index
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 
@@ -109,7 +109,7 @@ def _gold(options: Any) -> int:
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, Callable[[Any], int]]]:
     """Return the parser, and what does the commands that other modules add to it."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m evaluation.results"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -122,8 +122,9 @@ def test_the_pipeline_is_known_to_the_evaluation_only_as_a_target():
         for name, arrows in graph().items()
         if name.startswith("exhibit.evaluation") and any(arrow.startswith("exhibit.rag.") for arrow in arrows)
     }
-    # the command, because every setting of the pipeline has a flag there
+    # the command and the catalogue, because every setting of the pipeline can be set there
     known = {
+        "exhibit.evaluation.catalogue",
         "exhibit.evaluation.targets.builtin",
         "exhibit.evaluation.settings",
         "exhibit.evaluation.targets",

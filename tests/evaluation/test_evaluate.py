@@ -343,7 +343,7 @@ def test_failed_questions_are_asked_again_when_a_run_is_resumed(run, server):
     server.bodies.clear()
     server.reply = lambda question: chat("mended", [])
     second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
-    assert server.questions == [bad, bad], "the probe, and the one that had failed"
+    assert server.questions[-1] == bad and server.questions.count(bad) == 1, "the probe asks what was answered before"
     assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
 
 
