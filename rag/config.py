@@ -137,7 +137,7 @@ class Search(Settings):
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    read: Positive = 4
+    read: Positive = 3
     """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
     refuse_below: Share | None = 0.25
     """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
