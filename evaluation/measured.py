@@ -43,8 +43,8 @@ class Rows:
     def __iter__(self) -> Iterator[RowText]:
         self._file.seek(0)
         for line in self._file:
-            head, tail, repeats, trec = json.loads(line)
-            yield RowText(head, tail, tuple(repeats), Lines(*trec))
+            head, tail, repeats, trec, prediction = json.loads(line)
+            yield RowText(head, tail, tuple(repeats), Lines(*trec), prediction)
 
     def close(self) -> None:
         """Give the space back."""

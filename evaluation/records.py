@@ -21,6 +21,8 @@ from exhibit.schemas.parsing import parse_json
 from exhibit.storage.whole import whole, write_whole
 
 RESULTS = "eval_results.jsonl"
+PREDICTIONS = "predictions.json"
+"""The first ten passages of each question, as score.py reads them."""
 SUMMARY = "summary.json"
 CONFIG = "config.json"
 _QUOTED = 10
@@ -48,6 +50,8 @@ class RowText(NamedTuple):
     """Where it was asked several times: what was different each time, but for the scores."""
     trec: Lines
     """Its lines for other tools."""
+    prediction: str = ""
+    """Its entry of predictions.json, empty where it failed."""
 
 
 def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], GoldMatch], *, tag: str) -> RowText:
@@ -72,7 +76,9 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
     }
     replies = [one.reply for one in times] if len(times) > 1 else []
     repeats = ({"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies)
-    return RowText(_json(head), _json(tail), tuple(map(_json, repeats)), trec_lines(times[0], tag=tag))
+    retrieved = [passage.text for passage in case.reply.passages[:_QUOTED]]
+    prediction = "" if case.reply.error else _json({"query": case.question, "retrieved_passages": retrieved})
+    return RowText(_json(head), _json(tail), tuple(map(_json, repeats)), trec_lines(times[0], tag=tag), prediction)
 
 
 def _json(content: Any) -> str:
@@ -85,8 +91,18 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
     Where questions were asked several times the scores are their means, and `repeats` has each time's own.
     """
     every = max(1, len(table.repeats))
-    with whole(folder / RESULTS) as results, trec_files(folder) as trec, results.open("wb") as out:
+    with (
+        whole(folder / RESULTS) as results,
+        whole(folder / PREDICTIONS) as predictions,
+        trec_files(folder) as trec,
+        results.open("wb") as out,
+        predictions.open("wb") as predicted,
+    ):
+        separator = "[\n"
         for number, row in enumerate(rows):
+            if row.prediction:
+                predicted.write((separator + row.prediction).encode("utf-8", "replace"))
+                separator = ",\n"
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
             line = [
@@ -99,6 +115,7 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
             # half a surrogate pair, which damaged PDFs hold, becomes a question mark
             out.write("".join(line).encode("utf-8", "replace"))
             trec.add(row.trec)
+        predicted.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
 def _repeats(row: RowText, table: Table, number: int) -> str:
@@ -126,6 +143,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "citations": cited(case),
         "passages": [_passage(passage, rank) for rank, passage in enumerate(reply.passages)],
         "selected": reply.selected,
+        "context": None if reply.context is None else list(reply.context),
         "seconds": reply.seconds,
         "error": reply.error,
         "usage": reply.usage,
