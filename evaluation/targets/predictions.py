@@ -17,11 +17,10 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._numbers import read_count, read_number
 from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
 from exhibit.evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
 from exhibit.evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
-from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._usage import read_count, read_number, read_usage
 from exhibit.schemas.errors import ToolkitError
 
 _FEW = 3

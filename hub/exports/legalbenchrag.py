@@ -46,7 +46,7 @@ def write(export: Export, folder: Path) -> None:
             continue
         apart = merged(cuts, after)
         if len(apart) < len(cuts):
-            export.note("test whose snippets overlapped, or stood a character apart, and are one now", question.id)
+            export.note("snippets of a test at most a character apart are one now", question.id)
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
         benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()

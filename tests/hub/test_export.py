@@ -140,9 +140,7 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
     assert len(places(after)) == len(before.questions) == 15
     joined = [number for number, (old, new) in enumerate(zip(places(before), places(after), strict=True)) if old != new]
     assert record(exported)["noted"] == {
-        "test whose snippets overlapped, or stood a character apart, and are one now": [
-            str(before.questions[n].id) for n in joined
-        ]
+        "snippets of a test at most a character apart are one now": [str(before.questions[n].id) for n in joined]
     }
     kept = [number for number in range(15) if number not in joined]
     assert [after.questions[n].contexts for n in kept] == [before.questions[n].contexts for n in kept]
@@ -240,9 +238,7 @@ def test_a_test_with_overlapping_gold_is_exported_whole(overlapping, tmp_path):
         ([0, 37], "The Seller shall pay the fee. The fee"),
         ([45, 52], "in May."),
     ]
-    assert record(exported)["noted"] == {
-        "test whose snippets overlapped, or stood a character apart, and are one now": ["0"]
-    }
+    assert record(exported)["noted"] == {"snippets of a test at most a character apart are one now": ["0"]}
 
 
 @pytest.mark.data
