@@ -96,6 +96,7 @@ class Postings:
 
     def remove(self, owners: Keys) -> None:
         """Remove all entries of some chunks, sections or documents."""
+        self.save()
         self._rewrite(without=owners)
 
     def find(self, term: str) -> tuple[Keys, Array]:
