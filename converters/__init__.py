@@ -1,1 +1,27 @@
-"""Raw benchmark files in, bundles out: one module per benchmark."""
+"""Raw benchmark files in, bundles out: one module per benchmark, made of the names below."""
+
+from exhibit.converters._benchmark import (
+    Benchmark,
+    Converter,
+    DatasetInfo,
+    Download,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    points,
+)
+from exhibit.schemas.models import Licence
+
+__all__ = [
+    "Benchmark",
+    "Converter",
+    "DatasetInfo",
+    "Download",
+    "Licence",
+    "Quote",
+    "RawDocument",
+    "RawRow",
+    "Tally",
+    "points",
+]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from exhibit.converters._text_pdf import Block
+from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import Account, Licence, PatchEntry
+from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
 
@@ -53,6 +55,8 @@ class DatasetInfo:
     """What the source must hold, for error messages and --help."""
     download: Download | None = None
     groups: str | None = None
+    headline: str | None = None
+    """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
     tags: tuple[str, ...] = ()
     questions: str = ""
     """How the questions came to be worded, for the card."""
@@ -86,20 +90,25 @@ class RawDocument:
     text_path: Path | None = None
     """The UTF-8 file that holds `text`, read when it is needed: for corpora too large to hold at once."""
     html: str | None = None
-    typeset: Callable[[], str] | None = None
-    """Makes `html` in the process that prints: a page brings its fonts along, ten times the size of its words."""
+    blocks: tuple[Block, ...] = ()
+    """The text as it is printed, where that is not `heading` and `text`."""
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
-    short: bool = False
-    """A page or two of text among many: such documents are printed together, which is much faster."""
     source: str = ""
     """Where the publisher has it."""
-    browser: str = ""
-    """The version of the browser that printed `path`, where one did."""
+    printer: str = ""
+    """What printed `path`, where something did."""
     original: Path | None = None
     """The file that it is printed from, by the reader of its kind; read when it is printed."""
     items: tuple[Item, ...] = ()
     """What it came from, for the account."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """What the source says of it, for `bundle.json`: the days of a law's version."""
+
+
+def source_text(raw: RawDocument) -> str:
+    """Return the source's text, from its file where that is all there is."""
+    return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,8 @@ class Quote:
     """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""
+    answer: bool = False
+    """Whether these are the words of the answer: gold where they stand once in the document, and nothing elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,8 @@ class Benchmark:
     """What is known of it, where only the source or the command line can say."""
     patches: tuple[PatchEntry, ...] = ()
     """What was applied to it."""
+    draft: DraftInfo | None = None
+    """How its questions were drafted: then a row whose gold is not located is left out."""
 
 
 class Tally:

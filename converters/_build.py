@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from argparse import Namespace
 from collections import Counter, defaultdict
@@ -28,7 +29,17 @@ from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
-from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, FileEntry, SourceEntry, Tool
+from exhibit.schemas.models import (
+    FORMAT,
+    HOWS,
+    BundleInfo,
+    Counts,
+    DocumentEntry,
+    DraftInfo,
+    FileEntry,
+    SourceEntry,
+    Tool,
+)
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.upload import Out
@@ -42,6 +53,8 @@ _MACHINE_OPTIONS = frozenset(
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files that its documents were printed from."""
+DRAFTS = "drafts.jsonl"
+"""The file of a drafted bundle with the questions that wait for a person."""
 _TEXTS = "texts.partial"
 """The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
@@ -60,22 +73,24 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with Press(limits) as press:
         done = _materialise_all(benchmark, out, engine, tally, press, ocr=ocr_from(options), texts=texts)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
-    questions = [_row(row) for row in rows]
+    if benchmark.draft:
+        rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
+    questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
-    _note_absent(gold, rows, tally)
+    _note_absent(gold, questions, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
-    bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
+    bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
     shutil.rmtree(texts)
-    browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
-    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
+    printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
+    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(printers)})
     write_info(bundle, folder / INFO)
     problems = validate(folder, elsewhere=out.entries)
     if problems:
@@ -93,7 +108,7 @@ def _materialise_all(
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
+    work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
@@ -168,14 +183,41 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     return False
 
 
-def _row(row: RawRow) -> Row:
+def _row(row: RawRow, done: dict[str, Done]) -> Row:
     return Row(
         id=row.id,
         question=row.question,
         answer=IMPOSSIBLE_ANSWER if row.is_impossible else row.answer,
         is_impossible=row.is_impossible,
-        contexts=[Context(filename=quote.filename, text=quote.text) for quote in row.quotes],
+        contexts=[
+            Context(filename=quote.filename, text=None if _is_unfound_answer(quote, done) else quote.text)
+            for quote in row.quotes
+        ],
     )
+
+
+def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
+    """Return whether every passage of a drafted row stands in its document; count it where one does not."""
+    if all(done[quote.filename].places[quote].spans for quote in row.quotes):
+        return True
+    tally.leave_out("drafted passage not found in the document", f"row {row.id}: {row.filename}")
+    return False
+
+
+def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
+    """Write the rows that a person must judge first to a file of their own; return the others."""
+    unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
+    lines = [
+        {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
+    ]
+    (folder / DRAFTS).write_text(
+        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
+    )
+    return [row for row in rows if row.labels.get("draft") != "unsure"]
+
+
+def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
+    return quote.answer and done[quote.filename].places[quote].how == "absent"
 
 
 def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
@@ -193,11 +235,11 @@ def _line(row: RawRow, context: int | None, filename: str | None, place: Place, 
     )
 
 
-def _note_absent(gold: Sequence[Gold], rows: Sequence[RawRow], tally: Tally) -> None:
-    words = {row.id: row for row in rows}
+def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+    words = {row.id: row.contexts for row in rows}
     for line in gold:
         if line.context is not None and line.how == "absent":
-            quote = words[line.id].quotes[line.context].text
+            quote = words[line.id][line.context].text
             if not quote:
                 continue  # a file named without words: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
@@ -211,12 +253,12 @@ def _describe(
     benchmark: Benchmark,
     tally: Tally,
     options: Namespace,
-    rows: Sequence[RawRow],
+    rows: Sequence[Row],
     gold: Sequence[Gold],
     documents: list[DocumentEntry],
 ) -> BundleInfo:
     impossible = sum(row.is_impossible for row in rows)
-    words = {row.id: row.quotes for row in rows}
+    words = {row.id: row.contexts for row in rows}
     # a file named without words has nothing to locate: it counts as a context, not as one that was missed
     located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
     return BundleInfo(
@@ -232,11 +274,12 @@ def _describe(
             questions=len(rows),
             answerable=len(rows) - impossible,
             impossible=impossible,
-            contexts=sum(len(row.quotes) for row in rows),
-            # only a benchmark that cites headings has sections
-            located={how: located[how] for how in HOWS if located[how] or how != "section"},
+            contexts=sum(len(row.contexts) for row in rows),
+            # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
+            located={how: located[how] for how in HOWS if located[how] or how not in ("section", "answer")},
         ),
         groups=info.groups,
+        headline=info.headline,
         left_out=tally.left_out,
         noted=tally.noted,
         documents=documents,
@@ -244,7 +287,15 @@ def _describe(
         tool=Tool(name="exhibit-rag", version=__version__),
         options=_content_options(options),
         patches=list(benchmark.patches),
+        draft=_draft_info(benchmark, rows),
     )
+
+
+def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
+    if benchmark.draft is None:
+        return None
+    unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
+    return benchmark.draft.model_copy(update={"sure": len(rows), "unsure": unsure})
 
 
 def _content_options(options: Namespace) -> dict[str, Label]:

@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters._benchmark import DatasetInfo
@@ -20,7 +19,7 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import HOWS, BundleInfo, Context, Counts, FileEntry, Gold, PatchEntry, Row
-from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
 from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
@@ -206,7 +205,7 @@ def _card_text(info: BundleInfo) -> CardText:
     """Return what the converter says that no file of the bundle does; a table's bundle is called as its user likes."""
     if info.name not in plugin_names("exhibit.converters"):
         return CardText(converter="table")
-    told: DatasetInfo = import_module(f"exhibit.converters.{info.name}").INFO
+    told: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO
     return CardText(
         tags=told.tags,
         questions=told.questions,

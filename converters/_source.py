@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from tqdm import tqdm
 from exhibit.converters._benchmark import DatasetInfo, Download
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.deadline import patience, with_deadline
+from exhibit.storage.http import HttpClient, HttpError, download_deadline
 from exhibit.storage.scratch import scratch_folder
 
 MAX_FILES = 100_000  # the largest benchmark has some thousand
@@ -144,36 +145,35 @@ def _notice(info: DatasetInfo) -> str:
 
 def _download(download: Download, partial: Path) -> None:
     """Append to what is there already; a server that cannot resume starts from the beginning."""
-    import httpx  # a tenth of a second, which a benchmark that is here already can spare
-
     have = partial.stat().st_size if partial.exists() else 0
     if have >= download.bytes:
         return
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    client = httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20))
+    client = HttpClient()
+    deadline = download_deadline(download.bytes)
     try:
-        with (
-            with_deadline(client, seconds=patience(download.bytes)),
-            client.stream("GET", download.url, headers=headers) as response,
-        ):
-            response.raise_for_status()
-            have = have if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
+        # more than is wanted is read, by which the check sees that it is another file
+        most = download.bytes + (1 << 20)
+        with client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response:
+            response.check()
+            have = have if response.status == HTTPStatus.PARTIAL_CONTENT else 0
             with (
                 partial.open("ab" if have else "wb") as file,
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.iter_raw():  # as it comes: what arrived before a break is kept
-                    # one byte too many is kept, by which the check sees that it is another file
+                for block in response.parts():  # as it comes: what arrived before a break is kept
                     file.write(block[: download.bytes + 1 - have])
                     have += len(block)
                     bar.update(len(block))
                     if have > download.bytes:
                         break
-    except httpx.HTTPError as error:
+    except HttpError as error:
         raise ServiceError(
             f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
             "or download the archive yourself and pass it with --source"
         ) from error
+    finally:
+        client.close()
 
 
 def _verify(download: Download, partial: Path) -> None:

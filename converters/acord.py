@@ -24,6 +24,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="acord",
     title="ACORD as a library of PDFs",
+    headline="ndcg@5",
     benchmark="Atticus Clause Retrieval Dataset (ACORD)",
     summary=(
         "A library of contract clauses, each a document of its own, and what lawyers look for in it when they draft: "
@@ -107,7 +108,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     kept = dict(list(clauses.items())[: options.limit])
     chosen = [query for query in queries if options.split in (query.split, "all")]
     rows = [row for query in chosen for row in _rows(query, kept, options, tally)]
-    documents = [RawDocument(_file(key), f"Clause {key}", text=text, short=True) for key, text in kept.items()]
+    documents = [RawDocument(_file(key), f"Clause {key}", text=text) for key, text in kept.items()]
     return Benchmark(documents, rows, sha256)
 
 

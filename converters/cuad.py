@@ -28,6 +28,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="cuad",
     title="CUAD on its PDFs",
+    headline="recall@10",
     benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
     summary=(
         "Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; "

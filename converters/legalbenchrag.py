@@ -26,6 +26,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="legalbenchrag",
     title="LegalBench-RAG as one bundle",
+    headline="char_recall@8",
     benchmark="LegalBench-RAG",
     summary=(
         "Queries on non-disclosure agreements (ContractNLI), commercial contracts (CUAD), merger agreements (MAUD) and "

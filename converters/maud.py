@@ -24,6 +24,7 @@ from exhibit.schemas.models import Licence
 INFO = DatasetInfo(
     name="maud",
     title="MAUD on printed agreements",
+    headline="recall@10",
     benchmark="Merger Agreement Understanding Dataset (MAUD)",
     summary=(
         "Merger agreements between public companies, each asked about the deal points of the American Bar "

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import pkgutil
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from exhibit.engine import runners
 from exhibit.engine.limits import Limits, add_limit_arguments, is_worker, limits_now
 from exhibit.engine.outcome import Engine
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -55,7 +54,7 @@ def check_engine(wanted: str) -> str:
 
 def engine_names() -> list[str]:
     """Return the names that `--engine` takes."""
-    return sorted(module.name for module in pkgutil.iter_modules(runners.__path__) if not module.name.startswith("_"))
+    return plugin_names(runners.__name__)
 
 
 def add_engine_arguments(parser: Any, **defaults: object) -> None:
@@ -83,11 +82,10 @@ def positive(text: str) -> int:
 
 def _runner(wanted: str) -> tuple[Any, str]:
     name, _, address = wanted.partition(":")
-    names = engine_names()
-    if name not in names:
-        raise ToolkitError(f"no engine {name!r}; there are {', '.join(names)}")
+    if name not in engine_names():
+        raise ToolkitError(f"no engine {name!r}; there are {', '.join(engine_names())}")
     try:
-        runner = import_module(f"{runners.__name__}.{name}").Runner
+        runner = load_plugin(runners.__name__, name)[0].Runner
     except ModuleNotFoundError as error:
         if error.name != name:  # a runner and the package it needs have the same name
             raise

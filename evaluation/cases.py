@@ -22,6 +22,18 @@ class GoldPassage:
     """Empty when the source quotes no words, or they were not located."""
     pages: tuple[int, ...] = ()
     """The pages that it stands on, where the document has pages."""
+    absent: bool = False
+    """Whether its words were looked for in its document and are not there: no passage can be held against it."""
+
+    @property
+    def located(self) -> bool:
+        """Whether its place is known."""
+        return self.filename is not None and any(span.start < span.end for place in self.places for span in place)
+
+    @property
+    def worded(self) -> bool:
+        """Whether passages can be held against it: its place is known, or its words are and nothing says they err."""
+        return self.located or (not self.absent and bool(self.text and self.text.strip()))
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class Passage:
 
     text: str
     filename: str | None = None
+    """The file of the corpus that it is from; None where that is not known."""
     span: Span | None = None
     score: float | None = None
     page: int | None = None
@@ -44,6 +57,15 @@ class Passage:
     """Width and height of the page that the box is measured on; None = in points."""
     box_overlap: float | None = None
     """How far that box is the one of its words: what they share over what they cover together."""
+    told_filename: str | None = None
+    """The name that the system gives for its file, empty where it gives none; None where that is `filename`."""
+    also_in: tuple[str, ...] = ()
+    """The files that have its words, where several do and no name tells which: it is ambiguous."""
+
+    @property
+    def source(self) -> str | None:
+        """The file that its span counts in: its own, or, where it is ambiguous, the one with the same words as gold."""
+        return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
 
 @dataclass(frozen=True)

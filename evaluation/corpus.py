@@ -1,57 +1,92 @@
-"""Gold against its corpus: a question whose document is not the one its gold was located in is failed, not scored."""
+"""A bundle against what bundle.json records: nothing is scored on other documents, questions or gold than those."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.documents import Documents
-from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.storage.bundle import Bundle, sha256_of
 from exhibit.storage.locations import Location
 
 _LISTED = 3  # file names in one message
+_ALLOW = "--allow-changed-corpus"
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The documents that are used, and how they differ from what is recorded."""
+
+    used: Mapping[str, Location]
+    digests: Mapping[str, str]
+    """The sha256 of each of them, and of the bundle's own files."""
+    changed: tuple[str, ...] = ()
+    """Files that are not those of bundle.json."""
+    stray: tuple[str, ...] = ()
+    """Files that bundle.json does not have."""
+
+
+def changed_tables(bundle: Bundle) -> list[str]:
+    """Return a problem for `train.json` and `gold.jsonl` where they are not those that bundle.json records."""
+    recorded = {name: bundle.info.files[name].sha256 for name in (TRAIN, GOLD) if name in bundle.info.files} if (
+        bundle.info
+    ) else {}  # fmt: skip
+    return [
+        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): "
+        f"convert it again, or score it all the same with {_ALLOW}"
+        for name, sha256 in recorded.items()
+        if not (bundle.root / name).is_file() or sha256_of(bundle.root / name) != sha256
+    ]
+
+
+def check_files(bundle: Bundle, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
+    """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
+    recorded = _recorded(bundle)
+    digests = {name: sha256_of(path) for name, path in sorted(files.items())}
+    stray = tuple(name for name in digests if recorded and name not in recorded)
+    changed = tuple(name for name in digests if digests[name] != recorded.get(name, digests[name]))
+    used = {name: path for name, path in files.items() if allow_changed or name not in stray}
+    own = {name: sha256_of(bundle.root / name) for name in (INFO, TRAIN, GOLD) if (bundle.root / name).is_file()}
+    return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray)
+
+
+def _recorded(bundle: Bundle) -> dict[str, str]:
+    """Return the sha256 of each document that bundle.json lists; nothing where there is no bundle.json."""
+    entries = bundle.info.files.items() if bundle.info else ()
+    return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
+
+
+# ---------------------------------------------------------------- questions that cannot be scored
 
 
 @dataclass(frozen=True)
 class Soundness:
-    """What is wrong between a bundle's gold and its corpus."""
+    """What is wrong between a bundle's questions and its corpus."""
 
-    changed: tuple[str, ...] = ()
-    """Files that are not those of bundle.json."""
     refused: Mapping[int | str, str] = field(default_factory=dict)
     """By the id of a question: why it is failed."""
     warnings: tuple[str, ...] = ()
 
 
-def check_corpus(
-    bundle: Bundle, files: Mapping[str, Location], cases: Sequence[Case], documents: Documents, *, allow_changed: bool
+def check_questions(
+    bundle: Bundle,
+    files: CorpusFiles,
+    cases: Sequence[Case],
+    documents: Documents,
+    *,
+    allow_changed: bool,
+    needs_documents: bool,
 ) -> Soundness:
-    """Compare the files with their checksums, and the gold's spans with the lengths of the documents."""
-    changed = tuple(sorted(_changed(bundle, files)))
-    refused: dict[int | str, str] = {}
-    lengths = _Lengths(bundle, documents, changed)
-    for case in cases:
-        reason = _reason(case, () if allow_changed else changed, lengths)
-        if reason:
-            refused[case.id] = reason
-    return Soundness(changed, refused, tuple(_warnings(bundle, changed, refused, allow_changed)))
-
-
-def _changed(bundle: Bundle, files: Mapping[str, Location]) -> Iterator[str]:
-    if bundle.info is None:
-        return
-    recorded = {
-        PurePosixPath(name).name: entry.sha256
-        for name, entry in bundle.info.files.items()
-        if name.startswith(f"{CORPUS}/")
-    }
-    for name, path in files.items():
-        # a remote file is checked against its checksum whenever it is fetched
-        if isinstance(path, Path) and name in recorded and sha256_of(path) != recorded[name]:
-            yield name
+    """Return the questions whose document is changed or missing, or has their gold beyond its end."""
+    changed = () if allow_changed else files.changed
+    lengths = _Lengths(bundle, documents, files.changed)
+    here = set(files.used if needs_documents else bundle.files)
+    reasons = {case.id: _reason(case, changed, here if bundle.files else None, lengths) for case in cases}
+    refused = {id: reason for id, reason in reasons.items() if reason}
+    return Soundness(refused, tuple(_warnings(bundle, files, cases, refused, allow_changed)))
 
 
 class _Lengths:
@@ -71,11 +106,18 @@ class _Lengths:
         return self._known[filename]
 
 
-def _reason(case: Case, changed: Sequence[str], lengths: _Lengths) -> str:
-    names = {gold.filename for gold in case.gold} | {case.filename}
+def _names(case: Case) -> set[str]:
+    return {name for name in (*(gold.filename for gold in case.gold), case.filename) if name}
+
+
+def _reason(case: Case, changed: Sequence[str], here: set[str] | None, lengths: _Lengths) -> str:
+    names = _names(case)
     for name in changed:
         if name in names:
-            return f"{name}: not the file that bundle.json records (sha256 differs), so its gold may be anywhere"
+            return f"{name}: not the file that {INFO} records (sha256 differs), so its gold may be anywhere"
+    missing = sorted(names - here) if here is not None else []
+    if missing:
+        return f"{missing[0]}: not among the documents, so no system can find it there"
     for gold in case.gold:
         ends = [span.end for place in gold.places for span in place]
         length = lengths.of(gold.filename) if ends and gold.filename else None
@@ -85,19 +127,40 @@ def _reason(case: Case, changed: Sequence[str], lengths: _Lengths) -> str:
 
 
 def _warnings(
-    bundle: Bundle, changed: Sequence[str], refused: Mapping[int | str, str], allow_changed: bool
+    bundle: Bundle, files: CorpusFiles, cases: Sequence[Case], refused: Mapping[int | str, str], allow_changed: bool
 ) -> Iterator[str]:
-    if changed:
-        listed = ", ".join(changed[:_LISTED]) + (" …" if len(changed) > _LISTED else "")
+    if files.changed:
         what = "scored all the same" if allow_changed else "failed"
         yield (
-            f"{bundle.address}: {len(changed)} files are not those of bundle.json ({listed}); "
-            f"their questions are {what} (--allow-changed-corpus)"
+            f"{bundle.address}: {len(files.changed)} files are not those of {INFO} ({_listed(files.changed)}); "
+            f"their questions are {what} ({_ALLOW})"
         )
+    if files.stray:
+        what = "taken in all the same" if allow_changed else "left out"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
+        yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
+    missing = [case for case in cases if "not among the documents" in refused.get(case.id, "")]
+    if missing:
+        names = {name for case in missing for name in _names(case) - files.used.keys()}
+        by_type = sorted(name for name in names if name in bundle.files and name not in files.stray)
+        for lost, why in (
+            (by_type, "left out by their type (--file-type)"),
+            (sorted(names - set(by_type)), "not in corpus/"),
+        ):
+            count = sum(bool(_names(case) & set(lost)) for case in missing)
+            if lost:
+                yield (
+                    f"{bundle.address}: the gold of {count} of {len(cases)} questions is in {len(lost)} files that are "
+                    f"{why}: {_listed(lost)}; they are failed"
+                )
     beyond = sum("gold up to character" in reason for reason in refused.values())
     if beyond:
         yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"
     known = {question.id for question in bundle.questions}
     stray = sum(line.id not in known for line in bundle.gold)
     if stray:
-        yield f"{bundle.address}: {stray} lines of gold.jsonl have an id that train.json does not have; left out"
+        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; left out"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import glob
 import json
 import random
-from collections import Counter, defaultdict
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn
-from exhibit.evaluation.corpus import check_corpus
+from exhibit.evaluation.corpus import changed_tables, check_files, check_questions
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.grades import GRADE, GRADES, read_grades
 from exhibit.evidence import Span, readable
@@ -68,6 +69,10 @@ class Dataset:
     """By the id of a question: why it is failed before it is asked."""
     changed: tuple[str, ...] = ()
     """Files that are not those of bundle.json."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The sha256 of every file that it was read from, by its path in the bundle."""
+    headline: str | None = None
+    """The metric that the benchmark is known by."""
 
 
 # ---------------------------------------------------------------- which folders
@@ -145,6 +150,7 @@ def load_datasets(
     for name, folder in folders.items():
         try:
             bundles[name] = open_bundle(folder)
+            problems += [] if selection.allow_changed_corpus else changed_tables(bundles[name])
         except BundleError as error:
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
@@ -216,10 +222,11 @@ def _has_labels(labels: Mapping[str, Any] | None, where: Mapping[str, tuple[str,
 def _dataset(
     name: str, bundle: Bundle, questions: Sequence[Question], selection: Selection, limits: Limits | None
 ) -> Dataset:
-    files = choose_files(bundle, selection)
+    files = check_files(bundle, choose_files(bundle, selection), allow_changed=selection.allow_changed_corpus)
     lines: dict[tuple[int | str, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
-    documents = Documents(files, limits=limits)
+    documents = Documents(files.used, limits=limits)
+    composed = {unicodedata.normalize("NFC", name): name for name in files.used}
     cases, located = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
@@ -227,15 +234,31 @@ def _dataset(
             line = lines.get((question.id, index))
             has_words = bool(context.text and context.text.strip())
             known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
-            gold, how = _placed(line) if line and known else _located(context.filename, context.text, documents)
-            golds.append(GoldPassage(context.filename or gold.filename, context.text, gold.places, how.pages))
+            filename = context.filename
+            if filename and filename not in files.used:  # an exact name wins; else two ways to write é are one name
+                loose = None if known else documents.named(filename)
+                filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
+            gold, how = _placed(line) if line and known else _located(filename, context.text, documents)
+            golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=how.pages))
             located[question.id, index] = how
         cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
-    sound = check_corpus(bundle, files, cases, documents, allow_changed=selection.allow_changed_corpus)
-    warnings = (*_left_out(bundle, cases, files), *sound.warnings)
-    groups = bundle.info.groups if bundle.info else None
+    sound = check_questions(
+        bundle, files, cases, documents,
+        allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,
+    )  # fmt: skip
     return Dataset(
-        name, bundle.root, tuple(cases), files, located, documents, groups, warnings, sound.refused, sound.changed
+        name,
+        bundle.root,
+        tuple(cases),
+        files.used,
+        located,
+        documents,
+        bundle.info.groups if bundle.info else None,
+        sound.warnings,
+        sound.refused,
+        files.changed,
+        files.digests,
+        bundle.info.headline if bundle.info else None,
     )
 
 
@@ -281,36 +304,26 @@ def read_history(told: Any) -> Iterator[Turn]:
 def _placed(line: Gold) -> tuple[GoldPassage, GoldMatch]:
     """Return a passage as gold.jsonl has it."""
     places = [line.spans, *line.alternatives] if line.spans else []
-    gold = GoldPassage(line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places))
+    gold = GoldPassage(
+        line.filename, None, tuple(tuple(Span(*span) for span in place) for place in places), absent=not places
+    )
     return gold, GoldMatch(line.how, tuple(line.pages))
 
 
 def _located(filename: str | None, text: str | None, documents: Documents) -> tuple[GoldPassage, GoldMatch]:
-    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none."""
+    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none.
+
+    Words that several documents have are of none of them: they are known as words, without file and place.
+    """
     if not text or not text.strip():
         return GoldPassage(filename, None), GoldMatch(None)
     matches = documents.matches(text, filename)
     if not matches:
-        return GoldPassage(filename, None), GoldMatch("absent")
+        searched = bool(documents.files) if filename is None else documents.get(filename) is not None
+        return GoldPassage(filename, None, absent=searched), GoldMatch("absent")
     name, first = matches[0]
+    if len({name for name, _ in matches}) > 1:
+        return GoldPassage(None, None), GoldMatch(first.how)
     document = documents.get(name)
     pages = sorted({page for span in first.spans for page in document.pages_of(span)}) if document else []
     return GoldPassage(name, None, tuple(match.spans for _, match in matches)), GoldMatch(first.how, tuple(pages))
-
-
-def _left_out(bundle: Bundle, cases: Sequence[Case], files: Mapping[str, Location]) -> Iterator[str]:
-    """Yield a warning for gold in files that are not ingested, and for gold in files that are not there at all."""
-    questions: dict[bool, list[Case]] = defaultdict(list)
-    names: dict[bool, set[str]] = defaultdict(set)
-    for case in cases:
-        missing = {gold.filename for gold in case.gold if gold.filename and gold.filename not in files}
-        for here in {name in bundle.files for name in missing}:
-            questions[here].append(case)
-            names[here] |= {name for name in missing if (name in bundle.files) == here}
-    for here, why in ((True, "left out by their type (--file-type)"), (False, "not in corpus/")):
-        if names[here]:
-            listed = ", ".join(sorted(names[here])[:3]) + (" …" if len(names[here]) > 3 else "")
-            yield (
-                f"{bundle.address}: the gold of {len(questions[here])} of {len(cases)} questions is in "
-                f"{len(names[here])} files that are {why}: {listed}"
-            )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import PurePath
+from typing import Any
 
 from exhibit.engine import Limits
-from exhibit.evaluation.cases import Passage
+from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.guard import boxes_within, read_within
 from exhibit.evidence.locate import worthy
+from exhibit.law.names import FileNames
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location
 
 _REMEMBERED = 1 << 16
 """Texts whose place is remembered, by a digest: 15 MB. Systems retrieve the same passages for many questions."""
+_PLACES = 64
+"""Places of a passage in one file that are compared with gold."""
 _PROBE = 32
 """Folded characters of a passage that a document must have somewhere before the passage is looked for in it."""
 
@@ -31,7 +34,7 @@ class Documents:
         """Why a document could not be read, by its name."""
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
-        self._located: dict[tuple[bytes, str | None], tuple[str, Span] | None] = {}
+        self._located: dict[tuple[bytes, str | None], list[Any]] = {}
 
     def get(self, filename: str | None) -> Document | None:
         """Return a document, None when there is none of that name or it cannot be read."""
@@ -55,38 +58,52 @@ class Documents:
     # ---------------------------------------------------------------- names
 
     def named(self, name: str) -> str | None:
-        """Return the file that a system means: by its name, its path, its stem, or with `#page=…` behind it."""
-        for written in (name, name.partition("#")[0]):
-            for key in (written, PurePath(written).name, PurePath(written).stem):
-                filename = self._names.get(key.strip().casefold())
-                if filename:
-                    return filename
-        return None
+        """Return the file that a system means, however it spells its name (`law.names.FileNames`)."""
+        return self._names.find(name)
 
     @cached_property
-    def _names(self) -> dict[str, str]:
-        stems: dict[str, list[str]] = {}
-        for name in sorted(self.files):
-            stems.setdefault(PurePath(name).stem.casefold(), []).append(name)
-        # a stem that two files share names neither
-        names = {stem: files[0] for stem, files in stems.items() if len(files) == 1}
-        return names | {name.casefold(): name for name in sorted(self.files)}
+    def _names(self) -> FileNames:
+        return FileNames(sorted(self.files))
 
     # ---------------------------------------------------------------- words
 
-    def place(self, passage: Passage) -> Passage:
+    def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
         """Return a passage with its file, span and page as far as its name and its words tell them.
 
         A span is believed when the words stand there: another system may count in a text of its own. A name that no
-        file has is no name: the words are looked for in all documents, and where they are nowhere the name stays.
+        file has is no name: the words are looked for in all documents. Words that one file has are from it; words that
+        several have are ambiguous, and count where a gold has them. Of several places in a file the one with gold
+        counts, else the first.
         """
-        filename = self.named(passage.filename) if passage.filename else None
-        span = passage.span if self._stands(passage, self.get(filename)) else None
-        if span is None and passage.text.strip():
-            filename, span = self._find(passage.text, filename) or (filename, None)
+        told = passage.told_filename or passage.filename or ""
+        passage = replace(passage, told_filename=told)
+        filename = self.named(told) if told else None
+        if filename and self._stands(passage, self.get(filename)):
+            return self._placed(passage, filename, passage.span)
+        if not passage.text.strip():
+            return replace(passage, filename=filename, span=None)
+        files = [filename] if filename else self._holders(passage.text)
+        if not files:
+            return replace(passage, filename=None, span=None)
+        file, span = self._likeliest(passage.text, files, golds)
+        if len(files) == 1:
+            return self._placed(passage, file, span)
+        return replace(passage, filename=None, span=span, also_in=(file, *sorted({*files} - {file})))
+
+    def _likeliest(self, words: str, files: Sequence[str], golds: Sequence[GoldPassage]) -> tuple[str, Span | None]:
+        """Return the place of words that gold has, too; else one in a file with gold, else one in the first file."""
+        with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
+        for file, gold in with_gold:
+            for span in self._spans(words, file):
+                if file and touches(span, gold):
+                    return file, span
+        first = next((file for file, _ in with_gold if file), files[0])
+        return first, next(iter(self._spans(words, first)), None)
+
+    def _placed(self, passage: Passage, filename: str | None, span: Span | None) -> Passage:
         document = self.get(filename)
         if document is None or span is None:
-            return replace(passage, filename=filename or passage.filename, span=None)
+            return replace(passage, filename=filename, span=None)
         pages = tuple(document.pages_of(span))
         page = next(iter(pages), passage.page)
         text = passage.text or document.text[span.start : span.end]
@@ -100,39 +117,70 @@ class Documents:
         there = document.text[span.start : span.end]
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
-    def _find(self, words: str, filename: str | None) -> tuple[str, Span] | None:
+    def _spans(self, words: str, filename: str | None) -> list[Span]:
+        """Return where words stand in a file, best first."""
+        document = self.get(filename)
+        if document is None:
+            return []
+        return self._remembered(
+            words, filename, lambda: [match.span for match in worthy(locate(words, document))[:_PLACES]]
+        )
+
+    def _holders(self, words: str) -> list[str]:
+        """Return the files that have the words as well as any file has them."""
+
+        def find() -> list[str]:
+            whole, part = self._likely(words)
+            names = [document.filename for document in whole] or [name for name, _ in _best(words, part)]
+            return list(dict.fromkeys(names))
+
+        return self._remembered(words, None, find)
+
+    def _remembered(self, words: str, filename: str | None, find: Callable[[], list[Any]]) -> list[Any]:
         key = (blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest(), filename)
         if key not in self._located:
-            matches = self.matches(words, filename)
             while len(self._located) >= _REMEMBERED:  # the oldest goes first
                 del self._located[next(iter(self._located))]
-            self._located[key] = (matches[0][0], matches[0][1].span) if matches else None
+            self._located[key] = find()
         return self._located[key]
 
-    def matches(self, words: str, filename: str | None) -> list[tuple[str, Match]]:
-        """Return where words stand: in one file, or in the first file that has them."""
-        for document in [self.get(filename)] if filename else self._likely(words):
-            places = worthy(locate(words, document)) if document else []
-            if document and places:
-                return [(document.filename, match) for match in places]
-        return []
+    def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
+        """Return where words stand: in one file, or in every file that has them as well as any."""
+        if filename is not None:
+            document = self.get(filename)
+            return _best(words, [document] if document else [])
+        whole, part = self._likely(words)
+        return _best(words, whole) or _best(words, part)
 
-    def _likely(self, words: str) -> Iterable[Document]:
-        """Yield the documents that have a piece of the words, those that have all of them first."""
+    def _likely(self, words: str) -> tuple[list[Document], list[Document]]:
+        """Return the documents that have all of the words, and those that have a piece of them."""
         needle = fold(words, loose=True)
+        whole: list[Document] = []
+        part: list[Document] = []
         if not needle:
-            return
+            return whole, part
         starts = range(0, max(1, len(needle) - _PROBE + 1), max(1, (len(needle) - _PROBE) // 7 or 1))
         probes = [needle[start : start + _PROBE] for start in starts]
-        whole, part = [], []
         for document in self.all():
             text = document.loose.text
             if needle in text:
                 whole.append(document)
             elif any(probe in text for probe in probes):
                 part.append(document)
-        yield from whole
-        yield from part
+        return whole, part
+
+
+def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
+    """Return the places of words in the documents that have the best one."""
+    places = [(document.filename, match) for document in documents for match in worthy(locate(words, document))]
+    best = max((match.score for _, match in places), default=0.0)
+    files = {name for name, match in places if match.score == best}
+    return [(name, match) for name, match in places if name in files]
+
+
+def touches(span: Span, gold: GoldPassage) -> bool:
+    """Return whether a span shares a character with a place of a gold passage."""
+    return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 
 def box_overlap(document: Document, span: Span, passage: Passage) -> float | None:

@@ -18,10 +18,10 @@ from exhibit.engine import check_engine, limits_in_force, track
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
 from exhibit.evaluation.measured import Measured, measure_rounds
-from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, needing
-from exhibit.evaluation.provenance import PROVENANCE, describe_run, read_provenance
+from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
+from exhibit.evaluation.provenance import PROVENANCE, changed_data, describe_run, read_provenance
 from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
-from exhibit.evaluation.replies import Failures, ask, journal_of, left_to_ask, outcomes, text_of
+from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
 from exhibit.evaluation.report import write_report
 from exhibit.evaluation.report.write import NAME as REPORT
 from exhibit.evaluation.scoring import Scoring
@@ -55,6 +55,8 @@ class Run:
     summary: dict[str, Estimate]
     report: Path
     failures: Failures
+    notes: tuple[str, ...] = ()
+    """What is missing to judge the system by, in words."""
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return each dataset's means."""
@@ -79,7 +81,7 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, before=read_provenance(folder)))
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), before=read_provenance(folder)))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _without_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
@@ -91,7 +93,8 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         write_json(folder / SUMMARY, summary_json(summary))
         report = _report(folder, settings, plan, say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
-    return Run(folder, tuple(tables), summary, report, failures)
+    notes = tuple(line for one in measured for line in one.evidence.lines(one.name))
+    return Run(folder, tuple(tables), summary, report, failures, notes)
 
 
 def _report(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> Path:
@@ -135,8 +138,6 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     target = attempt(lambda: open_target(settings.target_name, target_options, own)) if target_options else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
         problems.append(f"--delete-collection: the target {target.name} keeps no documents elsewhere; leave it out")
-    if settings.skip_ingestion and settings.ingest:
-        problems.append("--ingest and --skip-ingestion contradict each other")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
@@ -175,7 +176,7 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
 
 
 def _register(settings: Settings) -> Register:
-    client = Client(cache_folder() / "officials")
+    client = Client(cache_folder() / "officials", timeout=settings.timeout)
     return Register(client, legislation=settings.legislation_url, case_law=settings.case_law_url)
 
 
@@ -185,10 +186,10 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
         return settings.metrics
     files = {file for file, module in metric_modules().items() if needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
-    left_out = [name for name in settings.metrics if name in judged]
+    left_out = [name for name in settings.metrics if named(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
-    return tuple(name for name in settings.metrics if name not in judged)
+    return tuple(name for name in settings.metrics if name not in left_out)
 
 
 # ---------------------------------------------------------------- the folder
@@ -224,12 +225,24 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
         raise BundleError(f"{folder}: holds something else than a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; go on with it with --resume, or choose another --run-name")
+    stale = changed_data(read_provenance(folder), plan.datasets, _inputs(settings))
+    if stale:
+        listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
+        raise BundleError(
+            f"{folder}: was started on other files ({listed}); its replies are stale: choose another --run-name"
+        )
     differing = same_replies(read_json(folder / CONFIG), config)
     if differing:
         raise BundleError(
             f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
         )
     return config
+
+
+def _inputs(settings: Settings) -> dict[str, str]:
+    """Return the sha256 of the file that the target is, or is told by: predictions, or a system described in TOML."""
+    named = {settings.target_name, settings.target_name.partition(":")[2]}
+    return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
 def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
@@ -239,6 +252,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "questions": len(dataset.cases),
             "files": len(dataset.files),
             "groups": dataset.groups,
+            "headline": dataset.headline,
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
@@ -260,8 +274,8 @@ def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Try the target on each dataset that has questions left to ask, before anything else is done."""
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
-        left = next((left for one in journals if (left := left_to_ask(dataset, outcomes(dataset, one)))), [])
-        for note in plan.target.probe(dataset, left) if left else ():
+        cases = next((some for one in journals if (some := to_probe(dataset, outcomes(dataset, one)))), [])
+        for note in plan.target.probe(dataset, cases) if cases else ():
             say(note)
     if settings.repeat > 1 and plan.target.exact:
         say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")

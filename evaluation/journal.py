@@ -31,9 +31,12 @@ class Kept(NamedTuple):
 
 def told_place(passage: Passage) -> dict[str, Any]:
     """Return where the system itself says that a passage stands; nothing where it does not."""
-    if passage.told_page is None and passage.told_box is None and passage.told_size is None:
-        return {}
-    told = {"told_page": passage.told_page, "told_box": passage.told_box, "told_size": passage.told_size}
+    told = {
+        "told_page": passage.told_page,
+        "told_box": passage.told_box,
+        "told_size": passage.told_size,
+        "told_filename": passage.told_filename if passage.told_filename != passage.filename else None,
+    }
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in told.items() if value is not None
     }
@@ -114,7 +117,10 @@ class Journal:
             text = whole[span.start : span.end]
         box, size = (tuple(told[key]) if told.get(key) else None for key in ("told_box", "told_size"))
         page = told.get("told_page")
-        return Passage(text, told["filename"], span, told["score"], told["page"], page, told_box=box, told_size=size)
+        return Passage(
+            text, told["filename"], span, told["score"], told["page"], page,
+            told_box=box, told_size=size, told_filename=told.get("told_filename"),
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- writing
 

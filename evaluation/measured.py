@@ -18,6 +18,7 @@ from exhibit.evaluation.confidence import CONFIDENCE, describe
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled
+from exhibit.evaluation.missing import EVIDENCE, Evidence
 from exhibit.evaluation.records import SUMMARY, RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
 from exhibit.evaluation.replies import Failures, Round
 from exhibit.evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
@@ -58,7 +59,8 @@ class Measured:
         self._values: tuple[dict[str, Column], ...] = tuple({} for _ in range(times))
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
-        self._passages = False
+        self.evidence = Evidence()
+        """What is missing to judge the replies by."""
         self._sure, self._exists = array("d"), array("b")
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
@@ -71,12 +73,17 @@ class Measured:
                 self._values[number].setdefault(name, Column()).extend(column)
             self._failed[number].extend(scored.failed[number])
             self._first_errors[number] = self._first_errors[number] or scored.first_errors[number]
-        self._passages = self._passages or scored.passages
+        self.evidence += scored.evidence
         self._sure.extend(confidence for confidence, _ in scored.confidences)
         self._exists.extend(exists for _, exists in scored.confidences)
         self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
         self._counted.update({name: count.passages for name, count in scored.mismatches.items()})
         self._rows.add(scored.rows)
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self._dataset.name
 
     @property
     def failures(self) -> Failures:
@@ -91,8 +98,9 @@ class Measured:
         """
         blind: set[str] = set()
         failures = self.failures
-        if failures.failed < failures.asked and not self._passages:
-            blind = set(needing(self._values[0], "passages"))
+        if failures.failed < failures.asked and not self.evidence.passages:
+            names = self._values[0]
+            blind = {*needing(names, "passages"), *needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
@@ -112,6 +120,7 @@ class Measured:
         write_json(self._place / "breakdown.json", breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         summary = with_drm_means(summary_json(summarise(table)), pooled(counts), table)
+        write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         confidence = describe([(sure, bool(exists)) for sure, exists in zip(self._sure, self._exists, strict=True)])
         if confidence is not None:
             write_json(self._place / CONFIDENCE, confidence)

@@ -12,13 +12,16 @@ from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import read_json
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import GOLD, INFO, TRAIN
-from exhibit.storage.bundle import sha256_of
+from exhibit.schemas.bundle import CORPUS
 
 PROVENANCE = "provenance.json"
+_INPUTS = "inputs"
+"""The files besides the datasets that decide the replies, such as one of predictions."""
 
 
-def describe_run(datasets: Iterable[Dataset], *, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def describe_run(
+    datasets: Iterable[Dataset], inputs: Mapping[str, str], *, before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return what is written beside a run's settings; a run that is resumed began when it first did."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
@@ -26,7 +29,8 @@ def describe_run(datasets: Iterable[Dataset], *, before: Mapping[str, Any] | Non
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
         "machine": machine(),
-        "data": {dataset.name: digests(dataset.root) for dataset in datasets},
+        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
+        _INPUTS: dict(inputs),
     }
 
 
@@ -36,6 +40,16 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def digests(root: Path) -> dict[str, str]:
-    """Return the sha256 of a bundle's small files: bundle.json has those of all its documents."""
-    return {name: sha256_of(root / name) for name in (INFO, TRAIN, GOLD) if (root / name).is_file()}
+def changed_data(before: Mapping[str, Any], datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
+    """Return which files of a run that is resumed are others than those it was started on."""
+    now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
+    then: dict[str, dict[str, str]] = {**(before.get("data") or {}), _INPUTS: before.get(_INPUTS) or {}}
+    return [
+        f"{name}/{file}" if name != _INPUTS else file
+        for name, files in then.items()
+        for file in dict.fromkeys([*files, *now.get(name, {})])
+        # runs of earlier versions did not keep the checksums of documents
+        if files
+        and files.get(file) != now.get(name, {}).get(file)
+        and (file in files or f"{CORPUS}/" in "".join(files))
+    ]

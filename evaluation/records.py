@@ -11,6 +11,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.columns import Column
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.journal import told_place
+from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.statistics import Estimate, Table, macro, summarise_by
 from exhibit.evaluation.trec import Lines, trec_files, trec_lines
 from exhibit.evaluation.verdicts import cited, examine
@@ -63,7 +64,12 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
         "gold": [_gold(case, index, located) for index in range(len(case.gold))],
         "reply": _reply(case),
     }
-    tail = {"verdict": judgment.verdict, "stage": judgment.stage, "evidence": judgment.evidence}
+    tail = {
+        "verdict": judgment.verdict,
+        "stage": judgment.stage,
+        "evidence": judgment.evidence,
+        "notes": notes_on(case),
+    }
     replies = [one.reply for one in times] if len(times) > 1 else []
     repeats = ({"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies)
     return RowText(_json(head), _json(tail), tuple(map(_json, repeats)), trec_lines(times[0], tag=tag))
@@ -134,6 +140,7 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
         "span": list(passage.span) if passage.span else None,
         "page": passage.page,
         "score": passage.score,
+        **({"also_in": list(passage.also_in)} if passage.also_in else {}),
     } | told_place(passage)
     return {**row, "text": passage.text} if rank < _QUOTED else row
 

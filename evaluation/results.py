@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.report.verbs import add_commands
 from exhibit.evaluation.soundness import explained, folders_in
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
 from exhibit.evaluation.trend.index import add_arguments, index
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 
@@ -108,7 +109,7 @@ def _gold(options: Any) -> int:
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, Callable[[Any], int]]]:
     """Return the parser, and what does the commands that other modules add to it."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m evaluation.results"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -124,7 +125,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, Callable[[Any], int]]]
         help="exit 1 when a metric is worse beyond chance, or more questions failed",
     )
     for command in (summary, diff):
-        command.add_argument("--metrics", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+        command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
         command.add_argument("--all", action="store_true", help="every metric")
     gold = commands.add_parser("gold", help="what share of a bundle's gold is located, by method; lists the rest")
     gold.add_argument("datasets", nargs="+", metavar="DIR")

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 
 RULE = "=" * 26
@@ -32,16 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
     if options.output:
         _write(options.output, results)
-    print("Evaluation Results:", RULE, sep="\n")
-    for name, value in results.items():
-        print(f"{name}: {value:.4f}")
-    print(RULE)
+    figures = [f"{name}: {value:.4f}" for name, value in results.items()]
+    print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     what, _, formats = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python score.py"),
         description=what,
         epilog=spelled(formats),
@@ -56,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=["seed"],
         help="match as first published: any substring either way, so that one word matches and nDCG can pass 1",
     )
+    add_json(parser)
     return parser
 
 

@@ -16,6 +16,7 @@ from exhibit.evaluation.confidence import Told, confidences
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.metrics import Options, measure, metric_modules
 from exhibit.evaluation.metrics.drm import Mismatch, totals
+from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.records import RowText, row_text
 from exhibit.law.references import references
 
@@ -54,12 +55,12 @@ class Scored:
     """For each time: 1 for a case whose reply is an error."""
     first_errors: tuple[str, ...]
     """For each time: the first error, empty where there is none."""
-    passages: bool
-    """Whether a reply that is no error has passages."""
     refers: bool
     """Whether an answer refers to the law."""
     confidences: list[Told] = field(default_factory=list)
     mismatches: dict[str, Mismatch] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
+    """What is missing to judge them by."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,10 @@ class Scoring:
             rows=[row_text(times, batch.matches, tag=self.tag) for times in zip(*batch.times, strict=True)],
             failed=tuple([int(bool(error)) for error in each] for each in errors),
             first_errors=tuple(next(filter(None, each), "") for each in errors),
-            passages=any(case.reply.passages and not case.reply.error for case in everything),
             refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
             confidences=confidences(first),
             mismatches=totals(first, self.options),
+            evidence=Evidence.of(first),
         )
 
 

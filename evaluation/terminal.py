@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap
 
 ALL = "ALL"
@@ -13,7 +13,8 @@ ALL = "ALL"
 def shown_metrics(summary: Mapping[str, Estimate | Difference], asked: Sequence[str] = ()) -> list[str]:
     """Return the metrics that a table shows: those asked for, or those that tell most."""
     if asked:
-        return [name for name in summary if {name, name.partition("@")[0]} & set(asked)] or list(summary)
+        wanted = set(map(named, asked))
+        return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
     return shortened(summary) or list(summary)
 
 

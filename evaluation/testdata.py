@@ -63,5 +63,5 @@ def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in line.items()
         if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
     }
-    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": 1.0}
+    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
     return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}

@@ -1,9 +1,8 @@
 """Rankings and judgements in TREC's formats, for ir_measures, ranx and trec_eval.
 
 What is ranked is what nDCG, MRR and MAP are read from (`evaluation.metrics._ranking`): files where the question's
-files are graded or its gold names files only, else gold passages (`gold-0` is the first of the question), each
-at the rank at which it is found. Failed and impossible questions are in neither file, so that means are over the
-same questions.
+files are graded, else gold passages (`gold-0` is the first of the question), each at the rank at which it is found.
+Questions that those metrics do not apply to are in neither file, so that means are over the same questions.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics import ranking_of
+from exhibit.evaluation.metrics import Options, about, ranking_of, scoped
 from exhibit.storage.whole import whole
 
 RUN = "run.trec"
@@ -32,7 +31,8 @@ class Lines(NamedTuple):
 
 def trec_lines(case: Case, *, tag: str) -> Lines:
     """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
-    ranking = None if case.reply.error else ranking_of(case)
+    known = scoped(case, about("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
     if ranking is None:
         return Lines("", "")
     query, name = _name(str(case.id)), _name(tag)

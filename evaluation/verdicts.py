@@ -6,14 +6,18 @@ others. Invented: the answer says what none of its passages does, or answers wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.metrics import K
+from exhibit.evaluation.documents import touches
+from exhibit.evaluation.metrics import K, Options, scoped
+from exhibit.evaluation.metrics._each import gold_files
 from exhibit.evaluation.metrics._gold_ranks import matches
-from exhibit.evidence import Span
+from exhibit.evaluation.metrics._scope import is_wrong_file
+from exhibit.evaluation.metrics.answer_contained import holding_answer
+from exhibit.law.answers import stands_in
 from exhibit.law.citations import claims_of, find_citations
 from exhibit.law.figures import Figures, figures, missing_figures
 from exhibit.law.refusal import is_refusal
@@ -26,6 +30,7 @@ Verdict = Literal[
     "figures that no passage has",
     "answered though impossible",
     "refused though answerable",
+    "expected answer given",
     "right document, passage unknown",
     "gold not located",
     "cannot be judged",
@@ -78,14 +83,14 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     refused = reply.answer is not None and is_refusal(reply.answer)
     if case.is_impossible:
         return _impossible(case, refused)
-    if not case.gold or (not reply.passages and reply.answer is not None):
-        missing = "which passage answers" if not case.gold else "which passages the system read"
-        if refused:
-            return Judgment("refused though answerable", f"It was refused; nothing tells {missing}.")
-        return Judgment("cannot be judged", f"Nothing tells {missing}.")
-    if _unlocated(case.gold):
-        return Judgment("gold not located", "None of the passages that the benchmark quotes stands in its document.")
-    return _answerable(case, refused, k)
+    by_passage = any(gold.worded for gold in case.gold) and (reply.passages or reply.answer is None)
+    judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
+    if judgment.stage == "reading" or refused or reply.answer is None:
+        return judgment
+    invented = _invented(case)
+    listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
+    told = f"{listed}: in none of the passages. {judgment.evidence}"
+    return Judgment("figures that no passage has", told) if invented else judgment
 
 
 def _impossible(case: Case, refused: bool) -> Judgment:
@@ -96,18 +101,6 @@ def _impossible(case: Case, refused: bool) -> Judgment:
     return Judgment("answered though impossible", "The documents do not answer it.")
 
 
-def _answerable(case: Case, refused: bool, k: int) -> Judgment:
-    """Return what became of a question whose passages and gold are known."""
-    judgment = _retrieval(case, refused, k)
-    if judgment.stage == "reading" or refused or case.reply.answer is None:
-        return judgment
-    invented = _invented(case)
-    if invented:
-        listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
-        return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
-    return judgment
-
-
 def _invented(case: Case) -> list[str]:
     """Return the numbers of an answer that nothing bears out, and whether it has such a date.
 
@@ -116,7 +109,7 @@ def _invented(case: Case) -> list[str]:
     """
     told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
     large = {number for number in told.loose if not _counts(number)}
-    if not large and not told.dates:
+    if (not large and not told.dates) or not any(passage.text.strip() for passage in case.reply.passages):
         return []
     read = (part for passage in case.reply.passages for part in (passage.text, passage.filename or ""))
     said = figures("\n\n".join([case.question, case.truth, *read]))
@@ -136,68 +129,71 @@ def cited(case: Case) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
 
 
+def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
+    """Return what can be told where no passage can be held against gold: by the file, then by the expected answer."""
+    why = "the benchmark quotes no words of it"
+    by_file = _by_file(gold_files(case), _read(case, k), "right document, passage unknown", why)
+    known = bool(gold_files(case)) and bool(case.reply.passages)
+    if known and by_file.verdict == "wrong document":
+        return by_file
+    answered = scoped(case, ("answer", "truth"), Options()) is not None
+    said = stands_in(case.truth, case.reply.answer or "") if answered and not refused else False
+    if answered and said:
+        return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
+    number = holding_answer(case) if answered else None
+    if number is not None and said is False:
+        return Judgment("retrieved but not used", f"Passage {number} says what is expected, and the reply does not.")
+    if case.gold and all(gold.absent for gold in case.gold):
+        return Judgment("gold not located", "None of the passages that the benchmark quotes stands in its document.")
+    if refused:
+        return Judgment("refused though answerable", "It was refused; nothing tells which passage answers.")
+    missing = "which passage answers" if not case.gold else "which passages the system read"
+    return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
+
+
+def _read(case: Case, k: int) -> Sequence[Passage]:
+    """Return the passages that an answer was made from, where that is known, else the first k."""
+    selected = case.reply.selected
+    return case.reply.passages[: k if selected is None else selected]
+
+
+def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
+    wrong = [is_wrong_file(passage, files) for passage in read]
+    if False in wrong:
+        first = wrong.index(False) + 1
+        return Judgment(verdict, f"Passage {first} is the first from the right document; {why}.")
+    if None in wrong:
+        told = f"Which file {wrong.count(None)} of the {len(read)} passages read are from is not known."
+        return Judgment("cannot be judged", told)
+    return Judgment("wrong document", f"None of the {len(read)} passages read is from a document with gold.")
+
+
 def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
-    selected = case.reply.selected if case.reply.selected is not None else min(k, len(passages))
-    first = passages[:selected]
-    quoted = [gold for gold in case.gold if gold.text and gold.text.strip()]
-    hits = [number for number, passage in enumerate(passages[: max(k, selected)], 1) if holds_gold(passage, quoted)]
-    if not quoted:
-        return _named_only(case, first, refused)
-    if hits and hits[0] <= selected:
-        where = f"Passage {hits[0]} is the first to touch the gold."
-        if refused:
-            return Judgment("refused though answerable", where)
-        named = cited(case)
-        if not named or any(number in hits for number in named):
-            return Judgment("answered", where)
-        return Judgment("retrieved but not used", f"{where} The answer cites {', '.join(map(str, named))}.")
-    if hits:
-        where = f"Passage {hits[0]} is the first to touch the gold, but only {selected} were read."
-        return Judgment("retrieved but not used", where)
-    return _nowhere(case, first)
-
-
-def _nowhere(case: Case, first: Sequence[Passage]) -> Judgment:
-    files = {gold.filename for gold in case.gold if gold.filename}
-    same = [number for number, passage in enumerate(first, 1) if passage.filename in files]
-    total = len(case.reply.passages)
-    if not same:
-        return Judgment("wrong document", f"None of the {len(first)} passages read is from a document with gold.")
-    where = f"Passage {same[0]} is the first from the right document; none of {total} touches the gold."
-    return Judgment("right document, wrong passage", where)
-
-
-def _named_only(case: Case, first: Sequence[Passage], refused: bool) -> Judgment:
-    """Return what can be told where the benchmark names documents and quotes no words of them."""
-    files = {gold.filename for gold in case.gold if gold.filename}
-    same = [number for number, passage in enumerate(first, 1) if passage.filename in files]
-    if not same:
-        return Judgment("wrong document", f"None of the {len(first)} passages read is from a document it names.")
-    where = f"Passage {same[0]} is the first from the right document; the benchmark quotes no words of it."
-    return Judgment("refused though answerable" if refused else "right document, passage unknown", where)
-
-
-def _unlocated(golds: Sequence[GoldPassage]) -> bool:
-    """Return whether gold has words and a file, and none of them stands there."""
-    worded = [gold for gold in golds if gold.text and gold.text.strip()]
-    return bool(worded) and len(worded) == len(golds) and not any(gold.places for gold in worded)
+    read = _read(case, k)
+    golds = [gold for gold in case.gold if gold.worded]
+    hits = [number for number, passage in enumerate(passages[: max(k, len(read))], 1) if holds_gold(passage, golds)]
+    if not hits:
+        files = {gold.filename for gold in golds if gold.filename}
+        why = f"none of {len(passages)} touches the gold"
+        return _by_file(files, read, "right document, wrong passage", why)
+    where = f"Passage {hits[0]} is the first to touch the gold"
+    if hits[0] > len(read):
+        return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
+    if refused:
+        return Judgment("refused though answerable", f"{where}.")
+    named = cited(case)
+    if not named or any(number in hits for number in named):
+        return Judgment("answered", f"{where}.")
+    return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
 def holds_gold(passage: Passage, golds: Iterable[GoldPassage]) -> bool:
-    """Return whether a passage has a character of located gold, words of other gold, or is of a file named as gold."""
+    """Return whether a passage has a character of located gold, or the words of other gold."""
     return any(_holds(passage, gold) for gold in golds)
 
 
 def _holds(passage: Passage, gold: GoldPassage) -> bool:
-    if not gold.text or not gold.text.strip():
-        return gold.filename is not None and passage.filename == gold.filename
     if gold.places and passage.span is not None:
-        if passage.filename != gold.filename:
-            return False
-        return any(_overlap(passage.span, span) for place in gold.places for span in place)
-    return passage.filename in (None, gold.filename) and matches(passage.text, gold.text)
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return max(one.start, other.start) < min(one.end, other.end)
+        return passage.source == gold.filename and touches(passage.span, gold)
+    return passage.filename in (None, gold.filename) and matches(passage.text, gold.text or "")

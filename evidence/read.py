@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pkgutil
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +14,7 @@ from exhibit.evidence.document import Document
 from exhibit.evidence.printable import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.plugins import plugin_modules
 from exhibit.storage.locations import Location, Remote, fetched
 
 
@@ -114,10 +113,8 @@ def _reader(path: Path) -> ModuleType:
 @cache
 def _readers() -> dict[str, ModuleType]:
     by_suffix: dict[str, ModuleType] = {}
-    for module in pkgutil.iter_modules(readers.__path__):
-        if not module.name.startswith("_"):
-            reader = import_module(f"{readers.__name__}.{module.name}")
-            by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
+    for reader in plugin_modules(readers.__name__).values():
+        by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
     return by_suffix
 
 

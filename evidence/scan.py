@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pkgutil
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -21,6 +19,7 @@ from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.locations import fetched
 
 _DPI = 200  # small print is read, and a page takes a second or two
@@ -41,8 +40,7 @@ class Ocr:
 
     def read(self, picture: Image.Image) -> list[TextLine]:
         """Return the lines of a straight page."""
-        module = import_module(f"{ocr.__name__}.{self.engine}")
-        lines: list[TextLine] = module.open(self.language)(picture)
+        lines: list[TextLine] = _engine(self.engine).open(self.language)(picture)
         return lines
 
 
@@ -75,11 +73,11 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
 
 def engine_names() -> list[str]:
     """Return the names of the plug-ins, in the order in which `auto` tries them."""
-    return [module.name for module in pkgutil.iter_modules(ocr.__path__) if not module.name.startswith("_")]
+    return plugin_names(ocr.__name__)
 
 
 def _engine(name: str) -> ModuleType:
-    return import_module(f"{ocr.__name__}.{name}")
+    return load_plugin(ocr.__name__, name)[0]
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,10 @@ class Comparison:
         return _html.table(rows) + _html.paragraphs([*not_compared(self.overlap), *worse])
 
 
-def evaluate(paths: Path | str | Iterable[Path | str], **settings: Any) -> Evaluation:
-    """Test a RAG system on bundles; settings are the command's flags with underscores, such as `limit=50`."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    parsed = parse_settings({"dataset_paths": [str(path) for path in given], **settings}, where="evaluate()")
-    return Evaluation(evaluate_run(with_fetched(parsed), warn=print_note), parsed.metrics)
+def evaluate_settings(given: Mapping[str, Any], *, parts: Mapping[str, Any] | None = None) -> Evaluation:
+    """Run an evaluation with settings by their names, and `parts` instead of those that they name."""
+    parsed = parse_settings(given, where="evaluate()")
+    return Evaluation(evaluate_run(with_fetched(parsed), parts=parts, warn=print_note), parsed.metrics)
 
 
 def compare(first: Evaluation | Path | str, second: Evaluation | Path | str) -> Comparison:

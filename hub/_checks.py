@@ -45,6 +45,16 @@ def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -
     )
 
 
+def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
+    """Refuse to pass drafted questions off as a benchmark before a person has judged them."""
+    if info.draft is None or as_drafted or info.draft.reviewed:
+        return
+    raise ToolkitError(
+        f"{root}: not published: its questions are {info.draft.told(info.counts.questions)}\n"
+        "have some judged with exhibit review, or add --as-drafted to publish them as what they are"
+    )
+
+
 def check_card(hub: Hub, card: bytes) -> None:
     """Let the Hub check the card before anything is created or uploaded."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from huggingface_hub.errors import (
     GatedRepoError,
@@ -18,6 +16,7 @@ from huggingface_hub.errors import (
 )
 
 from exhibit.schemas.errors import ServiceError
+from exhibit.storage.http import seconds_asked
 
 FIRST_WAIT = 1.0  # seconds; each later wait is twice as long
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -82,13 +81,8 @@ def wait_for(error: BaseException, tries: int) -> float:
     """Return how long to wait: as the Hub asks, or longer each time."""
     headers = getattr(getattr(root_cause(error), "response", None), "headers", None) or {}
     asked = str(headers.get("retry-after") or "")
-    if asked.strip().isdigit():
-        return float(asked)
-    if asked:
-        try:
-            return max(0.0, (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds())
-        except (TypeError, ValueError):
-            pass  # neither seconds nor a date: as if it had said nothing
+    if wait := seconds_asked(asked):
+        return wait
     window = re.search(r"\br=0\s*;\s*t=(\d+)", str(headers.get("ratelimit") or ""))
     return float(window[1]) if window else FIRST_WAIT * 2 ** (tries - 1)
 

@@ -120,6 +120,7 @@ _MEANINGS = {
     "parts": "in pieces: at `<omitted>`, or around a page's running head or foot",
     "fuzzy": "at least 95% alike; `score` says how much",
     "section": "the source cites a heading or a number; this is the section under it (`labels.heading`)",
+    "answer": "the source quotes nothing; the words of its answer stand once in the document that it names",
     "absent": "not found; kept in `train.json` and marked",
 }
 

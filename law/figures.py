@@ -62,6 +62,8 @@ class Figures:
     """Numbers that are not part of a date; a spelt `one` is a pronoun and no number."""
     dates: tuple[frozenset[Day], ...]
     """Each date with its possible readings: 1/2/2020 has two."""
+    rest: str = ""
+    """The text without its dates, in small letters."""
 
 
 def figures(text: str) -> Figures:
@@ -78,7 +80,7 @@ def figures(text: str) -> Figures:
     plain, rest = plain.lower(), rest.lower()
     loose = {*_digits(rest), *(value for value, words in _spelt(rest) if words != "one")}
     numbers = {*_digits(plain), *(value for value, _ in _spelt(plain))}
-    return Figures(frozenset(numbers), frozenset(loose), tuple(dates))
+    return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest.replace("\0", " "))
 
 
 def missing_figures(claim: Figures, evidence: Figures) -> bool:
@@ -109,27 +111,38 @@ def _month(name: str) -> int:
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name[:3].lower()))
 
 
+def in_digits(plain: str) -> str:
+    """Return a text in small letters with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
+    return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
+
+
 def _digits(plain: str) -> Iterator[str]:
-    for match in _NUMBER.finditer(plain):
-        whole, fraction, scale = match.groups()
-        whole = whole.replace(",", "").lstrip("0") or "0"
-        if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
-            fraction = ""
-        if scale and fraction.count(".") <= 1:
-            yield f"{(Decimal(whole + fraction) * _SCALES[scale]).normalize():f}"
-        else:
-            yield whole + fraction
+    yield from map(_digit, _NUMBER.finditer(plain))
+
+
+def _digit(match: re.Match[str]) -> str:
+    whole, fraction, scale = match.groups()
+    whole = whole.replace(",", "").lstrip("0") or "0"
+    if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
+        fraction = ""
+    if scale and fraction.count(".") <= 1:
+        return f"{(Decimal(whole + fraction) * _SCALES[scale]).normalize():f}"
+    return whole + fraction
 
 
 def _spelt(plain: str) -> Iterator[tuple[str, str]]:
     """Yield the numbers that are written in words, and the words."""
     for match in _SPELT.finditer(plain):
-        total = current = 0
-        for word in re.findall(r"[a-z]+", match.group()):
-            if word == "hundred":
-                current *= 100
-            elif word in _SCALES:
-                total, current = total + current * _SCALES[word], 0
-            elif word in _VALUES:
-                current += _VALUES[word]
-        yield str(total + current), match.group()
+        yield _value(match), match.group()
+
+
+def _value(match: re.Match[str]) -> str:
+    total = current = 0
+    for word in re.findall(r"[a-z]+", match.group()):
+        if word == "hundred":
+            current *= 100
+        elif word in _SCALES:
+            total, current = total + current * _SCALES[word], 0
+        elif word in _VALUES:
+            current += _VALUES[word]
+    return str(total + current)

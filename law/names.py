@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from urllib.parse import unquote
 
 from exhibit.law.words import word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """What a document's file name ends in, as a part of a regular expression."""
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
+
+_ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")
+"""Any ending in small letters; `v1.2` has none."""
+_MOST_ENCODED = 3  # a name that a URL quotes, inside a URL that quotes it again
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _DROPPED = re.compile(r"['’‘`\u0300-\u036f]")
@@ -44,3 +50,57 @@ def file_key(name: str) -> str:
     key = _APART.sub("", text)
     # a name in another script has no such letters: it is compared by its own
     return "".join(word_runs(text)) if key.isdigit() or not key else key
+
+
+class FileNames:
+    """Files by whatever others call them: a URL, a path, another case or encoding, a stem that one file alone has."""
+
+    def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
+        self._levels: list[dict[str, list[str]]] = []
+        for file in files:
+            for name in (file, *(aliases or {}).get(file, ())):
+                for level, spelling in enumerate(_spellings(name)):
+                    if level == len(self._levels):
+                        self._levels.append({})
+                    same = self._levels[level].setdefault(spelling, [])
+                    if file not in same:
+                        same.append(file)
+
+    def find(self, name: str) -> str | None:
+        """Return the file that a name means; None where it means none, or several alike."""
+        meant = self.find_all(name)
+        return meant[0] if len(meant) == 1 else None
+
+    def find_all(self, name: str) -> list[str]:
+        """Return the files that a name may mean: one by the strictest reading that tells, else those of the first."""
+        several: list[str] = []
+        for level, spelling in zip(self._levels, _spellings(name), strict=False):
+            files = level.get(spelling, []) if spelling else []
+            if len(files) == 1:
+                return files
+            several = several or files
+        return several
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield a file's name as it is compared, the strictest first."""
+    yield name
+    written = unicodedata.normalize("NFC", name).strip()
+    yield written
+    path, mark, rest = re.match(r"([^?#]*)([?#]?)(.*)", written, re.DOTALL).groups()  # type: ignore[union-attr]
+    last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+    yield last + mark + rest
+    for bare in (last + mark + rest, last):
+        plain_name = _decoded(bare)
+        yield plain_name
+        without = _ANY_ENDING.sub("", plain_name)
+        yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
+        while _ANY_ENDING.search(without):
+            without = _ANY_ENDING.sub("", without)
+        yield without
+
+
+def _decoded(name: str) -> str:
+    for _ in range(_MOST_ENCODED):
+        name = unquote(name)
+    return unicodedata.normalize("NFC", name.casefold()).strip()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from exhibit.schemas.command import HIDDEN, Renamed
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
 from exhibit.schemas.plugins import load_plugin, plugin_names
@@ -20,6 +21,8 @@ DEFAULT = "routed"
 """The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
+RENAMED = {"documents": "document_limit", "limit": "passage_size"}
+"""Settings that earlier indexes and presets call by a name that means something else on a command line."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -106,7 +109,7 @@ class Search(Settings):
     """how many of them an answer is made from, at most"""
     candidates: Positive = 2
     """documents are chosen by the first `candidates` x k passages"""
-    documents: Annotated[int, Field(ge=0)] = 0
+    document_limit: Annotated[int, Field(ge=0)] = 0
     """passages come from so many documents at most; 0 = from any"""
     document_max: Share = 0.6
     """a document's score: this share of its best passage …"""
@@ -128,7 +131,7 @@ class Search(Settings):
     """cut the first passage down to the sentences that answer: precise, at a cost in recall at small k"""
     pool: Positive = 256
     """where any document may answer: so many chunks are compared by either kind of evidence"""
-    limit: Positive = 500
+    passage_size: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
@@ -167,6 +170,7 @@ class Config(Search, Ingest):
         """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
         if not isinstance(given, Mapping):
             return given
+        given = {RENAMED.get(name, name): value for name, value in given.items()}
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
         rest = {name: value for name, value in given.items() if not name.startswith(WEIGHT)}
         if not single:
@@ -277,6 +281,9 @@ def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: fro
                 names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
+    for name in RENAMED:
+        now = f"--{RENAMED[name].replace('_', '-')}"
+        group.add_argument(f"--{name}", dest=RENAMED[name], action=Renamed, const=now, default=HIDDEN, help=HIDDEN)
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:

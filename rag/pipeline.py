@@ -193,7 +193,7 @@ class Pipeline:
         llm = self.llm if config.imagine else None
         if config.imagine and llm is None:
             raise ToolkitError("--imagine needs a language model: give --llm openai:MODEL as well")
-        return Parts(self._opened, self.embedder, config, self._tokens, self._reranker, llm)
+        return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -254,7 +254,8 @@ class Pipeline:
         return {**drawn, "max_requests": config.max_requests, "max_cost": config.max_cost, "prices": prices}
 
     @cached_property
-    def _reranker(self) -> Reranker | None:
+    def reranker(self) -> Reranker | None:
+        """The reranker, if there is one."""
         if self.config.reranker == "none":
             return None
         module, argument = load_plugin("exhibit.models.rerankers", self.config.reranker)

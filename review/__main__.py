@@ -28,7 +28,7 @@ from exhibit.review.make import NAME, make_review
 from exhibit.review.rescore import rescored
 from exhibit.review.sample import BY
 from exhibit.review.source import open_run
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, read_patch, read_review
 
@@ -144,7 +144,7 @@ def _ends(ci95: Interval | None, form: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m review"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,

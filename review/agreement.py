@@ -81,7 +81,7 @@ def verdicts(rows: Mapping[Key, Record]) -> Judged:
     told = {}
     for key, row in rows.items():
         verdict = row.get("verdict")
-        if verdict == "answered":
+        if verdict in ("answered", "expected answer given"):
             told[key] = "right"
         elif verdict == "failed" or verdict in STAGES:
             told[key] = "wrong"

@@ -45,7 +45,10 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
 
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
-    record = info.model_dump(exclude=None if info.patches else {"patches"})
+    left_out: dict[str, Any] = {name: True for name in ("headline", "patches") if not getattr(info, name)}
+    if not any(document.labels for document in info.documents):
+        left_out["documents"] = {"__all__": {"labels"}}
+    record = info.model_dump(exclude=left_out)
     text = json.dumps(record, ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 

@@ -5,9 +5,10 @@ These models are the only definition; the JSON Schema files beside them are gene
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from exhibit.schemas.hows import HOWS as HOWS
 from exhibit.schemas.hows import How as How
@@ -84,13 +85,21 @@ class Gold(_Model):
     spans: list[Offsets]
     alternatives: list[list[Offsets]]
     how: How
-    score: Annotated[float, Field(ge=0, le=1)] = 1.0
+    score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, Field(validate_default=True)] = 1.0
     labels: dict[str, str | int | float | bool | None] = {}
+
+    @field_validator("score")
+    @classmethod
+    def _none_where_absent(cls, value: float | None, told: ValidationInfo) -> float | None:
+        """Return None for what was not found: bundles of earlier versions say 1.0 of it."""
+        return None if told.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> Gold:
         if (self.how == "absent") == bool(self.spans):
             raise ValueError("has spans exactly when how is not 'absent'")
+        if self.score is None and self.spans:
+            raise ValueError("has a score where it was found")
         if self.context is not None and self.filename is None:
             raise ValueError("a context has a filename")
         return self
@@ -113,6 +122,8 @@ class DocumentEntry(_Model):
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
     """The pages that OCR read, by number, with how sure it was of their words."""
+    labels: dict[str, str] = {}
+    """What the source says of the document: a law's version has its days."""
 
 
 class Licence(_Model):
@@ -169,7 +180,9 @@ class Tool(_Model):
 class Printing(_Model):
     """What the documents that the source gives as text or HTML were printed with."""
 
-    browser: NonBlank
+    printer: NonBlank = "unknown"
+    """The programs and their versions; bundles of before have `browser` instead."""
+    browser: str | None = None
     fonts: dict[str, Sha256]
 
 
@@ -184,6 +197,40 @@ class PatchEntry(_Model):
     corrections: Natural
 
 
+class DraftInfo(_Model):
+    """How the questions of a drafted bundle came to be, and what reviewers found of them."""
+
+    playbooks: list[str] = []
+    models: list[str] = []
+    sure: Natural = 0
+    """Questions whose passage or whose absence the program was sure of: these are in `train.json`."""
+    unsure: Natural = 0
+    """Questions that wait in `drafts.jsonl` for a person."""
+    reviewed: Natural = 0
+    """Questions of `train.json` that a person judged."""
+    judged_sure: Natural = 0
+    """Sure drafts that a person judged, right or wrong."""
+    wrong: Natural = 0
+    """Sure drafts that a person found wrong."""
+
+    def told(self, questions: int) -> str:
+        """Return what every figure on such a bundle must say beside it: `drafted, 12 of 90 reviewed by a person; …`."""
+        line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
+        if not self.judged_sure:
+            return f"{line}; nobody has checked how many drafts are wrong"
+        low, high = wilson(self.wrong, self.judged_sure)
+        share = self.wrong / self.judged_sure
+        return f"{line}; {share:.0%} of the sure drafts that were judged are wrong (95%: {low:.0%} to {high:.0%})"
+
+
+def wilson(part: int, whole: int) -> tuple[float, float]:
+    """Return the 95% interval of a share by Wilson's formula, which holds for few observations."""
+    z, share = 1.96, part / whole
+    middle, spread = share + z * z / (2 * whole), z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole**2))
+    scale = 1 + z * z / whole
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
 class BundleInfo(_Model):
     """`bundle.json`: where a bundle comes from, what is in it, and what is not."""
 
@@ -196,6 +243,8 @@ class BundleInfo(_Model):
     citation: str = ""
     counts: Counts
     groups: str | None = None
+    headline: str | None = None
+    """The metric that the benchmark is known by, such as `ndcg@5`; one that is not said is chosen by the evaluation."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}
@@ -206,3 +255,5 @@ class BundleInfo(_Model):
     options: dict[str, str | int | float | bool | None]
     patches: list[PatchEntry] = []
     """Corrections by reviewers that were applied to the source's gold, in order."""
+    draft: DraftInfo | None = None
+    """Where a program drafted the questions: how, and how many a person has judged."""

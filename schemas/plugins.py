@@ -1,29 +1,82 @@
-"""Plug-ins by name: a file in a folder is something a user can name, and there is no central list."""
+"""Parts by name: a file of ours in the folder of its kind, or a module that an installed distribution brings.
+
+A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind:
+`[project.entry-points."exhibit.metrics"]`. A name of ours stays ours, so that no installation changes what it means.
+"""
 
 from __future__ import annotations
 
 import pkgutil
+import sys
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from types import ModuleType
 
 from exhibit.schemas.errors import ToolkitError
 
+_GROUP = "exhibit."
+
 
 def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
-    """Return the module that `NAME[:ARGUMENT]` names in a package, and the argument.
+    """Return the module that `NAME[:ARGUMENT]` names among the parts of a package's kind, and the argument.
 
     A file name cannot hold a hyphen, so `sentence-transformers` is read as `sentence_transformers`.
     """
     name, _, argument = wanted.partition(":")
     file = name.replace("-", "_")
-    if file not in plugin_names(package):
+    if file in own_names(package):
+        return import_module(f"{package}.{file}"), argument or None
+    brought = _brought(package)
+    if file not in brought:
         kind = package.rpartition(".")[2].removesuffix("s")
-        names = ", ".join(file_name.replace("_", "-") for file_name in plugin_names(package))
+        names = ", ".join(one.replace("_", "-") for one in plugin_names(package))
         raise ToolkitError(f"no {kind} {name!r}; there are {names}")
-    return import_module(f"{package}.{file}"), argument or None
+    return _load(brought[file]), argument or None
 
 
 def plugin_names(package: str) -> list[str]:
-    """Return the files of a package that can be named; those that start with `_` are machinery."""
-    path = import_module(package).__path__
-    return sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_"))
+    """Return the names of a kind's parts; files of ours that start with `_` are machinery."""
+    return sorted({*own_names(package), *_brought(package)})
+
+
+def plugin_modules(package: str) -> dict[str, ModuleType]:
+    """Return every part of a kind by its name, in the order of their names."""
+    return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
+
+
+def own_names(package: str) -> set[str]:
+    """Return the names of the parts that come with the project."""
+    loaded = sys.modules.get(package)
+    # found, not imported, where it is not loaded yet: a list of names costs no import of what the parts need
+    path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
+    return {module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_")}
+
+
+def brought_names() -> dict[str, list[str]]:
+    """Return the names of the parts that other distributions bring, by their kind."""
+    groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
+    return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
+
+
+@cache
+def _brought(package: str) -> dict[str, EntryPoint]:
+    """Return what other distributions bring of a kind, by name."""
+    found = entry_points(group=_GROUP + package.rpartition(".")[2])
+    return {point.name.replace("-", "_"): point for point in found}
+
+
+@cache
+def _load(point: EntryPoint) -> ModuleType:
+    try:
+        module = point.load()
+    except Exception as error:
+        owner = point.dist.name if point.dist else "an installed distribution"
+        raise ToolkitError(
+            f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "
+            f"mend {point.value} or uninstall {owner}"
+        ) from error
+    if not isinstance(module, ModuleType):
+        raise ToolkitError(f"{point.name} ({point.group}): {point.value} is no module; name a module, without a colon")
+    return module

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
-from exhibit.schemas.command import guarded, print_error, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.published import published_problems
@@ -50,7 +49,7 @@ def _halves(line: str) -> tuple[str, str, str]:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Validate each folder; exit 1 when any promise is broken."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m schemas.validate"),
         description="Checks bundles against their contract and prints every broken promise.",
         epilog=spelled("example: python -m schemas.validate datasets_out/*"),
@@ -61,8 +60,10 @@ def main(argv: list[str] | None = None) -> int:
         action="store_true",
         help="only what an evaluation needs: corpus/ and a train.json in any accepted shape",
     )
+    add_json(parser)
     arguments = parser.parse_args(argv)
     broken = 0
+    records = []
     roots, notes = folders_among(arguments.bundles)
     for note in notes:
         print_note(note)
@@ -73,10 +74,14 @@ def main(argv: list[str] | None = None) -> int:
             print_error(error)
             broken += 1
             continue
-        for problem in problems:
-            print(f"{root}: {problem}")
-        print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")
         broken += len(problems)
+        records.append({"bundle": str(root), "sound": not problems, "problems": [str(one) for one in problems]})
+        if not arguments.json:
+            for problem in problems:
+                print(f"{root}: {problem}")
+            print(f"{root}: {'sound' if not problems else f'{len(problems)} broken promises'}")
+    if arguments.json:
+        print_results(records, "", as_json=True)
     return 1 if broken else 0
 
 

@@ -1,10 +1,10 @@
-"""docs/extending.md: its files are put into a copy of the project, and the tests that it shows pass there."""
+"""docs/extending.md: its distribution is built and installed outside the project, and its commands are run."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,66 +13,77 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-ROOMS = (
-    "schemas",
-    "storage",
-    "evidence",
-    "engine",
-    "law",
-    "models",
-    "hub",
-    "converters",
-    "rag",
-    "evaluation",
-    "review",
-    "exhibit",
-)
-FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
-TESTS = [name for name in FILES if name.startswith("tests/")]
-PARTS = [name for name in FILES if name not in TESTS]
+FILES = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
+GROUPS = dict(re.findall(r"^\| [^|]+ \| `(exhibit\.[a-z]+)` \| (.*?) \|", PAGE, re.MULTILINE))
 
 
-def test_every_kind_is_shown_with_its_test():
-    kinds = re.findall(r"^\| [^|]+ \| `([a-z/]+)/` \|", PAGE, re.MULTILINE)
-    assert len(kinds) == 13 and sorted(kinds) == sorted(str(Path(name).parent) for name in PARTS)
-    assert len(TESTS) == len(PARTS) == PAGE.count("```python") / 2
-    stems = {Path(name).stem.removeprefix("test_") for name in TESTS}
-    assert stems == {Path(name).stem for name in PARTS}
+def test_every_kind_has_a_group_a_public_module_and_an_example():
+    points = dict(re.findall(r'"(exhibit\.[a-z]+)"\]\n[\w-]+ = "exhibit_leases\.(\w+)"', FILES["pyproject.toml"]))
+    assert len(points) == 13 and set(points) == set(GROUPS)
+    assert {f"exhibit_leases/{name}.py" for name in points.values()} | {"pyproject.toml"} == set(FILES)
+    assert not re.search(r"(import|from)[^\n]*\b_[a-z]", PAGE.replace("__future__", "")), "public names alone"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A copy of the project with the page's files, every one of them new."""
-    folder = tmp_path_factory.mktemp("project")
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, folder / room)  # with what is compiled of it, where it is
-    for name in ("evaluate_rag.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder / name)
-    for name, code in FILES.items():
-        path = folder / name
-        assert not path.exists(), f"{name}: there is such a file already"
+def installed(tmp_path_factory) -> Path:
+    """A folder beside the page's distribution, which is installed in `site`, outside this environment."""
+    folder = tmp_path_factory.mktemp("leases")
+    for name, text in {**FILES, "exhibit_leases/__init__.py": ""}.items():
+        path = folder / "exhibit-leases" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(code, encoding="utf-8")
-    return folder
-
-
-def test_the_files_of_the_page_work_where_nothing_else_is_edited(project):
-    environment = {**os.environ, "PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *TESTS]
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert done.stdout.split()[0] == "." * len(TESTS), done.stdout
-
-
-def test_the_files_of_the_page_are_in_the_style_of_the_house(project):
+        path.write_text(text, encoding="utf-8")
+    house = folder / "house"
+    house.mkdir()
+    [source] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (house / "faq.json").write_text(source, encoding="utf-8")
+    (house / "hearing.trn").write_text("THE COURT\tPlease be seated.\n", encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--ignore", "ARG,N", *FILES],
-        cwd=project,
+        [*pip, "--disable-pip-version-check", "--target", str(folder / "site"), str(folder / "exhibit-leases")],
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--diff", *FILES], cwd=project, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def exhibit(folder: Path, *words: str, code: int = 0) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
+    environment |= {"EXHIBIT_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "exhibit", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == code, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def test_the_commands_of_the_page_use_the_installed_parts(installed):
+    [block] = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    install, *commands = [shlex.split(line) for line in block.splitlines()]
+    assert install == ["pip", "install", "./exhibit-leases"]
+    told = {" ".join(words[1:3]): exhibit(installed, *words[1:]) for words in commands}
+    assert re.search(r"^commas .* 1\.00", told["evaluate faq"], re.MULTILINE), told["evaluate faq"]
+    assert "1 chunks" in told["index house/hearing.trn"]
+    assert "THE COURT: Please be seated." in told["search index"]
+    assert (installed / "pairs" / "pairs.csv").read_text(encoding="utf-8").startswith("When does the gate close?,")
+
+
+def test_help_lists_them_and_a_broken_one_is_named_with_its_owner(installed):
+    assert "stamp" in exhibit(installed, "convert", "faq", "--help")
+    assert "faq" in exhibit(installed, "convert", "--help")
+    told = exhibit(installed, "evaluate", "faq", "--metrics", "comas", code=1)
+    assert "commas" in told
+    (installed / "site" / "exhibit_leases" / "commas.py").write_text("import nowhere_to_be_found", encoding="utf-8")
+    told = exhibit(installed, "evaluate", "faq", "--metrics", "commas", code=1)
+    assert "error: commas (exhibit.metrics) of exhibit-leases cannot be loaded" in told
+    assert "uninstall exhibit-leases" in told and "Traceback" not in told
+
+
+def test_the_files_of_the_page_are_in_the_style_of_the_house(installed):
+    for command in (["check", "--ignore", "ARG,N"], ["format", "--diff"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--config", str(ROOT / "pyproject.toml"), "exhibit_leases"],
+            cwd=installed / "exhibit-leases",
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -17,7 +17,8 @@ from exhibit.schemas.plugins import plugin_names
 
 ROOT = Path(__file__).parent.parent
 ROOMS = (
-    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "evaluation", "review",
+    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "draft", "evaluation",
+    "review",
     "exhibit",
 )  # fmt: skip
 OUTSIDE = ("training", "bench")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import re
 import time
 from collections import defaultdict
@@ -21,8 +20,8 @@ from exhibit.converters._web.gate import MARK, Gate
 from exhibit.evidence.read import has_page, suffix_of
 from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
+from exhibit.storage.http import ACCEPT, LONGEST_WAIT, BodyError, TooLargeError, body_blocks, seconds_asked
 from exhibit.storage.robots import Rules, rules_for
-from exhibit.storage.wire import ACCEPT, BodyError, body_blocks
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -31,8 +30,6 @@ Kind = Literal["pdf", "html", "text", "file"]
 """A file is one that a reader makes a page of: a Word document, a workbook."""
 
 _MOST_HOPS = 10  # redirects: browsers follow twenty, and pages need one or two
-_LONGEST_WAIT = 120.0
-"""Seconds that a server may ask us to wait; whoever wants more is asked again in the next run."""
 _LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must end
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ROBOTS_BYTES = 500 << 10  # as RFC 9309 asks
@@ -207,7 +204,7 @@ class Downloader:
                     reply = await _ask(client, url, limit=limit, sift=sift)
                 if reply.status not in _PASSING or attempt == self._policy.retries:
                     return reply
-                wait = max(_retry_after(reply.headers), wait)
+                wait = max(seconds_asked(reply.headers.get("retry-after", "")), wait)
             except TimeoutError:
                 # not tried again now: a page that never ends would take this long every time
                 raise FetchError("failed", "timed out", f"after {self._policy.timeout:g} s", url=url) from None
@@ -215,7 +212,7 @@ class Downloader:
                 problem = str(error) or type(error).__name__
                 if attempt == self._policy.retries or "CERTIFICATE_VERIFY_FAILED" in problem:
                     raise FetchError("failed", "no connection, or a broken one", problem, url=url) from error
-            if wait > _LONGEST_WAIT:
+            if wait > LONGEST_WAIT:
                 raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s", url=url)
             self.hosts.pause(host, wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -240,9 +237,9 @@ async def _ask(client: httpx.AsyncClient, url: str, *, limit: int, sift: bool) -
                 data += block
                 if sift and kind is None and len(data) >= _SNIFF:
                     kind = _kind_of(reply, bytes(data[:_SNIFF]))
+        except TooLargeError as error:
+            raise _too_large(reply, limit) from error
         except BodyError as error:
-            if "more than" in str(error) and "packed" not in str(error):
-                raise _too_large(reply, limit) from error
             raise FetchError("unusable", "its encoding cannot be undone", str(error), url=url) from error
         if sift and kind is None:
             kind = _kind_of(reply, bytes(data))
@@ -289,17 +286,6 @@ def _too_large(reply: Reply, limit: int) -> FetchError:
 def _declared(headers: httpx.Headers) -> int:
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else 0
-
-
-def _retry_after(headers: httpx.Headers) -> float:
-    """Return the seconds a server asks us to wait, given as a number or as a date; 0 when it does not."""
-    value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return 0.0
 
 
 def _host(url: str) -> tuple[str, int]:

@@ -17,9 +17,14 @@ Need = Literal[
     "gold spans",
     "gold text",
     "gold files",
+    "grades",
     "truth",
+    "expected",
     "answer",
+    "impossible",
+    "answerable",
     "passages",
+    "passage files",
     "judge",
     "corpus",
     "pages",
@@ -28,7 +33,7 @@ Need = Literal[
     "registers",
     "confidence",
 ]
-"""What a question, its reply or the run must have for the metric to apply."""
+"""What a question, its reply or the run must have for the metric to apply: `_scope` holds every metric to it."""
 
 _UNITS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 

@@ -21,11 +21,10 @@ Held = tuple[int, Span]
 
 def golds_of(case: Case) -> list[GoldPassage]:
     """Return the golds that can be found as passages, those of the same words in the same file once."""
-    if case.is_impossible:
-        return []
-    worded = [gold for gold in case.gold if gold.places or (gold.text and _folded(gold.text))]
     distinct: dict[tuple[object, ...], GoldPassage] = {}
-    for gold in worded:
+    for gold in case.gold:
+        if not gold.located and not _folded(gold.text or ""):
+            continue  # a gap or a mark, of which nothing is left to compare
         distinct.setdefault(_identity(gold), gold)
     return list(distinct.values())
 
@@ -44,9 +43,9 @@ def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
     for rank, passage in enumerate(passages, 1):
-        if passage.filename not in (None, gold.filename) and gold.filename is not None:
+        if gold.filename is not None and not _may_be_from(passage, gold.filename):
             continue
-        if gold.places and passage.span is not None and passage.filename is not None:
+        if gold.places and passage.span is not None and passage.source is not None:
             placed.append((rank, passage.span))
         else:
             worded.append((rank, passage.text))
@@ -55,6 +54,12 @@ def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
         line, held = _held_by_words(gold.text, worded)
         ranks.append(_half_held(line, held))
     return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def _may_be_from(passage: Passage, filename: str) -> bool:
+    if passage.span is not None and passage.source is not None:
+        return passage.source == filename
+    return filename in passage.also_in if passage.also_in else passage.filename in (None, filename)
 
 
 def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:

@@ -67,7 +67,7 @@ def lay_out(cases: Sequence[Case], depth: int, *, first_place: bool = False) -> 
     rank = spread(np.zeros_like(counts), counts)
     spans = _pairs([passage.span or _NOWHERE for passage in flat])
     gold = _GoldRows.of(cases, first_place=first_place)
-    names = [passage.filename if passage.span else None for passage in flat]
+    names = [passage.source if passage.span else None for passage in flat]
     codes = {name: code for code, name in enumerate(dict.fromkeys([*names, *gold.files]))}
     file = _integers(map(codes.__getitem__, names))
     unknown = file == codes.get(None, -1)

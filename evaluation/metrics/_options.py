@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
@@ -13,6 +15,11 @@ KS = (1, 2, 4, 8, 16, 32, 64)
 
 K = 10
 """The depth of recall@K, nDCG@K and the chunk economy."""
+
+Cutoff = Annotated[int, Field(ge=1)]
+"""A metric's parameter: how many passages of a ranking are read."""
+Votes = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 Parity = Literal["", "legalbenchrag", "seed", "squad"]
 """Whose reading of a metric is kept where it differs from ours."""

@@ -5,8 +5,8 @@ files. Where irrelevant files are graded too (grade 0, as in ACORD), files that 
 ranking, since many of them would do as well.
 
 Else the units are gold passages, each at the rank at which it is found. A passage that finds several takes the ranks
-after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Where gold is only files
-without words, the units are files again, of grade 1.
+after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Files and passages are
+never units of one figure: gold that is a file without words is for the metrics of documents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from math import log2
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics._each import gold_files
 from exhibit.evaluation.metrics._gold_ranks import gold_ranks
 
 GOLD_GRADE = 3
@@ -51,23 +50,18 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def ranking_of(case: Case) -> Ranking | None:
-    """Return a case's ranking; None where nothing is judged: an impossible row, or one without gold."""
-    if case.is_impossible:
-        return None
+    """Return a case's ranking; None where nothing is judged."""
     if case.grades:
         return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = gold_ranks(case)
-    if ranks:
-        return Ranking(
-            _in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1
-        )
-    files = gold_files(case)
-    return Ranking(ranked_files(case), dict.fromkeys(sorted(files), 1), 1) if files else None
+    if not ranks:
+        return None
+    return Ranking(_in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1)
 
 
 def ranked_files(case: Case) -> list[str]:
     """Return the different files of a reply in order of their first passage; a passage without one is a unit itself."""
-    names = [passage.filename or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
+    names = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
     return list(dict.fromkeys(names))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics._each import gold_texts
 from exhibit.law.citations import find_citations
 from exhibit.law.words import word_runs
 
@@ -35,20 +35,15 @@ def multiset_f1(answer: str, expected: str) -> float:
     return f1((one & other).total(), one.total(), other.total())
 
 
-def same_words(answer: str, expected: str) -> bool:
-    """Return whether two texts have the same words in the same order, and any at all."""
-    return bool(words(answer)) and words(answer) == words(expected)
+def same_words(answer: str, expected: str) -> float:
+    """Return 1 where two texts have the same words in the same order, and any at all."""
+    return float(bool(words(answer)) and words(answer) == words(expected))
 
 
-def answer_pair(case: Case) -> tuple[str, list[str]] | None:
-    """Return the answer and what it may say, citations removed; None where there is no answer or it should refuse.
-
-    What it may say is the truth, or the words of any gold passage: benchmarks of clauses are answered by quoting.
-    """
-    if case.is_impossible or case.reply.answer is None:
-        return None
-    expected = [text for text in (case.truth, *gold_texts(case)) if words(without_citations(text))]
-    return (without_citations(case.reply.answer), [*map(without_citations, expected)]) if expected else None
+def against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
+    """Return the best score of an answer against one of some texts, citations removed; None where none has words."""
+    answer = without_citations(case.reply.answer or "")
+    return max((score(answer, text) for text in map(without_citations, expected) if words(text)), default=None)
 
 
 def without_citations(text: str) -> str:

@@ -13,26 +13,18 @@ from exhibit.law.refusal import is_refusal
 NAMES = ("abstention_accuracy", "false_refusal_rate")
 ABOUT = {
     "abstention_accuracy": About(
-        "Refused when impossible", "impossible questions that were refused", "Answers", needs=("answer",)
+        "Refused when impossible", "impossible questions that were refused", "Answers", needs=("answer", "impossible")
     ),
     "false_refusal_rate": About(
         "Refused when answerable",
         "answerable questions that were refused",
         "Answers",
         better="less",
-        needs=("answer",),
+        needs=("answer", "answerable"),
     ),
 }
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 for a refusal and 0 for an answer, impossible rows under the first name, others under the second."""
-
-    def refused(case: Case) -> float | None:
-        return None if case.reply.answer is None else float(is_refusal(case.reply.answer))
-
-    values = each(cases, refused)
-    return {
-        name: [value if case.is_impossible == impossible else None for case, value in zip(cases, values, strict=True)]
-        for name, impossible in zip(NAMES, (True, False), strict=True)
-    }
+    """Return 1 for a refusal and 0 for an answer."""
+    return {name: each(cases, lambda case: float(is_refusal(case.reply.answer or ""))) for name in NAMES}

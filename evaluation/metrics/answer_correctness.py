@@ -8,13 +8,14 @@ as judges favour what they read first. Impossible rows are None: `abstention_acc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, missing_judge, read_mark
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._options import Options, Votes
 from exhibit.models.llms import Prompt
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
@@ -69,14 +70,15 @@ answer says the same in substance; its wording, length and citations are not you
 {REPLY}"""
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:
     """Return the mean mark, the agreement and the variance of the votes, None where there is nothing to judge."""
+    options = replace(options, votes=votes) if votes else options
     prompts = [_prompts(case, options) for case in cases]
-    votes = _votes([prompt for asked in prompts for prompt in asked], options)
+    given = _votes([prompt for asked in prompts for prompt in asked], options)
     columns: dict[str, Values] = {name: [] for name in NAMES}
     start = 0
     for asked in prompts:
-        marks = [mark for mark in votes[start : start + len(asked)] if mark is not None]
+        marks = [mark for mark in given[start : start + len(asked)] if mark is not None]
         start += len(asked)
         pairs = list(combinations(marks, 2))
         columns[NAMES[0]].append(fmean(marks) if marks else None)
@@ -105,13 +107,7 @@ def _votes(prompts: Sequence[Prompt], options: Options) -> list[float | None]:
 
 
 def _prompts(case: Case, options: Options) -> list[Prompt]:
-    if (
-        options.judge is None
-        or case.reply.error
-        or case.is_impossible
-        or not case.reply.answer
-        or not case.truth.strip()
-    ):
+    if options.judge is None or not case.reply.answer:
         return []
     question = fenced("QUESTION", case.question)
     both = [fenced("EXPERT'S ANSWER", case.truth), fenced("ANSWER TO JUDGE", case.reply.answer)]

@@ -1,4 +1,4 @@
-"""Answer F1: the words that the answer and the truth, or a gold passage, have in common, repeats counted; the best.
+"""Answer F1: the words that the answer and the expected one have in common, repeats counted.
 
 An impossible row has none: `abstention_accuracy` is about those. Parity "squad" counts as SQuAD 2.0 does: without
 articles, against the gold's words alone, and a refusal is right where the row is impossible.
@@ -13,7 +13,7 @@ from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._options import Options
 from exhibit.evaluation.metrics._squad import squad_f1, squad_golds
-from exhibit.evaluation.metrics._words import answer_pair, multiset_f1
+from exhibit.evaluation.metrics._words import against, multiset_f1
 
 NAMES = ("answer_f1",)
 ABOUT = {
@@ -21,19 +21,17 @@ ABOUT = {
         "Answer overlap (F1)",
         "words that the answer shares with the expected one",
         "Answers",
-        needs=("answer", "truth"),
+        needs=("answer", "expected"),
     )
 }
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the F1 of the answer, None where there is none or nothing to compare it with."""
+    """Return the F1 of each answer."""
 
     def score(case: Case) -> float | None:
-        pair = answer_pair(case)
-        return max(multiset_f1(pair[0], expected) for expected in pair[1]) if pair else None
+        if options.parity == "squad":
+            return squad_f1(case.reply.answer or "", squad_golds(case))
+        return against(case, [case.truth], multiset_f1)
 
-    def squad(case: Case) -> float | None:
-        return None if case.reply.answer is None else squad_f1(case.reply.answer, squad_golds(case))
-
-    return {"answer_f1": each(cases, squad if options.parity == "squad" else score)}
+    return {"answer_f1": each(cases, score)}

@@ -24,5 +24,5 @@ ABOUT = {
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the length of each answer, None where there is none."""
-    return {"answer_length": each(cases, lambda c: None if c.reply.answer is None else float(len(c.reply.answer)))}
+    """Return the length of each answer."""
+    return {"answer_length": each(cases, lambda case: float(len(case.reply.answer or "")))}

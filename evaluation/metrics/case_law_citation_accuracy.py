@@ -30,8 +30,7 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
     def score(case: Case) -> float | None:
         expected = {reference for reference in references(case.truth) if reference.kind == "case"}
-        if case.reply.answer is None or not expected:
-            return None
-        return len(expected.intersection(references(case.reply.answer))) / len(expected)
+        given = references(case.reply.answer or "")
+        return len(expected.intersection(given)) / len(expected) if expected else None
 
     return {"case_law_citation_accuracy": each(cases, score)}

@@ -7,7 +7,7 @@ credited where the largest share of it was retrieved, the first of equals:
     precision@k = retrieved characters inside those best places / retrieved characters
 
 For gold with one place each, recall is overlap / gold characters. Neither can pass 1, and recall never falls as k
-grows. Only located gold counts; a case without any has neither. A retrieved passage whose place is unknown counts with
+grows. Only located gold counts. A retrieved passage whose place is unknown counts with
 the length of its text and overlaps nothing; where nothing was retrieved both are 0.
 
 Parity "legalbenchrag" is the published way: nothing is united, each retrieved snippet's overlap with each gold
@@ -36,7 +36,7 @@ from exhibit.evaluation.metrics._layout import (
     spread,
     unite,
 )
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
 
 Bools = npt.NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.float64)
@@ -58,29 +58,21 @@ ABOUT = {
         depths=(8, 64),
     ),
 }
+HEADLINE = "char_recall@8"
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return character precision and recall at each k."""
-    applies = [number for number, case in enumerate(cases) if not case.reply.error and not case.is_impossible]
     published = options.parity == "legalbenchrag"
-    layout = lay_out([cases[number] for number in applies], max(options.ks), first_place=published)
+    depths = (cutoff,) if cutoff else options.ks
+    layout = lay_out(cases, max(depths), first_place=published)
     score = _as_published if published else _united
-    precision, recall = score(layout, len(applies), options.ks)
-    located = distinct(layout.case)
-    rows = [applies[number] for number in located]
+    precision, recall = score(layout, len(cases), depths)
     return {
-        f"{name}@{k}": _values(table[located, column].tolist(), rows, len(cases))
+        f"{name}@{k}": table[:, column].tolist()
         for name, table in (("char_precision", precision), ("char_recall", recall))
-        for column, k in enumerate(options.ks)
+        for column, k in enumerate(depths)
     }
-
-
-def _values(scores: list[float], rows: Sequence[int], total: int) -> Values:
-    values: Values = [None] * total
-    for row, score in zip(rows, scores, strict=True):
-        values[row] = score
-    return values
 
 
 def _as_published(layout: Layout, cases: int, ks: Sequence[int]) -> tuple[Floats, Floats]:

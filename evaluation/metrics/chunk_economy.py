@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Passage, Values
 from exhibit.evaluation.metrics._about import About, Need
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evidence import Span
 
 NEAR = 500
@@ -45,18 +45,20 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the three shares, None where no gold is located or nothing was retrieved."""
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
+    """Return the three shares, None where nothing was retrieved."""
+
+    depth = cutoff or options.k
 
     def share(kind: str) -> Values:
-        return each(cases, lambda case: _share(kind, case, options.k))
+        return each(cases, lambda case: _share(kind, case, depth))
 
-    return {f"{kind}@{options.k}": share(kind) for kind in KINDS}
+    return {f"{kind}@{depth}": share(kind) for kind in KINDS}
 
 
 def _share(kind: str, case: Case, k: int) -> float | None:
     passages = case.reply.passages[:k]
-    if case.is_impossible or not passages or not any(gold.places for gold in case.gold):
+    if not passages:
         return None
     return sum(kind_of(passage, case) == kind for passage in passages) / len(passages)
 
@@ -66,7 +68,7 @@ def kind_of(passage: Passage, case: Case) -> str:
     span = passage.span
     if span is None:
         return KINDS[2]
-    golds = [gold for gold in case.gold if gold.filename == passage.filename and gold.filename is not None]
+    golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
     gaps = [_gap(span, other) for gold in golds for place in gold.places for other in place]
     nearest = min(gaps, default=math.inf)
     return KINDS[0] if nearest < 0 else KINDS[1] if nearest <= NEAR else KINDS[2]

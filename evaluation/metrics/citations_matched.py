@@ -20,7 +20,7 @@ ABOUT = {
         "Expected sources cited",
         "share of the sources behind the truth that are cited",
         "Citations",
-        needs=("answer", "gold files"),
+        needs=("answer", "truth"),
         short=False,
     )
 }
@@ -32,12 +32,10 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 
 def _score(case: Case) -> float | None:
-    if case.reply.answer is None or case.is_impossible:
-        return None
     expected = _expected(case)
     if not expected:
         return None
-    names = [*cited_names(case.reply.answer), *cited_files(case)]
+    names = [*cited_names(case.reply.answer or ""), *cited_files(case)]
     given = {plain_source(part) for name in names for part in (name, name.partition("#page=")[0])}
     return sum(bool(one & given) for one in expected) / len(expected)
 

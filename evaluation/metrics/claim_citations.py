@@ -50,7 +50,7 @@ class _Source:
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return both shares; no precision where nothing is cited, no recall where nothing is claimed."""
-    scores = [(None, None) if case.reply.error else _scores(case) for case in cases]
+    scores = list(map(_scores, cases))
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
 

@@ -1,13 +1,18 @@
-"""Document hit: whether any of the first k passages comes from a file with gold."""
+"""Document hit: whether any of the first k passages comes from a file with gold.
+
+None where none does for certain and the file of one of them is not known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
+from exhibit.evaluation.metrics._scope import is_wrong_file
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
 ABOUT = {
@@ -15,22 +20,18 @@ ABOUT = {
         "Right document found",
         "questions with a passage of the right file among the first k",
         "Retrieval",
-        needs=("gold files", "passages"),
+        needs=("gold files", "passage files"),
         depths=(1,),
     )
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 at each k, None where no gold names a file."""
-    first = each(cases, _first_hit)
-    return {f"document_hit@{k}": [None if rank is None else float(rank <= k) for rank in first] for k in options.ks}
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
+    """Return 1 or 0 at each k."""
+    depths = (cutoff,) if cutoff else options.ks
+    return {f"document_hit@{k}": each(cases, partial(_hit, k=k)) for k in depths}
 
 
-def _first_hit(case: Case) -> float | None:
-    """Return the rank of the first passage from a gold file, infinity where there is none."""
-    files = gold_files(case)
-    if not files:
-        return None
-    ranks = (rank for rank, passage in enumerate(case.reply.passages, 1) if passage.filename in files)
-    return float(next(ranks, float("inf")))
+def _hit(case: Case, k: int) -> float | None:
+    wrong = [is_wrong_file(passage, gold_files(case)) for passage in case.reply.passages[:k]]
+    return 1.0 if False in wrong else None if None in wrong else 0.0

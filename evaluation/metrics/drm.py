@@ -1,19 +1,20 @@
 """Document-level retrieval mismatch: the share of the first k passages that come from a file with no gold.
 
-A passage of an unknown file is a mismatch; where fewer than k were retrieved the share is of those; where none was,
-or no gold names a file, there is no share. The mean is over questions; `pooled` is over all passages at once.
+A passage whose file is not known, as several have its words, counts neither way; where fewer than k were retrieved the
+share is of those; where none was, there is no share. The mean is over questions; `pooled` is over all passages at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from dataclasses import replace
 from typing import NamedTuple
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import gold_files
-from exhibit.evaluation.metrics._options import KS, Options
+from exhibit.evaluation.metrics._options import KS, Cutoff, Options
+from exhibit.evaluation.metrics._scope import is_wrong_file, scoped
 
 NAMES = tuple(f"drm@{k}" for k in KS)
 ABOUT = {
@@ -22,7 +23,7 @@ ABOUT = {
         "share of the first k passages from a file without gold",
         "Retrieval",
         better="less",
-        needs=("gold files", "passages"),
+        needs=("gold files", "passage files"),
         depths=(1, 8),
     )
 }
@@ -35,19 +36,17 @@ class Mismatch(NamedTuple):
     passages: int
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the share of mismatched passages at each k."""
-    counted = mismatches(cases, options)
+    counted = mismatches(cases, replace(options, ks=(cutoff,)) if cutoff else options)
     return {name: [None if m is None else m.wrong / m.passages for m in column] for name, column in counted.items()}
 
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
     """Return the counts behind each share."""
-    running = list(map(_running, cases))
-    return {
-        f"drm@{k}": [Mismatch(wrong[:k][-1], len(wrong[:k])) if wrong else None for wrong in running]
-        for k in options.ks
-    }
+    judged = [scoped(case, ABOUT["drm"].needs, options) for case in cases]
+    wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
+    return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
 
 
 def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
@@ -63,8 +62,6 @@ def pooled(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 
-def _running(case: Case) -> list[int]:
-    files = gold_files(case)
-    if case.reply.error or not files:
-        return []
-    return list(accumulate(passage.filename not in files for passage in case.reply.passages))
+def _counted(wrong: Sequence[bool | None]) -> Mismatch | None:
+    known = [one for one in wrong if one is not None]
+    return Mismatch(sum(known), len(known)) if known else None

@@ -1,6 +1,6 @@
 """Exact match: whether the top passage, or the answer, has just the words of a gold.
 
-For the answer, the truth counts as gold, too; an impossible row has none (`abstention_accuracy` is about those).
+The answer is held against the expected one alone; an impossible row has none (`abstention_accuracy` is about those).
 Parity "seed" compares the top passage in lower case, trimmed, punctuation included; parity "squad" reads the answer as
 SQuAD 2.0 does (`_squad`).
 """
@@ -14,7 +14,7 @@ from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each, gold_texts
 from exhibit.evaluation.metrics._options import Options
 from exhibit.evaluation.metrics._squad import squad_exact, squad_golds
-from exhibit.evaluation.metrics._words import answer_pair, same_words
+from exhibit.evaluation.metrics._words import against, same_words
 
 NAMES = ("exact_match", "answer_exact_match")
 ABOUT = {
@@ -26,7 +26,7 @@ ABOUT = {
         short=False,
     ),
     "answer_exact_match": About(
-        "Answer is the expected one", "word for word", "Answers", needs=("answer", "truth"), short=False
+        "Answer is the expected one", "word for word", "Answers", needs=("answer", "expected"), short=False
     ),
 }
 
@@ -37,18 +37,16 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
     def passage(case: Case) -> float | None:
         golds = gold_texts(case)
-        if not golds:
-            return None
-        return float(any(same(top.text, gold) for top in case.reply.passages[:1] for gold in golds))
+        hits = (same(top.text, gold) for top in case.reply.passages[:1] for gold in golds)
+        return float(any(hits)) if golds else None
 
     def answer(case: Case) -> float | None:
         if options.parity == "squad":
-            return None if case.reply.answer is None else squad_exact(case.reply.answer, squad_golds(case))
-        pair = answer_pair(case)
-        return float(any(same_words(pair[0], expected) for expected in pair[1])) if pair else None
+            return squad_exact(case.reply.answer or "", squad_golds(case))
+        return against(case, [case.truth], same_words)
 
     return {"exact_match": each(cases, passage), "answer_exact_match": each(cases, answer)}
 
 
-def _same_text(one: str, other: str) -> bool:
-    return one.strip().lower() == other.strip().lower()
+def _same_text(one: str, other: str) -> float:
+    return float(one.strip().lower() == other.strip().lower())

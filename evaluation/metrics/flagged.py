@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._options import Options, Share
 
 NAMES = ("flagged",)
 ABOUT = {
@@ -21,12 +21,12 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:
     """Return 1 for a reply with too little confidence and 0 for any other; None where it tells none."""
-    below = options.flag_below
+    limit = options.flag_below if below is None else below
 
     def score(case: Case) -> float | None:
         sure = case.reply.confidence
-        return None if below is None or sure is None else float(sure < below)
+        return None if limit is None or sure is None else float(sure < limit)
 
     return {"flagged": each(cases, score)}

@@ -87,11 +87,11 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the share times its penalties for each answer, None where the truth has no UK term."""
 
     def score(case: Case) -> float | None:
-        expected = uk_terms(case.truth)
-        if case.reply.answer is None or not expected:
+        expected, answer = uk_terms(case.truth), case.reply.answer or ""
+        if not expected:
             return None
-        share = len(expected & uk_terms(case.reply.answer)) / len(expected)
-        return float(share * PENALTY ** len(us_terms(case.reply.answer) - us_terms(case.truth)))
+        share = len(expected & uk_terms(answer)) / len(expected)
+        return float(share * PENALTY ** len(us_terms(answer) - us_terms(case.truth)))
 
     return {"legal_terminology_accuracy": each(cases, score)}
 

@@ -1,16 +1,17 @@
 """Mean reciprocal rank@10: one over the rank of the first gold, 0 where none is among the first ten.
 
-What is ranked (passages, or files where a case has grades or its gold names files only) is said in `_ranking`.
+What is ranked (passages, or files where a case has grades) is said in `_ranking`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._options import Cutoff, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
 DEPTH = 10  # MRR@10, as MS MARCO has it
@@ -25,14 +26,14 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
     """Return the reciprocal ranks, None where there is no gold."""
-    return {f"mrr@{DEPTH}": each(cases, _reciprocal)}
+    return {f"mrr@{cutoff}": each(cases, partial(_reciprocal, cutoff=cutoff))}
 
 
-def _reciprocal(case: Case) -> float | None:
+def _reciprocal(case: Case, cutoff: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds():
         return None
-    first = next(iter(ranking.gold_ranks()), DEPTH + 1)
-    return 1 / first if first <= DEPTH else 0.0
+    first = next(iter(ranking.gold_ranks()), cutoff + 1)
+    return 1 / first if first <= cutoff else 0.0

@@ -14,8 +14,8 @@ from math import log2
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._gold_ranks import golds_of, seed_matches
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._gold_ranks import seed_matches
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
 ABOUT = {
@@ -31,17 +31,17 @@ SHORT = 5
 """A second, smaller depth: ACORD's figures are at 5 and 10."""
 
 NAMES = (f"ndcg@{SHORT}", f"ndcg@{K}")
+HEADLINE = f"ndcg@{K}"
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the discounted gain over that of the ideal ranking, None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _gain
-    return {f"ndcg@{k}": each(cases, partial(score, k=k)) for k in sorted({SHORT, options.k})}
+    depths = [cutoff] if cutoff else sorted({SHORT, options.k})
+    return {f"ndcg@{k}": each(cases, partial(score, k=k)) for k in depths}
 
 
 def _gain(case: Case, k: int) -> float | None:
-    if not case.grades and not golds_of(case):
-        return None
     ranking = ranking_of(case)
     return ranking.ndcg(k) if ranking else None
 

@@ -30,18 +30,16 @@ ABOUT = {
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the mean over the truth's sources for each answer, None where the truth names none."""
-    scores = [None if case.reply.error else _scores(case) for case in cases]
+    scores = list(map(_scores, cases))
     return {
         "precedent_matching": [sum(row) / len(row) if row else None for row in scores],
         "precedent_matching_strict": [sum(one == 1.0 for one in row) / len(row) if row else None for row in scores],
     }
 
 
-def _scores(case: Case) -> list[float] | None:
+def _scores(case: Case) -> list[float]:
     """Return one score a source of the truth."""
-    if case.reply.answer is None or case.is_impossible:
-        return None
-    given = [*cited_names(case.reply.answer), *(name for file in cited_files(case) for name in file_names(file))]
+    given = [*cited_names(case.reply.answer or ""), *(name for file in cited_files(case) for name in file_names(file))]
     return [
         max((likeness(name, other) for name in names for other in given), default=0.0)
         for names in expected_sources(case)

@@ -13,7 +13,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._gold_ranks import gold_ranks, seed_matches
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evaluation.metrics._ranking import ranking_of
 
 NAMES = (f"recall@{K}",)
@@ -27,18 +27,18 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the share of golds found, None where no gold has words or a grade."""
     score = _seed if options.parity == "seed" else _share
-    return {f"recall@{options.k}": each(cases, partial(score, k=options.k))}
+    depth = cutoff or options.k
+    return {f"recall@{depth}": each(cases, partial(score, k=depth))}
 
 
 def _share(case: Case, k: int) -> float | None:
     if case.grades:
         ranking = ranking_of(case)
-        if ranking is None or not (golds := ranking.golds()):
-            return None
-        return sum(rank <= k for rank in ranking.gold_ranks()) / golds
+        golds = ranking.golds() if ranking else 0
+        return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
     ranks = gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 

@@ -23,20 +23,18 @@ ABOUT = {
         f"Files with {stars} stars or more",
         "share of the first five files",
         "Retrieval",
-        needs=("passages",),
+        needs=("grades", "passages"),
     )
     for stars in STARS
 }
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the three shares, None where a case has no grades."""
+    """Return the three shares."""
     return {name: each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
 
 
 def _share(case: Case, stars: int) -> float | None:
-    if not case.grades or case.is_impossible:
-        return None
     ranking = ranking_of(case)
     files = ranking.order[:DEPTH] if ranking else ()
     return sum(case.grades.get(file, 0) + 1 >= stars for file in files) / DEPTH

@@ -36,9 +36,9 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 def _score(case: Case) -> float | None:
     expected = expected_references(case)
-    if case.reply.answer is None or not expected:
+    if not expected:
         return None
-    given = references(case.reply.answer, context=case.question)
+    given = references(case.reply.answer or "", context=case.question)
     return sum(max((credit(one, other) for other in given), default=0.0) for one in expected) / len(expected)
 
 

@@ -16,7 +16,7 @@ from exhibit.evaluation.report.drawing import PAGES, Wanted
 from exhibit.evaluation.report.questions import brief, error_kind, labels_of, nearest
 from exhibit.evaluation.report.run import Record, Rows, read_run, settings
 from exhibit.evaluation.report.sources import dataset_names, dataset_roots
-from exhibit.evaluation.report.wording import ANSWERED, VERDICTS
+from exhibit.evaluation.report.wording import GOOD, VERDICTS
 from exhibit.evaluation.report.write import SCRIPTS, draw_pages, not_drawn, pieces_folder, render
 from exhibit.evaluation.statistics import Difference, Overlap, Table, compare, overlap
 from exhibit.evaluation.terminal import not_compared
@@ -119,8 +119,8 @@ def how_changed(one: Record | None, other: Record | None) -> str:
         return "failed"
     verdict, now = one["verdict"], other["verdict"]
     if verdict != now:
-        if ANSWERED in (verdict, now):
-            return "won" if now == ANSWERED else "lost"
+        if (verdict in GOOD) != (now in GOOD):
+            return "won" if now in GOOD else "lost"
         return "another fault"
     recall, then = (nearest(row["scores"], "char_recall") for row in (one, other))
     if fails or recall is None or then is None or abs(then - recall) < _EQUAL:

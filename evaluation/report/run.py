@@ -30,6 +30,7 @@ class DatasetRun:
     ingestion: Record = field(default_factory=dict)
     breakdown: Record = field(default_factory=dict)
     confidence: Record = field(default_factory=dict)
+    evidence: Record = field(default_factory=dict)
     verdicts: Counter[str] = field(default_factory=Counter)
     stages: Counter[str] = field(default_factory=Counter)
     errors: Counter[bool] = field(default_factory=Counter)
@@ -139,9 +140,8 @@ def settings(config: Record, *, under: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _dataset(folder: Path, name: str) -> DatasetRun:
-    parts = ("summary", "ingestion", "breakdown", "confidence")
-    summary, ingestion, breakdown, confidence = (_object(folder / f"{part}.json") for part in parts)
-    return DatasetRun(name, summary, ingestion, breakdown, confidence)
+    parts = ("summary", "ingestion", "breakdown", "confidence", "evidence")
+    return DatasetRun(name, **{part: _object(folder / f"{part}.json") for part in parts})  # type: ignore[arg-type]
 
 
 def _parsed(line: bytes, where: str) -> Record:

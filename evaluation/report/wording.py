@@ -8,6 +8,9 @@ from exhibit.evaluation.report.run import Record, RecordedRun
 from exhibit.evaluation.report.spans import meets, placed
 
 ANSWERED = "answered"
+GIVEN = "expected answer given"
+GOOD = (ANSWERED, GIVEN)
+"""Verdicts for the system."""
 VERDICTS = {
     "wrong document": "None of the passages the system used comes from a document that holds the answer.",
     "right document, wrong passage": "The system found the right document, but not the words that answer.",
@@ -19,6 +22,7 @@ VERDICTS = {
     "gold not located": "The benchmark's own quotation was not found in the document, so retrieval cannot be judged.",
     "right document, passage unknown": "The right document was found; the benchmark quotes no words of it to look for.",
     "cannot be judged": "Nothing tells which passage answers, or which passages the system read.",
+    GIVEN: "The reply says what is expected; which passage answers is not known.",
     ANSWERED: "A gold passage was among those read, and the question was not refused; the scores judge the words.",
 }
 """Each verdict and what it means, the worst first."""
@@ -29,6 +33,22 @@ _JUDGED_BY = {
     "reading": "The fault lies in reading.",
     "invented": "Invented.",
 }
+
+
+_LEADS = {
+    ANSWERED: "the right passage was found and used, or a question without an answer was refused",
+    GIVEN: "the reply says what is expected",
+}
+
+
+def lead(verdicts: Counter[str]) -> str:
+    """Return the first sentence's second half: what can be judged comes first, and what cannot is said."""
+    good = [verdict for verdict in GOOD if verdicts[verdict]] or GOOD[:1]
+    unjudged = sum(verdicts[verdict] for verdict in UNJUDGED)
+    if unjudged == verdicts.total():
+        return "for none of them can it be told whether the system was right"
+    told = [f"in {verdicts[verdict]:,} {_LEADS[verdict]}" for verdict in good]
+    return "; ".join([*told, *([f"in {unjudged:,} that cannot be told"] if unjudged else [])])
 
 
 def stage_counts(run: RecordedRun) -> list[tuple[str, int]]:

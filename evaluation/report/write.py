@@ -24,7 +24,7 @@ from exhibit.evaluation.report.questions import FIELDS, brief, error_kind, label
 from exhibit.evaluation.report.run import Record, RecordedRun, Rows, read_run, settings, tally
 from exhibit.evaluation.report.sources import dataset_names, dataset_roots
 from exhibit.evaluation.report.tables import breakdowns, main_table, whole_table
-from exhibit.evaluation.report.wording import ANSWERED, UNJUDGED, VERDICTS, stage_counts
+from exhibit.evaluation.report.wording import GOOD, VERDICTS, lead, stage_counts
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import Kind, placed
 from exhibit.storage.scratch import scratch_folder
@@ -154,7 +154,7 @@ def _bind(run: RecordedRun, rows: Rows, pieces: Path, wanted: Wanted, *, cases: 
         catalogue.count([name, row["verdict"], error_kind(row)], labels_of(row))
         verdicts.append(places.get(row["verdict"], len(places)))
         # the first of each kind in each dataset before the second of any; what went well comes last
-        ranks.append(seen[name, row["verdict"]] + (row["verdict"] == ANSWERED) * 1_000_000_000)
+        ranks.append(seen[name, row["verdict"]] + (row["verdict"] in GOOD) * 1_000_000_000)
         seen[name, row["verdict"]] += 1
     catalogue.close()
     drawn = set(sorted(range(len(ranks)), key=lambda n: (ranks[n], n))[: len(ranks) if cases is None else cases])
@@ -180,8 +180,7 @@ def _render(run: RecordedRun, meta: Record, notes: list[str], blocks: dict[str, 
         notes=notes,
         asked=asked,
         telling=[(name, value) for name in _TELLING if (value := asked.get(name) or asked.get(f"config.{name}"))],
-        answered=verdicts[ANSWERED],
-        unjudged=sum(verdicts[verdict] for verdict in UNJUDGED),
+        lead=lead(verdicts),
         stages=stage_counts(run),
         shares=verdict_shares(run),
         verdicts=[(verdict, meaning, verdicts[verdict]) for verdict, meaning in VERDICTS.items() if verdicts[verdict]],

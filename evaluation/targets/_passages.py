@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.targets._numbers import read_count, read_number
+from exhibit.evaluation.targets._usage import read_count, read_number
 from exhibit.evidence import Span
 
 _TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body", "description")
@@ -15,7 +15,7 @@ _FILE = (
     "filename", "file_name", "file", "file_path", "document_name", "document", "docnm_kwd", "sourcefile", "sourcepage",
     "source", "title", "url", "document_id", "id",
 )  # fmt: skip
-_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata")
+_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs")
 """Objects inside a passage whose fields are the passage's own: LlamaIndex's node, Haystack's meta …"""
 _PAGES = ("page_number", "page_label", "page")
 _BOXES = ("box", "bbox", "bounding_box", "location")
@@ -42,6 +42,8 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
         texts = next(
             (given[key] for key in ("text", "passages", "documents") if isinstance(given.get(key), list)), None
         )
+        if texts is None and all(isinstance(one, dict) for one in given.values()):
+            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by their numbers
         given = texts if texts is not None else [{"filename": key, "text": value} for key, value in given.items()]
     if not isinstance(given, list):
         raise PassagesError(f"passages are {type(given).__name__}, not a list")
@@ -56,11 +58,12 @@ def _passage(given: Any, names: Names, pages_from: int) -> Passage:
     fields = _flat(given)
     text = next((fields[key] for key in _TEXT if isinstance(fields.get(key), str)), "")
     named = [fields[key] for key in _FILE if isinstance(fields.get(key), str) and fields[key].strip()]
-    known = next((filename for name in named if (filename := names(name))), None)
+    told, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _page(fields, named, pages_from)
     return Passage(
         text=text,
-        filename=known or (named[0] if named else None),
+        filename=known or told or None,
+        told_filename=told,
         span=_span(fields) if known else None,
         score=read_number(fields.get("score", fields.get("similarity"))),
         page=page,
@@ -86,7 +89,7 @@ def _from_string(given: str, names: Names) -> Passage:
         if filename := names(name):
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
-            return Passage(given[match.end() :], filename, page=number, told_page=number)
+            return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
     return Passage(given)
 
 

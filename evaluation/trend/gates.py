@@ -102,4 +102,4 @@ def _parts(text: str) -> tuple[str | None, str, Bound]:
             f"--fail-on {text!r}: give {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "
             f"'cuad:char_recall@8 < 0.6' or '{_FAILED} > 0.02'"
         )
-    return match[1] and match[1].strip(), match[2], Bound.parse(match[3], where=f"--fail-on {text!r}")
+    return match[1] and match[1].strip(), match[2].replace("-", "_"), Bound.parse(match[3], where=f"--fail-on {text!r}")

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.trend.bands import read_scale
 from exhibit.evaluation.trend.changes import find_regressions, watched_metrics
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", action="append", default=[], metavar="NAME=VALUE", help="only runs with this setting"
     )
-    parser.add_argument("--metrics", type=lambda text: text.split(","), default=[], metavar="NAME,…")
+    parser.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
     parser.add_argument("--all", action="store_true", help="every metric that can get worse")
     parser.add_argument(
         "--fail-on",

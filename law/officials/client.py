@@ -10,27 +10,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import httpx
-
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError
+from exhibit.storage.http import BodyError, Deadline, HttpClient, HttpError, Retries
+from exhibit.storage.http.client import REDIRECTS, TRANSIENT, Pool
 from exhibit.storage.robots import Rules, rules_for
-from exhibit.storage.waiting import LONGEST_WAIT, seconds_asked
 from exhibit.storage.whole import write_whole
-from exhibit.storage.wire import ACCEPT, BodyError, read_body
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 DELAY = 0.5
 """Seconds between two requests to a host: half of what the slower of the two registers allows (1,000 in 5 minutes)."""
-_TIMEOUT = 20.0
+TIMEOUT = 20.0
 """Seconds for one reply, whole."""
 _LARGEST = 2 << 20
 """Bytes of a list or a feed that are read; of a law or a judgment only the status is."""
 _ROBOTS_LARGEST = 500 << 10  # bytes, as RFC 9309 asks
 _HOPS = 4  # redirects: the registers make one or two
-_TRIES = 3  # of one request; a register that is down stays so for longer
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_RETRIES = 2  # of one request; a register that is down stays so for longer
 _SEE_OTHER = 303
 """What the name of a thing that exists answers with; the document that it leads to need not be asked for."""
 _KEPT = frozenset({200, 300, 404, 410})
@@ -66,15 +63,16 @@ class Client:
         folder: Path,
         *,
         delay: float = DELAY,
+        timeout: float = TIMEOUT,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
-        transport: httpx.BaseTransport | None = None,
+        pool: Pool | None = None,
     ) -> None:
-        """Keep pages in `folder`; `pause` and `clock` are the machine's unless a test has its own."""
+        """Keep pages in `folder`; `pause`, `clock` and `pool` are the machine's unless a test has its own."""
         self._folder, self._delay, self._pause, self._clock = folder, delay, pause, clock
-        self._http = httpx.Client(
-            transport=transport, headers={"User-Agent": USER_AGENT, **ACCEPT}, timeout=_TIMEOUT, follow_redirects=False
-        )
+        self._timeout = min(timeout, TIMEOUT)
+        self._http = HttpClient({"User-Agent": USER_AGENT}, connections=1, pool=pool)
+        self._retries = Retries(_RETRIES, 1.0, sleep=pause)
         self._robots: dict[str, Rules] = {}
         self._last: dict[str, float] = {}
         self._gone: dict[str, UnreachableError] = {}
@@ -116,7 +114,7 @@ class Client:
             self._allowed(address)
             # what a redirect leads to is a law or a judgment, which may be large: that it is there is enough
             status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
-            target = urljoin(address, location) if location and status in _REDIRECTS else ""
+            target = urljoin(address, location) if location and status in REDIRECTS else ""
             if not target:
                 return Page(address, status, text, self._clock())
             # registers name things by http:// addresses of their own; only their paths are followed
@@ -140,31 +138,22 @@ class Client:
         if host in self._gone:
             raise self._gone[host]
         try:
-            return self._tried(url, host, most)
+            return self._retries(lambda: self._once(url, host, most))
         except BodyError as error:
             raise UnreachableError(f"{url}: {error}") from error
-        except (httpx.HTTPError, TimeoutError, ServiceError) as error:
-            told = str(error) or type(error).__name__
-            self._gone[host] = UnreachableError(f"{host} cannot be asked: {told}")
+        except HttpError as error:
+            self._gone[host] = UnreachableError(f"{host} cannot be asked: {error}")
             raise self._gone[host] from error
 
-    def _tried(self, url: str, host: str, most: int) -> tuple[int, str, str]:
-        for attempt in range(_TRIES):
-            self._wait(host)
-            with self._http.stream("GET", url) as response:
-                status = response.status_code
-                if status < 500 and status != 429:
-                    text = ""
-                    if most and status in (200, 300):
-                        data = read_body(response, most=most, deadline=time.monotonic() + _TIMEOUT)
-                        text = data.decode("utf-8", errors="replace")
-                    return status, response.headers.get("location", ""), text
-                wait = seconds_asked(response.headers.get("retry-after", "")) or 2.0**attempt
-            if wait > LONGEST_WAIT:
-                break
-            if attempt < _TRIES - 1:
-                self._pause(wait)
-        raise ServiceError(f"HTTP {status}")
+    def _once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
+        self._wait(host)
+        with self._http.send("GET", url, deadline=Deadline(self._timeout), most=most or 1 << 16) as response:
+            if response.status in TRANSIENT:
+                response.check()
+            text = ""
+            if most and response.status in (200, 300):
+                text = response.read().decode("utf-8", errors="replace")
+            return response.status, response.headers.get("location", ""), text
 
     def _wait(self, host: str) -> None:
         """Leave a pause after the last request to the host: ours, or what its robots.txt asks for."""

@@ -12,6 +12,7 @@ from exhibit.law.companies import ends_in_form
 from exhibit.law.structure.labels import Label, drop_stray, read_label
 from exhibit.law.structure.lines import Line, is_entry, read_lines
 from exhibit.law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
+from exhibit.law.system import system_of
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Heading:
 def find_headings(document: Document) -> list[Heading]:
     """Return the headings in order; entries of a table of contents and page furniture are none."""
     lines = read_lines(document)
-    labels = [read_label(line) for line in lines]
+    system = system_of(document.text)
+    labels = [read_label(line, system) for line in lines]
     drop_stray(labels)
     headings: list[Heading] = []
     index = quiet = 0
@@ -53,7 +55,10 @@ def find_headings(document: Document) -> list[Heading]:
             if heading.kind == "signature":
                 quiet = heading.start + _SIGNATURES
         index += taken
-    return _mark_opening(_without_lists(_without_repeats(_without_empty(headings, document.text))))
+    headings = _without_empty(headings, document.text)
+    if system.units:
+        return headings  # a law says of each of its parts that it is one
+    return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
 _SIGNATURES = 3000
@@ -220,7 +225,7 @@ def _over(
 
 # ---------------------------------------------------------------- all headings together
 
-COUNTED = frozenset({"1.", "A.", "decimal"})
+COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
 _OPENING = 3000  # characters of a first page, on which a document says what it is
 _DOCUMENT = re.compile(r"\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b", re.IGNORECASE)

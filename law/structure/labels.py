@@ -7,36 +7,17 @@ from dataclasses import dataclass
 
 from exhibit.law.structure.lines import Line, is_entry
 from exhibit.law.structure.titles import is_shout, is_title, is_title_case, run_in
+from exhibit.law.system import Level, System, system_for
 
-_ORDINALS = "ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE TEN ELEVEN TWELVE".split()
-_WORDS = {
-    "schedule": 1, "exhibit": 1, "annex": 1, "annexure": 1, "appendix": 1, "attachment": 1, "addendum": 1,
-    "book": 1.5, "title": 1.5, "practice direction": 2, "part": 2, "chapter": 3, "article": 4, "section": 5,
-    "sec.": 5, "§": 5, "rule": 5, "clause": 5, "paragraph": 5, "regulation": 5,
-}  # fmt: skip
-_KINDS = {1: "schedule", 1.5: "part", 2: "part", 3: "chapter", 4: "article", 5: "section"}
-_LONGEST = sorted(_WORDS, key=len, reverse=True)
-"""First, or `Annex` would be read off `Annexure`."""
-_WORD = re.compile(
-    rf"(?P<word>{'|'.join(re.escape(form) for word in _LONGEST for form in (word.title(), word.upper()))})[ \xa0]*"
-    rf"(?P<number>\d{{1,4}}(?:\.\d{{1,3}})*[A-Z]{{0,2}}(?![\w%])|[IVXLC]+(?![\w])|[A-Z]{{1,2}}(?:[-.]?\d{{1,3}})?(?![\w])|"
-    rf"(?i:{'|'.join(_ORDINALS)})(?!\w)|)"
-    r"(?P<mark>[ \xa0]?[.:)\-–—]{0,2})[ \xa0]*"
-)
 _NUMBER = re.compile(
     r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|\d{1,3}[A-Z]{0,2}(?=[.)—\s]))"
     r"(?P<mark>\.\)|[.)]|—)?(?=[\s“\"‘'A-Z(\[]|$)[ \xa0]*"
 )
 _BRACKET = re.compile(r"\((?P<number>[a-z]{1,2}|[ivxl]{1,6}|[A-Z]{1,2}|[IVX]{1,5}|\d{1,3})\)[ \xa0]*")
 _LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s“\"A-Z(]|$)[ \xa0]*")
-_REFERS = re.compile(
-    r"(?:\b(?:sections?|articles?|paragraphs?|clauses?|rules?|parts?|exhibits?|schedules?|and|or|to|of|in|the|under|"
-    r"with|by|no|cpr|subsections?|sub-?paragraphs?)|,)$",
-    re.IGNORECASE,
-)
-"""A line that ends so goes on: the number that follows is a reference, not a heading."""
 _GOES_ON = re.compile(r"(?:above|below|hereof|of (?:this|the)|and \(|or \(|[,;)])")
 _PAGE = re.compile(r"page\s+\d", re.IGNORECASE)
+_ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
 _ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
@@ -52,60 +33,86 @@ class Label:
     sure: bool = True
 
 
-def read_label(line: Line) -> Label | None:
+def read_label(line: Line, system: System | None = None) -> Label | None:
     """Return the number or letter that a line begins with, where it can head a section."""
+    system = system or system_for("en")
     if is_entry(line.text):
         return None
     first = line.text[0]
     if first == "(":
         return _bracket(line)
     if first.isdigit():
-        return _number(line)
-    return _worded(line) or (
-        _number(line) or _letter(line) if len(line.text) < 2 or line.text[1] in ".)ivxIVX" else None
+        return _worded(line, system) or _number(line, system) if system.units else _number(line, system)
+    lettered = len(line.text) < 2 or line.text[1] in ".)ivxIVX"
+    return (
+        _worded(line, system)
+        or _roman_part(line, system)
+        or (_number(line, system) or _letter(line, system) if lettered else None)
     )
 
 
-def _worded(line: Line) -> Label | None:
-    match = _WORD.match(line.text)
+def _worded(line: Line, system: System) -> Label | None:
+    match = system.label.match(line.text)
     if match is None:
         return None
-    word, number, rest = match["word"].lower(), match["number"], line.text[match.end() :]
+    level, rest = system.by_word[match["word"].lower()], line.text[match.end() :]
+    number = match["number"] or (match["before"] if system.units else "") or ""
     shouts = match["word"].isupper()
-    rank = _WORDS[word]
-    if not number and (rank != 1 or rest or not shouts):
+    marked = bool(match["mark"].strip())
+    if not number and (not level.alone or rest or not shouts):
         return None
-    if rest and not _can_follow(rest, rank, marked=bool(match["mark"].strip()), shouts=shouts):
+    if rest and not _can_follow(rest, level, system, marked=marked, shouts=shouts):
         return None
-    if not (line.fresh or (shouts and not line.before.isupper())) or (
-        rank > 1 and _REFERS.search(line.before[-16:]) and not line.gap
-    ):
+    apart = line.fresh or bool(system.units) or (shouts and not line.before.isupper())
+    if not apart or (level.rank > 1 and system.goes_on.search(line.before[-16:]) and not line.gap):
         return None
-    value = _value(number)
-    if rank in {4, 5} and number[:1].isdigit() and (rank == 5 or len(value) > 1):
-        rank = 5 + len(value)
-    style = "decimal" if rank > 5 else _KINDS[rank]
-    kind = _KINDS[5 if rank > 5 else rank]
-    return Label(match.group().strip(" \xa0.:-–—"), rest, style, value, rank, kind)
+    style, rank, kind = _standing(level, match["word"].lower(), number, system)
+    return Label(match.group().strip(" \xa0.:-–—"), rest, style, _value(number, system), rank, kind)
 
 
-def _can_follow(rest: str, rank: float, *, marked: bool, shouts: bool) -> bool:
+def _standing(level: Level, word: str, number: str, system: System) -> tuple[str, float, str]:
+    """Return a part's style, rank and kind; in an English text a numbered article or section may be a decimal one."""
+    if system.units:
+        return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
+    depth = len(_value(number, system))
+    if level.rank in {4, 5} and number[:1].isdigit() and (level.rank == 5 or depth > 1):
+        return "decimal", 5 + depth, "section"
+    return level.kind, level.rank, level.kind
+
+
+def _roman_part(line: Line, system: System) -> Label | None:
+    """Return the part that a Roman number with a full stop is, `II. Der Bund`, in a system that counts so."""
+    level = next((level for level in system.levels if level.roman), None)
+    match = _ROMAN_PART.match(line.text) if level and line.fresh else None
+    if level is None or match is None or not is_title(rest := line.text[match.end() :]):
+        return None
+    return Label(match[1].rstrip("."), rest, level.kind, _value(match[1], system), level.rank, level.kind)
+
+
+def _can_follow(rest: str, level: Level, system: System, *, marked: bool, shouts: bool) -> bool:
     """Whether a heading can go on with these words behind its label, `Section 4`."""
+    if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
+        return rest[0] == "("  # "§ 10 (weggefallen)"; but "§ 5 Satz 1 gilt" is a reference that begins a line
+    if level.text:
+        return rest[0] not in ",;)&/"
     if _PAGE.match(rest):
         return False  # "Annex A Page 3": a running foot in a text without pages
     if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
         return False
-    return marked or shouts or is_title(rest) or rank == 5
+    return marked or shouts or is_title(rest) or level.rank == 5
 
 
-def _number(line: Line) -> Label | None:
+def _number(line: Line, system: System) -> Label | None:
     match = _NUMBER.match(line.text)
-    if match is None or (not line.fresh and _REFERS.search(line.before[-16:])):
+    if match is None or (not line.fresh and system.goes_on.search(line.before[-16:])):
         return None
-    rest, value = line.text[match.end() :], _value(match["number"])
+    rest, value = line.text[match.end() :], _value(match["number"], system)
     starts = not rest or not (rest[0].islower() or rest[0].isdigit() or rest[0] in ",;%)&/=")
     if len(value) == 1:
         marked = bool(match["mark"])
+        if system.units:  # a number in a list: what heads a part of a law has a word before it
+            fits = marked and (line.fresh or line.before.endswith(","))
+            return Label(match.group().strip(), rest, "1.", value, 9, "clause", sure=False) if fits else None
         if not (line.gap or (marked and line.fresh)) or not starts or (not marked and not rest):
             return None
         return Label(match.group().strip(), rest, "1.", value, 6, "section", sure=marked and _titled(rest))
@@ -130,14 +137,17 @@ def _bracket(line: Line) -> Label | None:
     return Label(match.group().strip(), rest, style, _value(number, letters=True), 9, "clause", sure=False)
 
 
-def _letter(line: Line) -> Label | None:
+def _letter(line: Line, system: System) -> Label | None:
     match = _LETTER.match(line.text)
-    if match is None or not line.fresh:
+    listed = bool(system.units) and line.before.endswith(",")
+    if match is None or not (line.fresh or listed):
         return None
     rest = line.text[match.end() :]
+    number = match["number"]
+    if system.units and number.islower():
+        return Label(match.group().strip(), rest, "a.", _value(number, letters=True), 9, "clause", sure=False)
     if rest and not (rest[0].isupper() or rest[0] in '“"(['):
         return None
-    number = match["number"]
     style = "a." if number.islower() else "A."
     kind = "section" if style == "A." else "clause"
     return Label(
@@ -145,10 +155,11 @@ def _letter(line: Line) -> Label | None:
     )
 
 
-def _value(number: str, *, letters: bool = False) -> tuple[int, ...]:
+def _value(number: str, system: System | None = None, *, letters: bool = False) -> tuple[int, ...]:
     """Return what a label counts to; a letter that is also a Roman digit is a letter where letters are asked for."""
-    if number.upper() in _ORDINALS:
-        return (_ORDINALS.index(number.upper()) + 1,)
+    ordinal = system.ordinal(number) if system else None
+    if ordinal is not None:
+        return (ordinal,)
     parts = []
     for part in re.split(r"[.-]", number.lower()):
         digits = re.match(r"\d+", part)
@@ -176,6 +187,6 @@ def drop_stray(labels: list[Label | None]) -> None:
         end = at
         while end < len(labels) and (label := labels[end]) is not None and not label.rest and label.rank > 4:
             end += 1
-        if end - at >= 3:
+        if end - at >= 3 and not any(label is not None and label.style == "unit" for label in labels[at:end]):
             labels[at:end] = [None] * (end - at)
         at = max(end, at + 1)

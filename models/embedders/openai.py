@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from exhibit.models.embedders._unit import to_unit
-from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.llms._endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.waiting import LONGEST_WAIT
+from exhibit.storage.http import HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """What need not be asked."""
@@ -61,8 +61,8 @@ class OpenAIEmbedder:
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
         self._model, self._asked = model, dimensions
-        self._retries, self._backoff, self._concurrency, self._wait = retries, backoff, concurrency, wait
-        self._resume = 0.0
+        self._concurrency = concurrency
+        self._retries = Retries(retries, backoff, sleep=wait)
         self._endpoint = Endpoint(timeout=timeout, connections=concurrency, azure=azure)
         self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or _DIMENSIONS.get(model) or len(self._ask(["dimensions"])[0])
@@ -87,36 +87,18 @@ class OpenAIEmbedder:
 
     def _ask(self, texts: list[str]) -> list[Any]:
         """Return the server's rows; a batch that is too much for it is halved."""
+        body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._asked:
+            body["dimensions"] = self._asked
         try:
-            return _rows_of(self._insist(texts), len(texts), self.name)
-        except NoReplyError as fault:
+            reply = self._retries(lambda: self._endpoint.post("embeddings", body))
+        except HttpError as fault:
             if fault.status in _TOO_MUCH and len(texts) > 1:
                 half = len(texts) // 2
                 return self._ask(texts[:half]) + self._ask(texts[half:])
             about = f" (text of {len(texts[0])} characters: {texts[0][:60]!r})" if fault.status in _TOO_MUCH else ""
-            raise ServiceError(f"{self.name}: {fault.message}{about}") from None
-
-    def _insist(self, texts: list[str]) -> dict[str, Any]:
-        body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
-        if self._asked:
-            body["dimensions"] = self._asked
-        tries = 0
-        while True:
-            self._pause()
-            try:
-                return self._endpoint.post("embeddings", body)
-            except NoReplyError as fault:
-                if not fault.passing or tries >= self._retries or fault.wait > LONGEST_WAIT:
-                    raise
-                # a server that is too busy for one is too busy for all
-                delay = fault.wait or self._backoff * 2**tries
-                self._resume = max(self._resume, time.monotonic() + delay)
-                tries += 1
-
-    def _pause(self) -> None:
-        seconds = self._resume - time.monotonic()
-        if seconds > 0:
-            self._wait(seconds)
+            raise ServiceError(f"{self.name}: {fault}{about}") from None
+        return _rows_of(reply, len(texts), self.name)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[range]:

@@ -19,10 +19,10 @@ from exhibit.engine import track
 from exhibit.models.llms import Completion, Prompt
 from exhibit.models.llms._budget import Budget, CapError, Prices
 from exhibit.models.llms._cache import ReplyCache, key_of
-from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.llms._endpoint import Endpoint, refused_parameter
 from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.waiting import LONGEST_WAIT
+from exhibit.storage.http import LONGEST_WAIT, HttpError, Retries
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""
@@ -96,17 +96,17 @@ class OpenAI:
         self._cache = ReplyCache(Path(options.cache)) if options.cache else None
         self._count = counter_for(model)
         self._not_taken: set[str] = set()
-        self._resume = 0.0
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         """Return one completion per prompt, in order; a failure is a Completion with an error."""
         stop = threading.Event()
+        retries = Retries(self._options.retries, self._options.backoff, stopped=stop, sleep=self._wait)
         pool = ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="llm")
         asked: dict[str, Future[Completion]] = {}
         futures = []
         try:
             for prompt in prompts:
-                call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop)
+                call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop, retries)
                 if self._cache is None or call.key not in asked:  # with a cache, twins are asked once
                     asked[call.key] = pool.submit(self._answer, call)
                 futures.append(asked[call.key])
@@ -152,24 +152,27 @@ class OpenAI:
 
     def _insist(self, call: _Call) -> Completion:
         """Ask until there is a reply, a fault that lasts, or no try left."""
-        tries = 0
-        ready = 0.0
+        # spread by the prompt's hash: threads that failed together do not come back together
+        spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
+        try:
+            return call.retries(lambda: self._adapted(call), spread=spread)
+        except CapError as cap:
+            return Completion(error=f"{self.name}: {cap}")
+        except HttpError as fault:
+            return Completion(error=_describe(fault))
+
+    def _adapted(self, call: _Call) -> Completion:
+        """Ask once, and at once again without each parameter that the server says it does not take."""
         while True:
-            self._pause(max(ready, self._resume), call.stop)
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
             try:
                 return self._once(call)
-            except CapError as cap:
-                return Completion(error=f"{self.name}: {cap}")
-            except NoReplyError as fault:
-                if fault.parameter in _RENAMED and fault.parameter not in self._not_taken:
-                    self._not_taken.add(fault.parameter)
-                    continue
-                if not fault.passing or tries >= self._options.retries or fault.wait > LONGEST_WAIT:
-                    return Completion(error=_describe(fault, tries))
-                ready = self._later(fault, tries, call.key)
-                tries += 1
+            except HttpError as fault:
+                parameter = refused_parameter(fault)
+                if parameter not in _RENAMED or parameter in self._not_taken:
+                    raise
+                self._not_taken.add(parameter)
 
     def _once(self, call: _Call) -> Completion:
         prompt = call.prompt
@@ -177,7 +180,7 @@ class OpenAI:
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
                 data = self._ask(self._body(call))
-            except NoReplyError as fault:
+            except HttpError as fault:
                 if fault.status:  # a refusal costs nothing; what became of a lost reply nobody knows
                     receipt.cost = 0.0
                 raise
@@ -211,20 +214,6 @@ class OpenAI:
                 body[known] = value
         return body
 
-    def _later(self, fault: NoReplyError, tries: int, key: str) -> float:
-        """Return when to try again; a server that is too busy for one is too busy for all."""
-        # spread by the prompt's hash: threads that failed together do not come back together
-        spread = 0.75 + int(key[:4], 16) / 0xFFFF / 2
-        ready = time.monotonic() + (fault.wait or self._options.backoff * 2**tries * spread)
-        if fault.status == 429:
-            self._resume = max(self._resume, ready)
-        return ready
-
-    def _pause(self, until: float, stop: threading.Event) -> None:
-        seconds = until - time.monotonic()
-        if seconds > 0:
-            (self._wait or stop.wait)(seconds)
-
 
 @dataclass(frozen=True)
 class _Call:
@@ -235,6 +224,7 @@ class _Call:
     temperature: float
     key: str
     stop: threading.Event
+    retries: Retries
 
 
 def _check(model: str, options: Options) -> None:
@@ -248,9 +238,9 @@ def _check(model: str, options: Options) -> None:
         )
 
 
-def _describe(fault: NoReplyError, tries: int) -> str:
+def _describe(fault: HttpError) -> str:
     asks = f"; it asks to wait {fault.wait:.0f} s" if fault.wait > LONGEST_WAIT else ""
-    return fault.message + asks + (f" (tried {tries + 1} times)" if tries else "")
+    return str(fault) + asks + (f" (tried {fault.tries} times)" if fault.tries > 1 else "")
 
 
 def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

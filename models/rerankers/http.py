@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from exhibit.storage.deadline import with_deadline
-from exhibit.storage.wire import ACCEPT, BodyError, read_body
+from exhibit.storage.http import Deadline, HttpClient, HttpError, Secrets
 
 _TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20
@@ -46,8 +44,7 @@ class HttpReranker:
         self._url = url
         self._model = model
         key = os.environ.get(_KEY, "").strip()
-        client = httpx.Client(timeout=_TIMEOUT, headers={"Authorization": f"Bearer {key}"} if key else {})
-        self._client = with_deadline(client, seconds=_TIMEOUT)
+        self._client = HttpClient({"Authorization": f"Bearer {key}"} if key else {}, secrets=Secrets([key]))
         self._where = f"{url.host}{url.path}"
         self.name = f"http:{model or self._where}"
 
@@ -58,14 +55,16 @@ class HttpReranker:
         body: dict[str, Any] = {"query": question, "documents": list(passages), "top_n": len(passages)}
         if self._model:
             body["model"] = self._model
-        deadline = time.monotonic() + _TIMEOUT
         try:
-            with self._client.stream("POST", self._url, json=body, headers=ACCEPT) as reply:
-                data = read_body(reply, most=_LARGEST, deadline=deadline)
-        except (httpx.HTTPError, UnicodeEncodeError, TimeoutError, BodyError) as error:
-            raise ServiceError(f"{self._where}: no reply ({type(error).__name__}); is the reranker running?") from None
-        if reply.status_code != 200:
-            raise ServiceError(f"{self._where}: status {reply.status_code}; check the address and {_KEY}")
+            with self._client.send(
+                "POST", str(self._url), body, deadline=Deadline(_TIMEOUT), most=_LARGEST
+            ) as response:
+                response.check()
+                data = response.read()
+        except HttpError as error:
+            if error.status is not None:
+                raise ServiceError(f"{self._where}: {error}; check the address and {_KEY}") from None
+            raise ServiceError(f"{self._where}: no reply ({error}); is the reranker running?") from None
         return self._read(data, len(passages))
 
     def _read(self, data: bytes, count: int) -> list[float]:

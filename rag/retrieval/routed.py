@@ -74,7 +74,7 @@ def prepare(questions: Sequence[str], parts: Parts) -> Prepared:
 def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order; the second half, which asks no embedder."""
     results = []
-    library = library_of(parts.index, parts.config.limit)
+    library = library_of(parts.index, parts.config.passage_size)
     for query, vector, passage in zip(*prepared, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
@@ -97,7 +97,7 @@ def _rank(
         library,
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
-        limit=config.limit,
+        limit=config.passage_size,
         pool=config.pool,
         tight=config.tight,
         weights=config.weights,

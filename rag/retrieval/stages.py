@@ -16,7 +16,7 @@ from exhibit.rag.retrieval.state import Parts, Retrieved, State, Tokens
 
 def choose_documents(state: State, index: Index, config: Config) -> None:
     """Keep the best documents, judged by their passages among the first candidates; rank again within them."""
-    if not config.documents or not len(state.keys):
+    if not config.document_limit or not len(state.keys):
         return
     first = state.keys[: config.candidates * config.k]
     scores: dict[int, list[float]] = defaultdict(list)
@@ -26,7 +26,7 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
         number: config.document_max * max(cosines) + config.document_mean * float(np.mean(cosines))
         for number, cosines in scores.items()
     }
-    best = sorted(judged, key=lambda number: (-judged[number], number))[: config.documents]
+    best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)

@@ -2,6 +2,14 @@
 
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._choose import open_summariser
-from exhibit.rag.summaries._protocol import Summariser
+from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described, Summariser
 
-__all__ = ["Summariser", "SummaryCache", "open_summariser"]
+__all__ = [
+    "CHARACTERS",
+    "SECTION_CHARACTERS",
+    "TOLERANCE",
+    "Described",
+    "Summariser",
+    "SummaryCache",
+    "open_summariser",
+]

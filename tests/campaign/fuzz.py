@@ -33,7 +33,6 @@ from exhibit.converters._source import unpack
 from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.evaluation.targets._passages import PassagesError, read_passages
-from exhibit.evaluation.targets._wire import ReplyError
 from exhibit.evidence import Document, fold, locate, read_document
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import render
@@ -46,8 +45,8 @@ from exhibit.rag.questions.question import understand
 from exhibit.schemas.bundle import read_gold, read_questions
 from exhibit.schemas.errors import LimitError, ToolkitError
 from exhibit.schemas.parsing import parse_json
+from exhibit.storage.http import Body, HttpError
 from exhibit.storage.robots import rules_for
-from exhibit.storage.wire import Body
 from tests.campaign.replies import ask
 from tests.campaign.table import Result, added, as_markdown, together, write_table
 from tests.evidence import files as kinds
@@ -289,7 +288,7 @@ def fuzz_reply(chance: random.Random) -> None:
 
 
 def fuzz_target(chance: random.Random) -> None:
-    with suppress(PassagesError, ReplyError):  # which fail a question
+    with suppress(PassagesError, HttpError):  # which fail a question
         ask(chance, value)
 
 

@@ -39,13 +39,8 @@ def test_gold_passages_are_the_units_elsewhere_at_the_ranks_at_which_they_are_fo
     assert qrels == ["7 0 gold-0 1", "7 0 gold-1 1"]
 
 
-def test_gold_that_only_names_files_is_ranked_by_file(tmp_path):
-    run, qrels = written(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])])
-    assert [line.split()[2] for line in run] == ["b.pdf", "a.pdf"]
-    assert qrels == ["0 0 a.pdf 1"]
-
-
-def test_failed_and_impossible_questions_are_in_neither_file(tmp_path):
+def test_failed_and_impossible_questions_and_those_without_a_quote_are_in_neither_file(tmp_path):
+    assert written(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])]) == ([], [])
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)
     assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])

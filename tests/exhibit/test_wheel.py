@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 MOST = 8 << 20
 """Bytes that the wheel may have: it is downloaded by everybody, and holds fonts."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.extra]
+pytestmark = pytest.mark.slow
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
@@ -29,7 +29,7 @@ def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist, and the wheel that was built from it; needs the extra `test` (build, setuptools)."""
+    """The sdist, and the wheel that was built from it."""
     tree = tmp_path_factory.mktemp("tree")
     for room in ROOMS:
         shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -74,8 +74,23 @@ def test_the_wheel_is_small_and_holds_every_room_below_one_name(dist):
         for path in files:
             inside = path.relative_to(ROOT).as_posix()
             assert path.is_dir() or (inside if room == "exhibit" else f"exhibit/{inside}") in names, path
-    told = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    assert all(f"`{room}`" in told for room in ROOMS)
+
+
+MODULES = ("exhibit", "schemas", "rag", "evaluation")
+
+
+@pytest.mark.parametrize("order", [MODULES, MODULES[::-1]], ids=["exhibit first", "exhibit last"])
+def test_modules_of_the_user_s_own_stand_beside_it(programs, order, tmp_path):
+    folder = tmp_path / "mine"
+    for name in ("rag", "evaluation"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("MINE = True", encoding="utf-8")
+    (folder / "schemas.py").write_text("MINE = True", encoding="utf-8")
+    code = f"import {', '.join(order)}\nimport exhibit.rag, exhibit.evaluation.metrics, sys\n"
+    code += "assert schemas.MINE and rag.MINE and evaluation.MINE and not hasattr(exhibit.rag, 'MINE')\n"
+    code += "print(exhibit.load, exhibit.schemas.__file__, sum('exhibit' in path for path in sys.path))"
+    told = run(programs / "python", "-c", code, cwd=folder)
+    assert str(programs.parent) in told and told.split()[-1] == "0", "and nothing touches sys.path"
 
 
 def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811
@@ -88,13 +103,6 @@ def test_it_converts_evaluates_and_publishes_from_an_empty_folder(programs, hub,
     def exhibit(*words: object) -> str:
         return run(programs / "exhibit", *words, cwd=folder, env=env)
 
-    (folder / "storage").mkdir()  # a folder of the user's own, which is not taken for ours
-    (folder / "storage" / "__init__.py").touch()
-    code = "import exhibit.hub, storage; print(exhibit.hub.__file__, storage.__file__, sep='\\n')"
-    ours, theirs = map(Path, run(programs / "python", "-c", code, cwd=folder, env=env).splitlines())
-    assert ours.is_relative_to(programs.parent) and theirs.is_relative_to(folder)
-    bare = "from importlib.util import find_spec; print([find_spec(name) for name in ('schemas', 'engine', 'rag')])"
-    assert run(programs / "python", "-c", bare, cwd=folder, env=env).strip() == "[None, None, None]"
     assert exhibit("--version").startswith("exhibit ")
     exhibit("convert", "cuad", "--source", "source", "--out", "cuad", "--limit", "1", "--jobs", "1")
     assert "cuad: sound" in exhibit("validate", "cuad")

@@ -29,6 +29,7 @@ ROOMS = (
     "hub",
     "converters",
     "rag",
+    "draft",
     "evaluation",
     "review",
 )

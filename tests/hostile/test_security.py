@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exhibit.models.llms._wire import Endpoint, NoReplyError
+from exhibit.models.llms._endpoint import Endpoint
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
+from exhibit.storage.http import HttpError
 
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("schemas", "storage", "engine", "evidence", "law", "hub", "converters", "rag", "evaluation", "review")
@@ -115,7 +116,7 @@ def test_no_token_follows_a_redirect(monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         monkeypatch.setenv("RERANK_API_KEY", "rk-secret")
         monkeypatch.setenv("OPENAI_BASE_URL", named)
-        with pytest.raises(NoReplyError):
+        with pytest.raises(HttpError):
             Endpoint(timeout=30, connections=1).post("chat/completions", {"a": 1})
         with pytest.raises(ToolkitError):
             reranker.open(f"m@{named}").score("q", ["p"])

@@ -13,9 +13,9 @@ import pytest
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._passages import PassagesError
-from exhibit.evaluation.targets._wire import Deadline, ReplyError
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
+from exhibit.storage.http import Deadline, HttpError
 from tests.campaign import replies
 from tests.campaign.fuzz import value
 from tests.hostile.test_wire import server
@@ -95,7 +95,7 @@ def patience(what: str) -> float:
 def test_a_system_under_test_that_does_so_gives_no_reply(what):
     with server(SERVERS[what]) as url:
         target = open_target("http", TargetOptions(threads=1), {"url": url, "stream": True})
-        with pytest.raises(ReplyError) as caught:
+        with pytest.raises(HttpError) as caught:
             target.exchange(Case(id=1, question="When?", truth="x"), Deadline(patience(what)))
     assert len(str(caught.value).splitlines()) == 1
 
@@ -119,7 +119,7 @@ def test_odd_values_in_a_reply_of_any_system_fail_its_question_alone():
         try:
             replies.ask(random.Random(f"odd-{seed}"), value)
             outcomes["read"] += 1
-        except (ReplyError, PassagesError) as error:
+        except (HttpError, PassagesError) as error:
             assert str(error).strip()
             outcomes["failed"] += 1
     assert min(outcomes["read"], outcomes["failed"]) > 50
@@ -128,5 +128,5 @@ def test_odd_values_in_a_reply_of_any_system_fail_its_question_alone():
 def test_what_nobody_thought_of_in_a_reply_fails_its_question_alone(monkeypatch):
     target = open_target("http", TargetOptions(threads=1), {"url": "http://127.0.0.1:9"})
     monkeypatch.setattr(target, "exchange", lambda *_: {}["choices"])
-    with pytest.raises(ReplyError, match=r"the reply cannot be read \(KeyError: 'choices'\)"):
-        target._reply(replies.CASE, Deadline(30), "leases", lambda name: name)
+    with pytest.raises(HttpError, match=r"the reply cannot be read \(KeyError: 'choices'\)"):
+        target.reply(replies.CASE, Deadline(30), "leases", lambda name: name)

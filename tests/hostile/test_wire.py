@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import gzip
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
-from exhibit.evaluation.targets._wire import Deadline, ReplyError, Wire
+from exhibit.law.officials.client import Client, UnreachableError
 from exhibit.models.embedders import _weights
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker
 from exhibit.schemas.errors import ServiceError, SourceError
-from exhibit.storage.deadline import with_deadline
+from exhibit.storage.http import Deadline, HttpClient, HttpError
 from tests.hostile.bombs import packed_zeros
 
 Send = Callable[[BaseHTTPRequestHandler], None]
@@ -84,7 +85,7 @@ def dripping_headers(handler: BaseHTTPRequestHandler) -> None:
 
 
 def read(url: str, *, seconds: float = 60) -> bytes:
-    wire = Wire()
+    wire = HttpClient()
     try:
         with wire.send("POST", url, {"question": "x"}, deadline=Deadline(seconds)) as response:
             return response.read()
@@ -102,31 +103,75 @@ def test_a_reply_that_is_packed_is_unpacked():
 )
 def test_a_reply_that_unpacks_to_too_much_is_refused_while_it_comes(layers, why):
     bomb = packed_zeros(layers, 100)
-    with server(body(bomb, ", ".join(["gzip"] * layers))) as url, pytest.raises(ReplyError, match=why):
+    with server(body(bomb, ", ".join(["gzip"] * layers))) as url, pytest.raises(HttpError, match=why):
         read(url)
 
 
 @pytest.mark.parametrize("send", [endless, dripping_headers])
 def test_a_reply_that_does_not_end_is_given_up(send):
-    with server(send) as url, pytest.raises(ReplyError, match=r"no whole reply within|larger than 16 MB"):
+    with server(send) as url, pytest.raises(HttpError, match=r"no whole reply within|larger than 16 MB"):
         read(url, seconds=0.5)
 
 
-# ---------------------------------------------------------------- rerankers, weights, archives
+# ---------------------------------------------------------------- registers, rerankers, weights, archives
 
 
-def test_a_client_with_a_deadline_gives_up_on_dripping_headers():
-    with (
-        server(dripping_headers) as url,
-        with_deadline(httpx.Client(timeout=30), seconds=0.3) as client,
-        pytest.raises(httpx.ReadTimeout),
-    ):
-        client.get(url)
+def test_a_register_that_drips_is_given_up_and_not_asked_again(tmp_path: Path):
+    began = time.monotonic()
+    with server(dripping_headers) as url:
+        client = Client(tmp_path, timeout=0.3)
+        for _ in range(20):
+            with pytest.raises(UnreachableError, match=r"cannot be asked: no whole reply within 0.3 s"):
+                client.page(url)
+    assert time.monotonic() - began < 5
 
 
-def test_a_deadline_is_one_of_each_exchange_and_not_of_the_client():
-    with server(body(b"x")) as url, with_deadline(httpx.Client(), seconds=30) as client:
-        assert [client.get(url).content for _ in range(3)] == [b"x"] * 3
+def test_a_server_whose_address_is_refused_is_never_connected_to():
+    asked: list[tuple[str, int]] = []
+
+    def policy(host: str, port: int) -> str:
+        asked.append((host, port))
+        if host == "internal.example":
+            raise HttpError("internal.example is not public")
+        return "127.0.0.1"
+
+    with server(body(b"x")) as url:
+        port = urlsplit(url).port
+        client = HttpClient(policy=policy)
+        with client.send("GET", f"http://public.example:{port}/a", deadline=Deadline(30)) as response:
+            assert response.read() == b"x"
+        with (
+            pytest.raises(HttpError, match="internal.example is not public"),
+            client.send("GET", f"http://internal.example:{port}/a", deadline=Deadline(30)),
+        ):
+            pass
+        client.close()
+    assert asked == [("public.example", port), ("internal.example", port)]
+
+
+def test_a_key_does_not_follow_a_redirect_to_another_server():
+    seen: list[str | None] = []
+
+    def receive(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers.get("Authorization"))
+        body(b"here")(handler)
+
+    with server(receive) as other:
+
+        def move(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(302)
+            handler.send_header("Location", other)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+
+        with server(move) as url:
+            client = HttpClient({"Authorization": "Bearer planted"})
+            with client.send("GET", url, deadline=Deadline(30), follow=1) as response:
+                assert (response.read(), response.url) == (b"here", other)
+            with client.send("GET", url, deadline=Deadline(30)) as response:
+                assert response.status == 302
+            client.close()
+    assert seen == [None]
 
 
 def test_a_language_model_whose_headers_drip_is_given_up(monkeypatch):
@@ -139,16 +184,19 @@ def test_a_language_model_whose_headers_drip_is_given_up(monkeypatch):
 
 def test_a_reranker_that_drips_is_given_up(monkeypatch):
     monkeypatch.setattr(reranker, "_TIMEOUT", 0.3)
-    with server(dripping_headers) as url, pytest.raises(ServiceError, match=r"no reply \(ReadTimeout\)"):
+    with (
+        server(dripping_headers) as url,
+        pytest.raises(ServiceError, match=r"no reply \(no whole reply within"),
+    ):
         reranker.open(f"m@{url}").score("q", ["p"])
 
 
 @pytest.mark.parametrize(
     ("send", "why"),
     [
-        (body(packed_zeros(2, 100), "gzip, gzip"), "more than 7 bytes"),
+        (body(packed_zeros(2, 100), "gzip, gzip"), "larger than 7 bytes"),
         (body(packed_zeros(3, 100), "gzip, gzip, gzip"), "packed 3 times over"),
-        (endless, "more than 7 bytes"),
+        (endless, "larger than 7 bytes"),
     ],
 )
 def test_weights_are_never_larger_than_they_should_be(send, why):

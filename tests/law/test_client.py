@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
-import httpx
+import httpcore
 import pytest
 
 from exhibit.law.officials import client as client_module
 from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
-from exhibit.storage.waiting import LONGEST_WAIT
+from exhibit.storage.http import LONGEST_WAIT
 
 HOST = "https://law.example"
 
@@ -22,32 +24,36 @@ class Server:
         self.asked: list[str] = []
         self.pauses: list[float] = []
         self.now = 1000.0
-        self.client = Client(
-            folder, delay=0.5, pause=self.pause, clock=lambda: self.now, transport=httpx.MockTransport(self.answer)
-        )
+        self.client = Client(folder, delay=0.5, pause=self.pause, clock=lambda: self.now, pool=self)
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(round(seconds, 3))
         self.now += seconds
 
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        path = request.url.raw_path.decode()
+    @contextmanager
+    def stream(self, method, url, **given):
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
         self.asked.append(path)
         if path == "/robots.txt" and path not in self.answers:
-            return httpx.Response(404)
+            yield httpcore.Response(404, content=b"")
+            return
         told = self.answers[path]
         answer = told.pop(0) if len(told) > 1 else told[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer() if callable(answer) else httpx.Response(answer)
+        yield answer() if callable(answer) else httpcore.Response(answer, content=b"")
+
+    def close(self) -> None:
+        """There are no connections."""
 
 
 def moved(status: int, to: str):
-    return lambda: httpx.Response(status, headers={"location": to})
+    return lambda: httpcore.Response(status, headers={"location": to}, content=b"")
 
 
 def said(text: str, status: int = 200, **headers: str):
-    return lambda: httpx.Response(status, stream=httpx.ByteStream(text.encode()), headers=headers)
+    return lambda: httpcore.Response(status, content=text.encode(), headers=headers)
 
 
 def test_a_page_is_asked_for_once_with_or_without_its_words(tmp_path):
@@ -155,11 +161,11 @@ def test_no_pause_is_left_where_time_has_passed(tmp_path):
 
 
 def test_a_line_that_is_down_and_a_reply_too_long(tmp_path, monkeypatch):
-    server = Server(tmp_path, a=[httpx.ConnectError("no route")])
-    with pytest.raises(UnreachableError, match=r"law\.example cannot be asked: no route"):
+    server = Server(tmp_path, a=[httpcore.ConnectError("no route")])
+    with pytest.raises(UnreachableError, match=r"law\.example cannot be asked: nobody answers at .*: no route"):
         server.client.page(f"{HOST}/a")
-    quiet = Server(tmp_path / "2", a=[httpx.ReadTimeout("")])
-    with pytest.raises(UnreachableError, match="cannot be asked: ReadTimeout"):
+    quiet = Server(tmp_path / "2", a=[httpcore.ReadTimeout("")])
+    with pytest.raises(UnreachableError, match="cannot be asked: no whole reply within 20 s"):
         quiet.client.page(f"{HOST}/a")
     monkeypatch.setattr(client_module, "_LARGEST", 10)
     long = Server(tmp_path / "3", a=[said("x" * 11)], b=[said("x" * 10)], c=[said("x" * 11)])

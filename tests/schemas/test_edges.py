@@ -187,7 +187,7 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
 
 
 def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):
-    write_info(BundleInfo.model_construct(name="leases"), tmp_path / "bundle.json")
+    write_info(BundleInfo.model_construct(name="leases", documents=[]), tmp_path / "bundle.json")
     text = (tmp_path / "bundle.json").read_bytes()
     assert text.startswith(b'{\n "') and b'\n "name": "leases"' in text and text.endswith(b"\n}\n")
 

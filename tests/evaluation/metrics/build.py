@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
+from exhibit.evaluation.metrics import Options, measure
 from exhibit.evidence import Span
 
 Ends = tuple[int, int]
@@ -41,3 +42,8 @@ def case(
     ranking = tuple(Passage(passage) if isinstance(passage, str) else passage for passage in passages)
     reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error, confidence=confidence)
     return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)
+
+
+def apply(module: Any, cases: Sequence[Case], options: Options | None = None) -> dict[str, Values]:
+    """The values of a metric's file, over the cases that have what it needs."""
+    return measure(cases, options, names=[module.__name__.rpartition(".")[2]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, abstention
-from tests.evaluation.metrics.build import case
+from tests.evaluation.metrics.build import apply, case
 
 REFUSAL = "Not found in provided documents."
 
@@ -19,7 +19,7 @@ def test_by_hand():
         case(answer=REFUSAL, error="no reply", is_impossible=True),
         case(answer=REFUSAL, error="no reply"),
     ]
-    assert abstention.measure(rows, Options()) == {
+    assert apply(abstention, rows, Options()) == {
         "abstention_accuracy": [1, 0, None, None, None, None, None, None],
         "false_refusal_rate": [None, None, 1, 0, None, None, None, None],
     }

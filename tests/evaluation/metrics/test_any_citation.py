@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.metrics import Options, answer_length, any_citation, latency
-from tests.evaluation.metrics.build import at, case, gold
+from tests.evaluation.metrics.build import apply, at, case, gold
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from tests.evaluation.metrics.build import at, case, gold
 )
 def test_any_citation(answer, expected):
     row = case([gold((0, 9))], [at(0, 9, "nda.txt")], answer=answer)
-    assert any_citation.measure([row], Options()) == {"any_citation": [expected]}
+    assert apply(any_citation, [row], Options()) == {"any_citation": [expected]}
 
 
 def test_length_and_latency():
@@ -39,6 +39,6 @@ def test_length_and_latency():
         case(),
         case(answer="£900", seconds=0.25, error="no reply"),
     ]
-    assert answer_length.measure(rows, Options()) == {"answer_length": [8, 0, None, None]}
-    assert latency.measure(rows, Options()) == {"latency": [0.25, 0, None, None]}
-    assert any_citation.measure(rows, Options()) == {"any_citation": [1, 0, None, None]}
+    assert apply(answer_length, rows, Options()) == {"answer_length": [8, 0, None, None]}
+    assert apply(latency, rows, Options()) == {"latency": [0.25, 0, None, None]}
+    assert apply(any_citation, rows, Options()) == {"any_citation": [1, 0, None, None]}

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import Options, characters
 from exhibit.evidence import Span
-from tests.evaluation.metrics.build import at, case, gold
+from tests.evaluation.metrics.build import apply, at, case, gold
 
 RANKING = [at(50, 150), at(100, 180), at(100, 200, "other.pdf"), at(180, 260)]
 
 
 def scores(row, *, ks=(1, 2, 4), parity=""):
-    values = characters.measure([row], Options(ks=ks, parity=parity))
+    values = apply(characters, [row], Options(ks=ks, parity=parity))
     return [[values[f"char_{kind}@{k}"][0] for k in ks] for kind in ("precision", "recall")]
 
 
@@ -83,7 +83,7 @@ def test_cases_do_not_touch_each_other():
         case([gold((40, 60), file="other.pdf"), gold((0, 10))], [at(0, 50), at(0, 50, "other.pdf")], id=4),
     ]
     for parity in ("", "legalbenchrag"):
-        values = characters.measure(rows, Options(ks=(1, 2), parity=parity))
+        values = apply(characters, rows, Options(ks=(1, 2), parity=parity))
         assert values["char_recall@2"] == [0.5, None, None, None, pytest.approx(20 / 30)]
         assert values["char_precision@1"] == [1.0, None, None, None, 0.2]
 
@@ -124,7 +124,7 @@ def by_sets(row, k):
 @given(st.lists(st.tuples(golds, rankings), max_size=4))
 def test_it_is_what_sets_of_characters_say(rows):
     rows = [case(*row) for row in rows]
-    values = characters.measure(rows, Options(ks=KS))
+    values = apply(characters, rows, Options(ks=KS))
     for number, row in enumerate(rows):
         for k in KS:
             found = values[f"char_precision@{k}"][number], values[f"char_recall@{k}"][number]

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evaluation.metrics import Options, chunk_economy
-from tests.evaluation.metrics.build import at, case, gold
+from tests.evaluation.metrics.build import apply, at, case, gold
 
 GOLD = gold((1000, 1100), (9000, 9100))
 
 
 def shares(golds, passages, *, k=10, **fields):
-    values = chunk_economy.measure([case(golds, passages, **fields)], Options(k=k))
+    values = apply(chunk_economy, [case(golds, passages, **fields)], Options(k=k))
     return [values[f"{kind}@{k}"][0] for kind in chunk_economy.KINDS]
 
 

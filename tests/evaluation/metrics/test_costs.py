@@ -9,7 +9,7 @@ import pytest
 from exhibit.evaluation.cases import Passage, Reply
 from exhibit.evaluation.metrics import Options, claim_citations, cost, first_token, page_accuracy, tokens
 from exhibit.evidence import Span
-from tests.evaluation.metrics.build import case, gold
+from tests.evaluation.metrics.build import apply, case, gold
 
 OPTIONS = Options()
 
@@ -21,7 +21,7 @@ def told(**fields):
 def test_tokens_are_the_system_s_own_count():
     rows = [told(usage={"tokens_in": 120.0, "tokens_out": 30.0}), told(usage={"tokens_in": 0.0}), told()]
     failed = told(usage={"tokens_in": 7.0}, error="HTTP 500")
-    assert tokens.measure([*rows, failed], OPTIONS) == {
+    assert apply(tokens, [*rows, failed], OPTIONS) == {
         "tokens_in": [120.0, None, None, None],
         "tokens_out": [30.0, None, None, None],
     }
@@ -39,11 +39,11 @@ def test_tokens_are_the_system_s_own_count():
     ],
 )
 def test_cost_is_told_or_counted_by_price(usage, prices, expected):
-    assert cost.measure([told(usage=usage)], Options(prices=prices)) == {"cost": [expected]}
+    assert apply(cost, [told(usage=usage)], Options(prices=prices)) == {"cost": [expected]}
 
 
 def test_the_first_words_of_a_stream():
-    assert first_token.measure([told(first_token=0.2), told()], OPTIONS) == {"first_token": [0.2, None]}
+    assert apply(first_token, [told(first_token=0.2), told()], OPTIONS) == {"first_token": [0.2, None]}
 
 
 # ---------------------------------------------------------------- citations claim by claim
@@ -69,13 +69,13 @@ RENT, NOTICE = "The rent is £900 a month, payable in advance.", "Notice of nine
 )  # fmt: skip
 def test_each_citation_is_held_against_its_own_claim(answer, precision, recall):
     row = case(passages=[RENT, NOTICE], answer=answer, question="What is agreed?")
-    found = claim_citations.measure([row], OPTIONS)
+    found = apply(claim_citations, [row], OPTIONS)
     assert found == {"claim_citation_precision": [precision], "claim_citation_recall": [pytest.approx(recall)]}
 
 
 def test_without_passages_no_citation_can_be_held_against_anything():
     rows = [case(answer="The rent is £900 [1]."), case(passages=[RENT], answer="The rent [1].", error="HTTP 500")]
-    assert claim_citations.measure(rows, OPTIONS)["claim_citation_recall"] == [None, None]
+    assert apply(claim_citations, rows, OPTIONS)["claim_citation_recall"] == [None, None]
 
 
 # ---------------------------------------------------------------- pages
@@ -100,5 +100,5 @@ def on(told_page, pages=(), file="lease.pdf", overlap=None):
 )
 def test_pages_and_boxes_as_the_system_gives_them(passages, answer, page, of_gold, box):
     golds = [replace(gold((0, 5)), pages=(3,))]
-    found = page_accuracy.measure([case(golds, passages, answer=answer)], OPTIONS)
+    found = apply(page_accuracy, [case(golds, passages, answer=answer)], OPTIONS)
     assert found == {"page_accuracy": [page], "gold_page_accuracy": [of_gold], "box_accuracy": [box]}

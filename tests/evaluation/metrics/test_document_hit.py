@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, document_hit
-from tests.evaluation.metrics.build import at, case, gold, quote
+from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 
 def test_by_hand():
@@ -15,7 +15,7 @@ def test_by_hand():
         case([quote("rent", None)], [at(0, 9)]),
         case([gold((0, 9))], [at(0, 9)], error="no reply"),
     ]
-    assert document_hit.measure(rows, Options(ks=(1, 2))) == {
+    assert apply(document_hit, rows, Options(ks=(1, 2))) == {
         "document_hit@1": [0, 1, 0, 0, None, None],
         "document_hit@2": [1, 1, 0, 0, None, None],
     }

@@ -77,11 +77,11 @@ def test_without_grades_passages_are_ranked_and_stars_do_not_apply():
     assert ranking_of(row).order == ["passage-1", "gold-1", "passage-3", "gold-0"]
 
 
-def test_files_without_words_are_ranked_by_file_where_the_rank_is_asked_for():
+def test_files_without_words_are_for_the_metrics_of_documents():
     row = case([quote("", "a.pdf"), quote("", "b.pdf")], [at(0, 9, "c.pdf"), at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])
     found = {name: values[0] for name, values in measure([row], Options(), names=NAMES).items()}
-    assert (found["mrr@10"], found["map"]) == (1 / 2, pytest.approx((1 / 2 + 2 / 3) / 2))
-    assert found["recall@10"] is found["ndcg@10"] is None
+    assert set(found.values()) == {None}
+    assert measure([row], names=["document_hit@2"]) == {"document_hit@2": [1.0]}
 
 
 def test_a_passage_that_finds_several_golds_is_as_several_in_the_ranking():

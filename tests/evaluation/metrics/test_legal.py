@@ -21,6 +21,7 @@ from exhibit.evaluation.metrics import (
 )
 from exhibit.law.references import ReferenceCorpus, references
 from exhibit.schemas.errors import ToolkitError
+from tests.evaluation.metrics.build import apply
 
 
 def row(
@@ -34,7 +35,7 @@ def row(
 
 def score(metric: Any, truth: str, answer: str | None, **fields: Any) -> float | None:
     """The first name's value for one case."""
-    values: dict[str, list[float | None]] = metric.measure([row(truth, answer, **fields)], Options())
+    values: dict[str, list[float | None]] = apply(metric, [row(truth, answer, **fields)], Options())
     return values[metric.NAMES[0]][0]
 
 
@@ -235,7 +236,7 @@ class TestEdges:
     @pytest.mark.parametrize("metric", METRICS)
     def test_null_replies_and_errors_are_none(self, metric: Any) -> None:
         rows = [row(RICH, None), row(RICH, RICH, error="timed out")]
-        for values in metric.measure(rows, Options(corpus=ReferenceCorpus.of([RICH]))).values():
+        for values in apply(metric, rows, Options(corpus=ReferenceCorpus.of([RICH]))).values():
             assert values == [None, None]
 
     @pytest.mark.parametrize("metric", METRICS[:3] + METRICS[4:6])
@@ -347,7 +348,7 @@ def test_what_is_a_citation(answer: str, value: float | None) -> None:
     ],
 )
 def test_precedents(source: str, cited: str, value: float, strict: float) -> None:
-    values = precedent_matching.measure([row(f"So it is. [{source}]", f"It is [{cited}].")], Options())
+    values = apply(precedent_matching, [row(f"So it is. [{source}]", f"It is [{cited}].")], Options())
     assert values["precedent_matching"] == [pytest.approx(value)]
     assert values["precedent_matching_strict"] == [strict]
 
@@ -369,7 +370,7 @@ def test_precedents_cited_by_number() -> None:
         ),
         row(truth, "It is [9].", files=("Part 36.pdf",), gold=("Commercial_Court_Guide.pdf",)),
     ]
-    assert precedent_matching.measure(cases, Options())["precedent_matching_strict"] == [1.0, 0.0, 0.0]
+    assert apply(precedent_matching, cases, Options())["precedent_matching_strict"] == [1.0, 0.0, 0.0]
 
 
 def test_precedents_of_a_truth_without_sources_are_none() -> None:
@@ -409,16 +410,16 @@ def test_citations_matched_by_the_truths_own_name() -> None:
 def test_references_exist() -> None:
     corpus = ReferenceCorpus.of(["PART 36 - OFFERS\n\n36.5\n\n(1) An offer must be in writing.\n"])
     answers = ["See Part 36 and CPR 36.5(1).", "See rule 36.5 and rule 36.99.", "See rule 99.1.", "It is so.", None]
-    values = references_exist.measure([row("", answer) for answer in answers], Options(corpus=corpus))
+    values = apply(references_exist, [row("", answer) for answer in answers], Options(corpus=corpus))
     assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
 
 
 def test_references_exist_says_what_it_lacks() -> None:
-    assert references_exist.measure([row("", "Part 36")], Options()) == {"references_exist": [None]}
+    assert apply(references_exist, [row("", "Part 36")], Options()) == {"references_exist": [None]}
     assert "corpus" in references_exist.missing(Options())
     assert references_exist.missing(Options(corpus=ReferenceCorpus.of([]))) == ""
     with pytest.raises(ToolkitError, match="list cannot look references up"):
-        references_exist.measure([row("", "Part 36")], Options(corpus=[]))
+        apply(references_exist, [row("", "Part 36")], Options(corpus=[]))
 
 
 _PIECES = st.lists(
@@ -444,6 +445,6 @@ _PIECES = st.lists(
 def test_every_score_lies_between_0_and_1_and_the_truth_itself_is_perfect(truth: str, answer: str) -> None:
     options = Options(corpus=ReferenceCorpus.of([truth]))
     for metric in METRICS:
-        for values in metric.measure([row(truth, answer), row(truth, truth)], options).values():
+        for values in apply(metric, [row(truth, answer), row(truth, truth)], options).values():
             assert all(value is None or 0 <= value <= 1 for value in values)
             assert values[1] in {None, 1.0} or metric in {citation_format_compliance, citations_matched}

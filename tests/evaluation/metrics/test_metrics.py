@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evaluation.metrics import KS, Options, check_names, measure, metric_modules, metric_names
+from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.metrics import (
+    KS,
+    Options,
+    check_names,
+    headline,
+    headline_of,
+    measure,
+    metric_modules,
+    metric_names,
+)
 from exhibit.schemas.errors import ToolkitError
-from tests.evaluation.metrics.build import at, case, gold
+from exhibit.schemas.plugins import load_plugin
+from tests.evaluation.metrics.build import apply, at, case, gold
 
 CASES = [
     case([gold((0, 10), text="the rent is £900")], [at(0, 10)], answer="£900 [1]", seconds=0.5, truth="£900"),
@@ -30,13 +41,13 @@ def test_every_file_is_a_metric_and_every_name_of_the_results_is_there():
 @pytest.mark.parametrize("file", metric_modules())
 def test_a_metric_has_one_value_a_case_none_for_a_failure_and_keeps_to_its_names(file):
     module = metric_modules()[file]
-    values = module.measure(CASES, Options())
+    values = apply(module, CASES, Options())
     assert set(values) <= set(module.NAMES)
     for column in values.values():
         assert len(column) == len(CASES)
         assert column[1] is None
         assert all(value is None or isinstance(value, float) for value in column)
-    assert all(column == [] for column in module.measure([], Options()).values())
+    assert all(column == [] for column in apply(module, [], Options()).values())
 
 
 RETRIEVAL = [
@@ -47,7 +58,7 @@ RETRIEVAL = [
 @pytest.mark.parametrize("file", RETRIEVAL)
 def test_retrieval_does_not_apply_to_an_impossible_row(file):
     row = case([gold((0, 10), text="the rent")], [at(0, 10)], is_impossible=True)
-    assert {value for column in metric_modules()[file].measure([row], Options()).values() for value in column} == {None}
+    assert {value for column in apply(metric_modules()[file], [row], Options()).values() for value in column} == {None}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +69,10 @@ def test_retrieval_does_not_apply_to_an_impossible_row(file):
         (["characters"], [f"char_{kind}@{k}" for kind in ("precision", "recall") for k in KS]),
         (["char_recall@2", "latency"], ["char_recall@2", "latency"]),
         (["abstention"], ["abstention_accuracy", "false_refusal_rate"]),
+        (["ndcg@20", "drm@3"], ["drm@3", "ndcg@20"]),
+        (["ndcg(cutoff=20)", "mrr(cutoff=3)"], ["mrr@3", "ndcg@20"]),
+        (["recall(cutoff=7)", "recall"], ["recall@10", "recall@7"]),
+        (["char_recall(cutoff=3)"], ["char_recall@3"]),
     ],
 )
 def test_a_metric_is_asked_for_by_file_family_or_name(asked, found):
@@ -70,8 +85,35 @@ def test_depths_are_the_run_s():
         "ndcg@5",
         "recall@5",
     ]
-    with pytest.raises(ToolkitError, match=r"no drm@5: this run reads rankings at k = 1, 2, 4"):
-        measure(CASES, names=["drm@5"])
+    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have 64 passages"):
+        measure(CASES, names=["drm@65"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ("ndcg(cutoff=0)", r"ndcg\(cutoff=0\): cutoff: Input should be greater than or equal to 1"),
+        ("ndcg(depth=3)", r"ndcg\(depth=3\): no parameter 'depth'; it has cutoff"),
+        ("latency@3", r"latency\(cutoff=3\): no parameter 'cutoff'; it has none"),
+        ("ndcg(3)", "'3' is not parameter=value, such as cutoff=20"),
+        ("ndcg(cutoff=3", r"write NAME, NAME@K or NAME\(parameter=value\)"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_those_there_are(asked, complaint):
+    with pytest.raises(ToolkitError, match=complaint):
+        measure(CASES, names=[asked])
+
+
+def test_a_parameter_changes_what_is_measured():
+    sure = [Case(1, "?", "", reply=Reply("a", confidence=0.4)), Case(2, "?", "", reply=Reply("a", confidence=0.6))]
+    assert measure(sure, names=["flagged(below=0.5)"]) == {"flagged": [1.0, 0.0]}
+    assert measure(sure, names=["flagged(below=0.3)"]) == {"flagged": [0.0, 0.0]}
+
+
+def test_every_metric_has_one_name_that_stands_for_it():
+    told = {file: headline(file) for file in metric_modules()}
+    assert told["ndcg"] == "ndcg@10" and told["characters"] == "char_recall@8" and told["latency"] == "latency"
+    assert all(name in metric_modules()[file].NAMES for file, name in told.items())
 
 
 def test_names_that_no_metric_has_are_named_together():
@@ -83,3 +125,15 @@ def test_names_that_no_metric_has_are_named_together():
 def test_depths_must_make_sense(wrong):
     with pytest.raises(ToolkitError, match="must be"):
         Options(**wrong)
+
+
+def test_the_headline_of_a_benchmark_is_its_own_where_the_run_has_it():
+    assert headline_of("ndcg@5", ["latency", "recall@10", "ndcg@5"]) == "ndcg@5"
+    assert headline_of("label_accuracy", ["latency", "recall@10"]) == "recall@10"
+    assert headline_of(None, ["latency"]) == "latency" and headline_of("ndcg@5", []) is None
+
+
+@pytest.mark.parametrize("name", ["acord", "contractnli", "cpr", "cuad", "legalbenchrag", "maud", "privacyqa"])
+def test_every_benchmark_names_a_metric_that_there_is(name):
+    module, _ = load_plugin("exhibit.converters", name)
+    check_names([module.INFO.headline])

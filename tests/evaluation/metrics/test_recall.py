@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.metrics import Options, ndcg, recall
 from exhibit.evaluation.metrics._gold_ranks import gold_ranks, matches, matches_seed
-from tests.evaluation.metrics.build import at, case, gold, quote
+from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
 NOTICE = "Either party may end this lease by two months' notice in writing."
@@ -107,7 +107,7 @@ def test_words_in_another_file_are_another_passage_and_an_unknown_file_may_be_th
 def scores(golds, passages, *, k=10, parity=""):
     row = case([quote(gold) for gold in golds], passages)
     options = Options(k=k, parity=parity)
-    return recall.measure([row], options)[f"recall@{k}"][0], ndcg.measure([row], options)[f"ndcg@{k}"][0]
+    return apply(recall, [row], options)[f"recall@{k}"][0], apply(ndcg, [row], options)[f"ndcg@{k}"][0]
 
 
 SECOND, THIRD, FOURTH = 1 / log2(3), 1 / log2(4), 1 / log2(5)
@@ -142,7 +142,7 @@ def test_by_hand(golds, passages, found, gain):
 def test_depth():
     assert scores([RENT, NOTICE], ["x", RENT, NOTICE], k=2) == (0.5, pytest.approx(SECOND / (1 + SECOND)))
     assert scores([RENT, NOTICE], [RENT], k=1) == (0.5, 1)
-    found = ndcg.measure([case([quote(RENT)], ["x"] * 5 + [RENT])], Options())
+    found = apply(ndcg, [case([quote(RENT)], ["x"] * 5 + [RENT])], Options())
     assert found == {"ndcg@5": [0.0], "ndcg@10": [pytest.approx(1 / log2(7))]}
 
 
@@ -165,8 +165,8 @@ def test_without_words_of_gold_neither_applies():
     assert scores([], [RENT]) == (None, None)
     assert scores([""], [RENT], parity="seed") == (None, None)
     row = case([quote(RENT)], [RENT], error="no reply")
-    assert recall.measure([row], Options()) == {"recall@10": [None]}
-    assert ndcg.measure([row], Options()) == {"ndcg@5": [None], "ndcg@10": [None]}
+    assert apply(recall, [row], Options()) == {"recall@10": [None]}
+    assert apply(ndcg, [row], Options()) == {"ndcg@5": [None], "ndcg@10": [None]}
 
 
 CLAUSES = ["aa" * 30, "bb" * 30, "cc" * 30]

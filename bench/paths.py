@@ -1,0 +1,82 @@
+"""Measures the paths of paragraphs: the tree of a law's printed words against the marks of its Markdown.
+
+python -m bench.paths FOLDER [--json FILE] [--show N]
+
+FOLDER holds LAW/DATE.md, or LAW.md, at any depth. A path is right when the labels of all parts above a § are those
+that the Markdown's headings give, in order: ČÁST PRVNÍ > HLAVA I > Díl 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from exhibit.converters._statutes.markdown import Law, read_law
+from exhibit.evidence import Document
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.section import Section
+from exhibit.schemas.command import guarded
+from exhibit.storage.whole import write_whole
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print how many paragraphs have the right path, by language."""
+    parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", type=Path, help="write the table there, too")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N wrong paths of each law")
+    options = parser.parse_args(argv)
+    right: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    laws: Counter[str] = Counter()
+    for path in sorted(options.folder.rglob("*.md")):
+        law = read_law(path.read_text(encoding="utf-8"))
+        key = law.system.language
+        laws[key] += 1
+        wrong = 0
+        for label, wanted, given in compare(law):
+            total[key] += 1
+            found[key] += given is not None
+            right[key] += given == wanted
+            if given != wanted and wrong < options.show:
+                wrong += 1
+                print(f"{path.name}: {label}: {wanted} read as {given}")
+    print(f"{'language':<10}{'versions':>9}{'paragraphs':>12}{'found':>9}{'right path':>12}")
+    for key in sorted(total):
+        shares = f"{found[key] / total[key]:>9.2%}{right[key] / total[key]:>12.2%}"
+        print(f"{key:<10}{laws[key]:>9,}{total[key]:>12,}{shares}")
+    if options.json:
+        table = {
+            key: {"versions": laws[key], "paragraphs": total[key], "found": found[key], "right": right[key]}
+            for key in sorted(total)
+        }
+        write_whole(options.json, json.dumps(table, indent=1) + "\n")
+    return 0
+
+
+def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
+    """Yield each paragraph's label, the path by its Markdown, and that by its printed words, None if not found."""
+    tree = read_structure(Document("law.txt", law.text))
+    paths = dict(_paths(tree, ()))
+    for paragraph in law.paragraphs:
+        given = paths.get(paragraph.start)
+        yield paragraph.label, paragraph.path, given[:-1] if given else None
+
+
+def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield where each labelled part's own heading begins, and the labels down to it."""
+    path = (*above, section.label) if section.label else above
+    if section.label:
+        yield section.at, path
+    for child in section.children:
+        yield from _paths(child, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

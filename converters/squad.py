@@ -1,0 +1,191 @@
+"""Any benchmark in SQuAD's form: contexts become documents, printed or given as PDFs, and answers are located.
+
+python -m converters.squad --source FILE.json --out datasets_out/squad
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.law.names import file_key
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="squad",
+    title="Questions in SQuAD's form on PDFs",
+    benchmark="a file in SQuAD's form",
+    summary="Contexts as documents, questions as published, and every answer located on its page.",
+    url="https://rajpurkar.github.io/SQuAD-explorer/",
+    version="as given",
+    licence=Licence(
+        id="other",
+        name="as given with the source",
+        redistributable=False,
+        note="The file does not say under what terms it may be passed on; check them before you publish.",
+    ),
+    citation="@misc{squad,\n  title = {A benchmark in SQuAD's form},\n  note = {as given}\n}",
+    expects="a .json file in SQuAD's form: data, paragraphs, context, qas, answers with answer_start",
+    tags=("question answering",),
+    questions="The questions and answers are the source's own.",
+    limits=points(
+        "An answer's offset is checked against its context; where the words stand elsewhere in it, they are located "
+        "by the words, and the row is noted.",
+        "Several answers to one question are further places of one passage where their words are the same, and "
+        "passages of their own where they are not.",
+    ),
+    accepts=(".json",),
+)
+_ODD = re.compile(r"[^\w.-]+")
+_DIGITS = 16  # of an id that is a number
+_LONGEST = 80  # characters of a file's name
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the folder of PDFs."""
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        metavar="DIR",
+        help="PDFs that the contexts are the text of, by their titles; without it the contexts are printed",
+    )
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the file; each context is a document."""
+    path = _file(source)
+    data = path.read_bytes()
+    contexts = list(_contexts(path, data))
+    names = _names(contexts)
+    given = _given(options.documents)
+    documents, rows = [], []
+    numbers: set[int] = set()
+    count = 0
+    for context, name in zip(contexts, names, strict=True):
+        official = given.get(file_key(context.title))
+        items = (Item("files", f"context {context.number}: {name}"),)
+        tally.take(items)
+        documents.append(
+            RawDocument(
+                filename=official.name if official else name,
+                title=context.title or Path(name).stem,
+                path=official,
+                text=context.text,
+                items=items,
+            )
+        )
+        for record in context.qas:
+            row = _row(record, context, documents[-1].filename, count, numbers, tally)
+            count += 1
+            if row is not None:
+                rows.append(row)
+    return Benchmark(documents, rows, {path.name: hashlib.sha256(data).hexdigest()})
+
+
+@dataclass(frozen=True)
+class _Context:
+    number: int
+    title: str
+    text: str
+    qas: tuple[Mapping[str, Any], ...]
+
+
+def _file(source: Path) -> Path:
+    files = [source] if source.is_file() else sorted(source.glob("*.json"))
+    if len(files) != 1:
+        raise SourceError(f"{source}: {len(files)} .json files; pass the one in SQuAD's form")
+    return files[0]
+
+
+def _contexts(path: Path, data: bytes) -> Iterator[_Context]:
+    try:
+        record = json.loads(data)
+        number = 0
+        for article in record["data"]:
+            for at, paragraph in enumerate(article["paragraphs"]):
+                title = str(article.get("title") or "")
+                part = f"{title} {at + 1}" if title and len(article["paragraphs"]) > 1 else title
+                yield _Context(number, part, str(paragraph["context"]), tuple(paragraph["qas"]))
+                number += 1
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(f"{path}: not in SQuAD's form ({error!r}); expected {INFO.expects}") from error
+
+
+def _names(contexts: list[_Context]) -> list[str]:
+    """Return a file's name for each context: its title, else its number; two titles alike get their numbers, too."""
+    stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
+    keys = [stem.casefold() for stem in stems]
+    return [
+        f"{stem}.pdf" if stem and keys.count(key) == 1 else f"{stem or 'context'}_{context.number:04}.pdf"
+        for stem, key, context in zip(stems, keys, contexts, strict=True)
+    ]
+
+
+def _given(folder: Path | None) -> dict[str, Path]:
+    if folder is None:
+        return {}
+    files = {file_key(path.name): path for path in sorted(folder.rglob("*")) if path.suffix.lower() == ".pdf"}
+    if not files:
+        raise SourceError(f"{folder}: no PDFs in it")
+    return files
+
+
+def _row(
+    record: Mapping[str, Any], context: _Context, filename: str, count: int, numbers: set[int], tally: Tally
+) -> RawRow | None:
+    name = f"question {record.get('id', count)}"
+    item = Item("rows", f"{count}: {name}")
+    tally.take([item])
+    question = str(record.get("question") or "").strip()
+    if not question:
+        tally.fault("question without words", name, item=item)
+        return None
+    number = record.get("id")
+    number = int(number) if isinstance(number, str) and number.isdecimal() and len(number) < _DIGITS else number
+    if not isinstance(number, int) or number < 0 or number in numbers:
+        number = count
+        while number in numbers:
+            number += 1
+    numbers.add(number)
+    impossible = bool(record.get("is_impossible"))
+    quotes = () if impossible else _quotes(record.get("answers") or (), context, filename, name, tally)
+    if not quotes and not impossible:
+        tally.fault("question without an answer that is not marked impossible", name, item=item)
+        return None
+    labels: dict[str, Label] = {"source_id": str(record["id"])} if str(record.get("id", number)) != str(number) else {}
+    answer = quotes[0].text or "" if quotes else ""
+    return RawRow(number, question, answer, quotes, filename, impossible, labels, (item,), name)
+
+
+def _quotes(answers: Any, context: _Context, filename: str, name: str, tally: Tally) -> tuple[Quote, ...]:
+    """Return the answers as gold; the same words at several places are one passage."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for answer in answers:
+        text, start = str(answer.get("text") or ""), answer.get("answer_start")
+        if not text.strip():
+            continue
+        spans = places.setdefault(text, [])
+        if isinstance(start, int) and context.text[start : start + len(text)] == text:
+            spans.append((start, start + len(text)))
+        else:
+            tally.note("answer that does not stand at its offset: located by its words", name)
+    quotes = []
+    for text, spans in places.items():
+        known = list(dict.fromkeys(spans))
+        quote = Quote(filename, text, tuple(known[:1]))
+        quotes.append(replace(quote, alternatives=tuple((span,) for span in known[1:])))
+    return tuple(quotes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

@@ -1,0 +1,177 @@
+"""Laws in their versions by day, from a folder or a Git repository, with questions whose gold is known by construction.
+
+python -m converters.statutes --source FOLDER --out datasets_out/statutes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, RawRow, Tally, points
+from exhibit.converters._cli import main
+from exhibit.converters._statutes.markdown import Law, read_law, wrapped
+from exhibit.converters._statutes.questions import KINDS, Asker, Edition
+from exhibit.converters._statutes.versions import Version, read_versions
+from exhibit.engine import positive
+from exhibit.law.days import write_day
+from exhibit.law.provisions import LawName
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.models import Licence
+
+INFO = DatasetInfo(
+    name="statutes",
+    title="Laws of another day on PDFs",
+    benchmark="Laws in Markdown with their versions",
+    summary=(
+        "Laws as they were worded from day to day, one PDF a version, with questions in the law's own language: what a "
+        "provision says, what it said on a day, which one governs, whether it changed, where it refers to, and what "
+        "no version answers."
+    ),
+    url="https://github.com/legalize-dev",
+    version="as given",
+    licence=Licence(
+        id="other",
+        name="texts of laws (usually free of copyright)",
+        redistributable=False,
+        note="Texts of laws are free in most countries; a collection of them may have a licence of its own. Check it.",
+    ),
+    citation="@misc{statutes,\n  title = {Laws in their versions},\n  note = {as given}\n}",
+    expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
+    tags=("legal", "legislation", "temporal"),
+    limits=points(
+        "The questions are made by rule from the laws themselves: their gold is sure, their wording is not a lawyer's.",
+        "A version is in force from its own day to the day before the next version that the source has; where the "
+        "source leaves versions out, the days of those between count as the earlier version's.",
+        "Without a day a question means the last version of the source, as the law of today.",
+        "The same § of every other version is a near miss: `labels.other_versions` says where each stands.",
+        "The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.",
+    ),
+    annotations=("machine-generated",),
+)
+_SAID = {
+    "says": "what a provision says today",
+    "said": "what it said on a day",
+    "governs": "which provision governs, by its heading",
+    "changed": "whether it changed between two days, and in which words",
+    "leads": "where a reference leads",
+    "repealed": "impossible: a provision that was repealed on that day",
+    "before": "impossible: a day before the law",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the days and the number of questions."""
+    parser.add_argument(
+        "--from", type=_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
+    )
+    parser.add_argument("--as-of", type=_day, metavar="DATE", help="only the versions in force on this day")
+    parser.add_argument(
+        "--questions",
+        type=positive,
+        default=6,
+        metavar="N",
+        help="questions of each kind on each law, at most (default: 6)",
+    )
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no day, as 2018-07-01 is") from error
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read the versions, print each, and ask about them."""
+    since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
+    versions = read_versions(source, since=since, as_of=as_of)
+    tally.take(Item("files", version.source) for version in versions)
+    laws: dict[str, list[Edition]] = {}
+    documents = []
+    for version in versions:
+        law = read_law(version.markdown)
+        if not law.paragraphs:
+            tally.leave_out("no § or article in it", version.source, item=Item("files", version.source))
+            continue
+        edition, document = _edition(version, law)
+        documents.append(document)
+        laws.setdefault(version.law, []).append(edition)
+    if not documents:
+        raise SourceError(f"{source}: no § or article in any of {len(versions)} files; are these laws in Markdown?")
+    names = {key: _name(key, editions[-1].law) for key, editions in laws.items()}
+    ids: set[int] = set()
+    rows: list[RawRow] = []
+    for key, editions in laws.items():
+        title = _title(editions[-1].law)
+        asker = Asker(editions, names[key], title, dict(laws), list(names.values()), options.questions, ids)
+        rows += asker.rows()
+    digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
+    return Benchmark(documents, rows, digest, info=replace(INFO, questions=_counts(laws, rows)))
+
+
+def _edition(version: Version, law: Law) -> tuple[Edition, RawDocument]:
+    """Return a version as it is printed: its name and its days above its words."""
+    system, day = law.system, version.start
+    dated = ""
+    if day is not None:
+        pattern = system.data["ended" if version.end else "version"]
+        end = write_day(version.end, system) if version.end else ""
+        dated = pattern.format(start=write_day(day, system), end=end)
+    title = _title(law)
+    above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrapped(text))
+    stem = f"{version.law}_{day.isoformat()}" if day else version.law
+    labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
+              "effective_to": version.end.isoformat() if version.end else None}  # fmt: skip
+    document = RawDocument(
+        filename=f"{stem}.pdf",
+        title=f"{title} ({dated})" if dated else title,
+        text=above + law.text,
+        source=law.fields.get("source", ""),
+        items=(Item("files", version.source),),
+        labels=tuple((name, value) for name, value in labels.items() if value),
+    )
+    return Edition(version, law, document.filename, len(above)), document
+
+
+def _title(law: Law) -> str:
+    """Return a law's full name, in small letters in front where it stands in a sentence."""
+    return law.fields.get("full_citation") or law.title
+
+
+def _name(key: str, law: Law) -> LawName:
+    """Return the names that references give a law: its number, its abbreviation, its title without its kind."""
+    codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
+    named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
+    title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named
+    return LawName(key, tuple(dict.fromkeys(filter(None, codes))), title)
+
+
+def _digest(versions: Sequence[Version]) -> str:
+    digest = hashlib.sha256()
+    for version in versions:
+        digest.update(f"{version.start}\n{version.markdown}\n".encode())
+    return digest.hexdigest()
+
+
+def _counts(laws: dict[str, list[Edition]], rows: Sequence[RawRow]) -> str:
+    """Return how the questions were made, with documents by language and questions by kind."""
+    languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
+    kinds = Counter(str(row.labels["kind"]) for row in rows)
+    versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))
+    table = "\n".join(f"| `{kind}` | {_SAID[kind]} | {kinds[kind]:,} |" for kind in KINDS if kinds[kind])
+    return (
+        f"Made by rule in the law's own language, in several wordings. {len(laws):,} laws, versions: {versions}.\n\n"
+        f"| kind | what is asked | questions |\n|---|---|---:|\n{table}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

@@ -1,0 +1,46 @@
+"""Drafts a benchmark on a folder of documents, or lists and checks playbooks: `exhibit draft --help`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from exhibit.converters._cli import main as convert
+from exhibit.draft import folder
+from exhibit.draft.playbook import find_playbooks
+from exhibit.schemas.command import Parser, guarded
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draft: a folder in, a bundle out, as any conversion does."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and not words[0].startswith("-"):
+        words = ["--source", *words]  # the folder comes first, as people type it
+    return convert(folder, words)
+
+
+@guarded()
+def playbook_main(argv: Sequence[str] | None = None) -> int:
+    """List the playbooks, or check one and show its questions."""
+    parser = Parser(prog="exhibit playbook", description="List playbooks, or check yours.")
+    parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    playbooks = find_playbooks(options.playbook)
+    if options.json:
+        print(json.dumps([playbook.model_dump() for playbook in playbooks], ensure_ascii=False, indent=1))
+        return 0
+    for playbook in playbooks:
+        wordings = sum(len(question.ask) for question in playbook.questions)
+        kinds = ", ".join(playbook.kinds)
+        print(f"{playbook.name}: {playbook.title}")
+        print(f"  {len(playbook.questions)} questions in {wordings} wordings, for {kinds}")
+        for question in playbook.questions if options.playbook else []:
+            print(f"  {question.name}: {question.ask[0]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""What a drafted question is, and how it names its document."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from exhibit.evidence import Span
+
+Status = Literal["sure", "absent", "unsure"]
+"""The passages answer it; nothing in the document does; somebody must look."""
+
+Label = str | int | float | bool | None
+
+_FRAMES = (
+    "Consider the {title}; {question}",
+    "In the {title}: {question}",
+    "{question} (the {title})",
+    "Regarding the {title}, {lower}",
+)
+"""Ways in which people say which document they mean."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question about one document, with the passages that are proposed as its gold."""
+
+    filename: str
+    asks: str
+    """The question without the document's name; `{title}` in it stands for that name."""
+    kind: str
+    """What it was made from: `playbook`, `definition`, `heading`, `date`, `amount`, `parties`, `reference`, `llm` …"""
+    status: Status
+    name: str = ""
+    """What it asks for: the playbook's question, the term, the heading."""
+    spans: tuple[Span, ...] = ()
+    """Places in the document's text; none where nothing answers."""
+    confidence: float = 1.0
+    """How likely the passages answer; how likely nothing does, where there are none."""
+    labels: dict[str, Label] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What identifies the draft however often the folder is drafted: its document and what it asks for."""
+        return digest(self.filename, self.kind, self.name)
+
+
+def digest(*words: str) -> str:
+    """Return a short hash that is the same on every machine."""
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def pick(options: Sequence[str], *seed: str) -> str:
+    """Return one of several wordings: by chance to a reader, and always the same."""
+    return options[int(digest(*seed), 16) % len(options)]
+
+
+def worded(draft: Draft, title: str) -> str:
+    """Return the question as it is asked, with the document's name in it."""
+    if "{title}" in draft.asks:
+        return draft.asks.replace("{title}", title)
+    lower = draft.asks[0].lower() + draft.asks[1:]
+    frame = pick(_FRAMES, draft.key, "frame")
+    return frame.format(title=title, question=draft.asks, lower=lower)

@@ -1,0 +1,319 @@
+"""A folder of documents to drafted questions: each document is prepared, asked, and remembered when it is done.
+
+exhibit draft contracts/ --out datasets_out/mine
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._table.documents import Shelf
+from exhibit.converters._titles import join_names, unique_titles
+from exhibit.converters._web.fetch import Policy
+from exhibit.draft.asked import Asker, Thresholds
+from exhibit.draft.drafts import Draft, digest, worded
+from exhibit.draft.generated import Generator
+from exhibit.draft.made import made_from
+from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
+from exhibit.draft.sentences import SentenceFinder
+from exhibit.engine import limits_from, open_engine, track
+from exhibit.evidence.scan import ocr_from
+from exhibit.law.structure.profile import Profile
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation, Prepared
+from exhibit.rag.pipeline import Pipeline
+from exhibit.schemas.errors import SourceError, ToolkitError
+from exhibit.schemas.models import DraftInfo, Licence
+from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.whole import write_whole
+
+INFO = DatasetInfo(
+    name="draft",
+    title="Drafted questions on a folder of documents",
+    benchmark="A folder of documents",
+    summary=(
+        "Questions that a program drafted on somebody's own documents, each with a passage that was located on its "
+        "page. No expert wrote them: what nobody reviewed is as good as the figures in docs/draft.md say."
+    ),
+    url="",
+    version="",
+    licence=Licence(
+        id="other",
+        name="the terms of each document",
+        redistributable=False,
+        note="The documents are their owner's: nobody else may pass this bundle on.",
+    ),
+    citation="",
+    expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
+    tags=("legal", "drafted"),
+    questions=(
+        "Drafted by program: from playbooks, with passages that models of ours found, and from what stands in the "
+        "documents (definitions, headings, dates, amounts, parties, references), where the passage is known by "
+        "construction."
+    ),
+    limits=points(
+        "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
+        "An impossible row says that our models are sure that nothing in the document answers.",
+        "What was not sure is in drafts.jsonl, for a person to judge; it is not scored.",
+    ),
+    annotations=("machine-generated",),
+)
+
+VERSION = 1  # raised when the same folder would give other drafts: what is remembered under another is not used
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flags of drafting."""
+    parser.add_argument(
+        "--playbook",
+        default="",
+        metavar="NAMES",
+        help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
+    )
+    parser.add_argument(
+        "--sure", type=float, default=Thresholds.sure, metavar="P", help="an answer is sure from here on"
+    )
+    parser.add_argument(
+        "--absent", type=float, default=Thresholds.absent, metavar="P", help="an absence is sure up to here"
+    )
+    parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
+    parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
+    parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
+    parser.add_argument("--reranker", default="legal", metavar="NAME", help="the model that reads them")
+
+
+def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
+    """Read a folder, draft questions on every document, and propose their gold."""
+    if not source.is_dir():
+        raise SourceError(f"{source}: no such folder; give the folder that holds the documents")
+    shelf = Shelf(source, source, as_pdf=True, policy=Policy())
+    shelf.find([], tally)
+    documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
+    playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
+    drafter = Drafter(playbooks, options)
+    drafted = list(drafter.all(documents))
+    titles = _titles(drafted)
+    rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
+    rows += _comparisons(drafted, titles)
+    for why, count in drafter.dropped.items():
+        tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
+    if not rows:
+        raise SourceError(
+            f"{source}: nothing to ask: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
+        )
+    for one in drafted:
+        if not one.playbook:
+            tally.note("no playbook suits the document", f"{one.filename}: {one.profile.kind or 'of no known kind'}")
+    draft = DraftInfo(playbooks=sorted({one.playbook for one in drafted if one.playbook}), models=drafter.models)
+    named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
+    return Benchmark(named, rows, {}, draft=draft)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A document with what was drafted on it."""
+
+    filename: str
+    profile: Profile
+    playbook: str
+    words: dict[str, tuple[str, ...]]
+    """The words of each draft's passages, by the draft's key."""
+    drafts: tuple[Draft, ...]
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What a worker returns of a document: its chunks, and the questions that its own words give."""
+
+    prepared: Prepared
+    made: list[Draft]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The part of drafting that needs no model: picklable, for any engine."""
+
+    preparation: Preparation
+
+    def __call__(self, path: Path) -> Worked:
+        """Read, structure and split a document, and make the questions whose gold is known."""
+        prepared = self.preparation(path)
+        if prepared.whole is None:
+            raise ToolkitError(f"{path}: prepared without its structure")
+        document, root = prepared.whole
+        return Worked(replace(prepared, whole=None, words=None), made_from(document, root, prepared.profile))
+
+
+def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
+    """Return what asks a playbook's questions, with the models of the preset `careful` unless others are given."""
+    pipeline = pipeline or Pipeline(Config.preset("careful"))
+    if pipeline.reranker is None:
+        raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
+    return Asker(pipeline.embedder, pipeline.reranker, SentenceFinder(pipeline.reranker), thresholds)
+
+
+class Drafter:
+    """Drafts on many documents with the same models; what was drafted before is not drafted again."""
+
+    def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
+        self._playbooks, self._options = playbooks, options
+        self._pipeline = Pipeline(
+            Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
+        )
+        self._store = cache_folder() / "drafts"
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return open_asker(Thresholds(self._options.sure, self._options.absent), self._pipeline)
+
+    @cached_property
+    def _generator(self) -> Generator | None:
+        llm = self._pipeline.llm
+        return Generator(llm, self._asker, self._options.topic) if llm is not None else None
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """What the language model drafted and was thrown away, by reason."""
+        return self._generator.dropped if self._generator else Counter()
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The names of the models that the drafts depend on."""
+        drafting = [self._pipeline.llm.name] if self._pipeline.llm is not None else []
+        return [self._asker.embedder.name, self._asker.reranker.name, *drafting]
+
+    def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
+        """Yield what is drafted on each document, in order; one that cannot be read is counted when it is built."""
+        paths = {raw.filename: raw.original or raw.path for raw in documents}
+        keys = {name: self._key(path) for name, path in paths.items() if path is not None}
+        known = {name: drafted for name, key in keys.items() if (drafted := self._remembered(key)) is not None}
+        new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
+        options = self._options
+        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
+        outcomes = engine.map(
+            Work(Preparation(self._pipeline.config, None, ocr_from(options))), (path for _, path in new)
+        )
+        for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
+            if outcome.error is None:
+                known[name] = self._draft(name, outcome.unwrap())
+                self._remember(keys[name], known[name])
+        yield from (known[name] for name in paths if name in known)
+
+    def _draft(self, filename: str, worked: Worked) -> Drafted:
+        prepared = replace(worked.prepared, filename=filename)
+        playbook = chosen_playbook(self._playbooks, prepared.profile)
+        asked = self._asker.ask(playbook, prepared) if playbook else []
+        generated = self._generator.draft(prepared) if self._generator else []
+        drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
+        text = prepared.text
+        words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
+        return Drafted(filename, prepared.profile, playbook.name if playbook else "", words, tuple(drafts))
+
+    # ---------------------------------------------------------------- what was drafted before
+
+    def _key(self, path: Path) -> str:
+        books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
+        options = self._options
+        named = options.embedder, options.reranker, options.llm, options.topic
+        chosen = " ".join(map(str, (VERSION, options.sure, options.absent, options.ocr, *named)))
+        return digest(sha256_of(path), path.name, books, chosen)
+
+    def _remembered(self, key: str) -> Drafted | None:
+        try:
+            return _DRAFTED.validate_json((self._store / f"{key}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def _remember(self, key: str, drafted: Drafted) -> None:
+        self._store.mkdir(parents=True, exist_ok=True)
+        write_whole(self._store / f"{key}.json", _DRAFTED.dump_json(drafted).decode())
+
+
+_DRAFTED = TypeAdapter(Drafted)
+
+
+def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
+    """Return a title for each document that no other has: its own name, then its parties, its date, its file's stem."""
+    candidates = {}
+    for one in drafted:
+        profile = one.profile
+        plain = profile.title or Path(one.filename).stem
+        parties = f"{plain} between {join_names(profile.parties)}" if profile.parties else plain
+        dated = f"{parties} of {profile.date}" if profile.date else parties
+        candidates[one.filename] = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
+    return unique_titles(candidates)
+
+
+def _quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
+    places = zip(draft.spans, one.words[draft.key], strict=True)
+    return tuple(Quote(one.filename, words, marked=((span.start, span.end),)) for span, words in places)
+
+
+def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
+    for draft in one.drafts:
+        labels: dict[str, Label] = {
+            "drafted": draft.kind,
+            "draft": draft.status,
+            "asks_for": draft.name,
+            "confidence": draft.confidence,
+            **draft.labels,
+        }
+        yield RawRow(
+            id=int(draft.key[:12], 16),
+            question=worded(draft, title),
+            answer=" ".join(" ".join(one.words[draft.key]).split()),
+            quotes=_quotes(one, draft),
+            filename=one.filename,
+            is_impossible=draft.status == "absent",
+            labels=labels,
+        )
+
+
+def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
+    """Yield a question over two documents of a kind where both have a sure answer to the same question."""
+    last: dict[str, Drafted] = {}
+    for one in drafted:
+        before = last.get(one.playbook) if one.playbook else None
+        last[one.playbook] = one
+        if before is None:
+            continue
+        sure = {draft.name: draft for draft in before.drafts if draft.kind == "playbook" and draft.status == "sure"}
+        pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
+        # one a pair of documents: the same always, and not the same question for all
+        for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
+            yield _comparison((before, first), (one, second), titles)
+
+
+def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
+    quotes = tuple(quote for one, draft in (first, second) for quote in _quotes(one, draft))
+    names = [titles[one.filename] for one, _ in (first, second)]
+    answers = [" ".join(" ".join(one.words[draft.key]).split()) for one, draft in (first, second)]
+    asked = first[1]
+    return RawRow(
+        id=int(digest(first[1].key, second[1].key)[:12], 16),
+        question=f"Compare the {names[0]} with the {names[1]}: {asked.asks[0].lower()}{asked.asks[1:]}",
+        answer=f"{names[0]}: {answers[0]} {names[1]}: {answers[1]}",
+        quotes=quotes,
+        filename=first[0].filename,
+        labels={
+            "drafted": "comparison",
+            "draft": "sure",
+            "asks_for": asked.name,
+            "confidence": round(first[1].confidence * second[1].confidence, 3),
+        },
+    )
+
+
+def _why(drafted: Sequence[Drafted]) -> str:
+    kinds = sorted({one.profile.kind or "unknown" for one in drafted})
+    return f"{len(drafted)} documents, of the kinds: {', '.join(kinds) or 'none that can be read'}"

@@ -1,0 +1,174 @@
+"""Questions that a language model drafts: each with a quote that must stand in the document, or it is thrown away."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exhibit.draft.asked import Asker
+from exhibit.draft.drafts import Draft, Label, digest
+from exhibit.evidence import Document, locate
+from exhibit.law.words import content_words
+from exhibit.models.llms import LLM, Prompt
+from exhibit.models.protocols import Vectors
+from exhibit.rag.ingest import Prepared
+
+TYPES = {
+    "fact": "one fact that one sentence states",
+    "several": "something that two or three separate sentences state together",
+    "scenario": "a short case that somebody describes, which one provision decides",
+    "near": "something that a reader would expect here but that the text does NOT say; leave its quotes empty",
+}
+_WINDOW = 2400  # characters of a document that the model is shown at once: a page and a half
+_WINDOWS = 3  # of one document
+_ALIKE = 0.92  # cosine of two questions from which on they ask the same
+_CLOSED = 0.6  # share of an answer's words in a reply that saw no document: then the document is not needed
+
+_SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
+_PROMPT = """Here is a part of a legal document.{topic}
+
+<document>
+{text}
+</document>
+
+Write one question of each of these types:
+{types}
+Each question must be answerable from this text alone, in ordinary words, without saying "this document" or "the text".
+For each give "quotes": the exact words of the text that answer it, copied letter by letter.
+Reply with JSON only: {{"questions": [{{"type": "...", "question": "...", "quotes": ["..."], "answer": "..."}}]}}"""
+_BARE = "Answer in one sentence from what you know in general. Question: {question}"
+_SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            "questions": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "type": {"type": "string", "enum": list(TYPES)},
+                        "question": {"type": "string"},
+                        "quotes": {"type": "array", "items": {"type": "string"}},
+                        "answer": {"type": "string"},
+                    },
+                    "required": ["type", "question", "quotes", "answer"],
+                    "additionalProperties": False,
+                },
+            }
+        },
+        "required": ["questions"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass
+class Generator:
+    """Asks a language model for questions about one document after another, and counts what it throws away."""
+
+    llm: LLM
+    asker: Asker
+    topic: str = ""
+
+    def __post_init__(self) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._answers: dict[str, str] = {}
+
+    def draft(self, prepared: Prepared) -> list[Draft]:
+        """Return the questions whose quotes stand in the document, and the unanswerable ones that nothing answers."""
+        chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
+        windows = self._windows(prepared, chunks)
+        topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
+        types = "\n".join(f"- {name}: {what}" for name, what in TYPES.items())
+        prompts = [
+            Prompt(_PROMPT.format(topic=topic, text=window, types=types), system=_SYSTEM, schema=_SCHEMA)
+            for window in windows
+        ]
+        drafts: list[Draft] = []
+        document = Document(prepared.filename, prepared.text, ())
+        for reply in self.llm.complete(prompts, max_tokens=1200, temperature=0.7):
+            if reply.error:
+                self.dropped["the language model failed"] += 1
+                continue
+            for item in self._items(reply.text):
+                drafts += self._checked(item, document, prepared, chunks)
+        return self._answered_without(self._distinct(drafts))
+
+    def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
+        """Return parts of the document: those nearest the topic, or some that are spread over it."""
+        count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW or 1))
+        if self.topic and len(chunks):
+            [asked] = self.asker.embedder.embed([self.topic], role="query")
+            rows = np.argsort(-(chunks @ asked), kind="stable")[:count]
+            middles = [int(prepared.chunks[row][0]) for row in rows]
+            return [prepared.text[max(0, at - _WINDOW // 3) :][:_WINDOW] for at in middles]
+        step = len(prepared.text) / count
+        return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
+
+    def _items(self, text: str) -> Iterator[dict[str, Any]]:
+        """Yield the questions of a reply; what is no question of the form that was asked for is counted."""
+        start, end = text.find("{"), text.rfind("}")
+        try:
+            items = json.loads(text[start : end + 1])["questions"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            items = None
+        if not isinstance(items, list):
+            self.dropped["a reply that is not the JSON that was asked for"] += 1
+            return
+        for item in items:
+            quotes = item.get("quotes") if isinstance(item, dict) else None
+            sound = isinstance(quotes, list) and all(isinstance(quote, str) for quote in quotes)
+            question = item.get("question") if isinstance(item, dict) else None
+            if sound and isinstance(question, str) and question.strip() and item.get("type") in TYPES:
+                yield item
+            else:
+                self.dropped["a question without its type or quotes"] += 1
+
+    def _checked(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
+        question, name = " ".join(item["question"].split()), digest(item["question"])
+        labels: dict[str, Label] = {"type": item["type"], "model": self.llm.name}
+        if item["type"] == "near":
+            judged = self.asker.judge(question, [question], prepared, chunks)
+            if judged.status == "sure":
+                self.dropped["called unanswerable, and the document answers it"] += 1
+                return []
+            status, spans, sure = judged
+            return [Draft(prepared.filename, question, "llm", status, name, spans, sure, labels)]
+        places = [locate(quote, document) for quote in item["quotes"] if quote.strip()]
+        if not places or not all(places):
+            self.dropped["a quote that is not in the document"] += 1
+            return []
+        found = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
+        sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in found])
+        status = "sure" if sure >= self.asker.thresholds.sure else "unsure"
+        self._answers[name] = str(item.get("answer", ""))
+        return [Draft(prepared.filename, question, "llm", status, name, found, sure, labels)]
+
+    def _distinct(self, drafts: list[Draft]) -> list[Draft]:
+        """Return the drafts without those that ask what an earlier one asks."""
+        if not drafts:
+            return []
+        vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
+        kept: list[int] = []
+        for at in range(len(drafts)):
+            if kept and float(np.max(vectors[kept] @ vectors[at])) >= _ALIKE:
+                self.dropped["asks what another question asks"] += 1
+            else:
+                kept.append(at)
+        return [drafts[at] for at in kept]
+
+    def _answered_without(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return the drafts, those marked that the model answers without having seen the document."""
+        asked = [draft for draft in drafts if draft.spans]
+        prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
+        replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []
+        for draft, reply in zip(asked, replies, strict=True):
+            words = set(content_words(self._answers.get(draft.name, "")))
+            known = len(words & set(content_words(reply.text))) / len(words) if words else 0.0
+            draft.labels["closed_book"] = known >= _CLOSED
+        return list(drafts)

@@ -1,0 +1,176 @@
+"""Questions made from what stands in a document: the gold is known by construction, and no model is asked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from exhibit.draft.drafts import Draft, digest, pick
+from exhibit.evidence import Document, Span
+from exhibit.law.casing import tidy
+from exhibit.law.dates import MONTH
+from exhibit.law.sentences import sentences
+from exhibit.law.structure.profile import Profile
+from exhibit.law.structure.section import Section
+
+_SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: a sentence to a page's half
+MOST = 3  # of a kind for one document, so that no document decides a figure by itself
+
+_DEFINED = re.compile(
+    r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
+)
+_AMOUNT = re.compile(
+    r"(?:US)?[$€£]\s?\d[\d,]*(?:\.\d+)?(?: (?:million|billion))?|\b\d[\d,.]* (?:dollars|euros|pounds)\b"
+)
+_DAY = re.compile(rf"\b{MONTH} \d{{1,2}}, \d{{4}}\b|\b\d{{1,2}} {MONTH} \d{{4}}\b")
+_CITED = re.compile(r"\b(?:Section|Clause|Article|Paragraph|section|clause|paragraph) (\d{1,3}(?:\.\d{1,3}){0,3})\b")
+_NUMBERED = re.compile(
+    r"^\W*(?:(?:section|clause|article|paragraph)\s+)?(\d{1,3}(?:\.\d{1,3}){0,3})\.?(?=\s|$)", re.IGNORECASE
+)
+_LABEL = re.compile(
+    r"^\W*(?:(?:section|clause|article|part)\s+)?(?:[\divxlc]{1,6}(?:\.\d+)*[.):]*|\(?[a-z]\)|[a-z]\.)\s+",
+    re.IGNORECASE,
+)
+_LISTED = 3  # amounts or dates in one sentence: a table's row, which no question means
+
+_NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
+"""Parts of a document that nobody asks about by their heading."""
+
+_TERMS = (
+    "Affiliate", "Agreed Form", "Applicable Law", "Background IP", "Base Rate", "Business Day", "Change of Control",
+    "Completion Accounts", "Confidential Information", "Control", "Deliverables", "Disclosure Letter", "Encumbrance",
+    "Escrow Agent", "Event of Default", "Excluded Liabilities", "Fiscal Quarter", "Force Majeure Event",
+    "Good Industry Practice", "Indemnified Party", "Initial Term", "Intellectual Property Rights", "Key Personnel",
+    "Knowledge", "Losses", "Material Adverse Effect", "Net Sales", "Permitted Assigns", "Personal Data",
+    "Product Recall", "Reference Price", "Renewal Term", "Service Credits", "Specifications", "Subcontractor",
+    "Territory", "Trade Marks", "Working Capital",
+)  # fmt: skip
+"""Terms that agreements define: where one is not named, a question about it has no answer."""
+
+WORDINGS = {
+    "definition": (
+        "What does “{name}” mean?",
+        "How is the term “{name}” defined?",
+        "What is the definition of “{name}” in the {{title}}?",
+    ),
+    "heading": (
+        "What does it say under the heading “{name}”?",
+        "What are the terms on {name}?",
+        "What does the {{title}} provide in the part headed “{name}”?",
+    ),
+    "amount": ("What is the sum of {name} for?", "Where does {name} come in, and for what?"),
+    "date": ("What is said to happen on or by {name}?", "What does the date {name} stand for?"),
+    "parties": ("Who are the parties?", "Between whom was it made?"),
+    "reference": (
+        "What does section {name} say, to which another section refers?",
+        "A clause refers to {name}. What is laid down there?",
+    ),
+}
+
+
+def made_from(document: Document, root: Section, profile: Profile) -> list[Draft]:
+    """Return the questions that a document's own words give, at most a few of each kind."""
+    text = document.text
+    spans = sentences(text)
+    return [
+        *_few(_definitions(document.filename, text, spans)),
+        *_few(_headings(document.filename, text, root)),
+        *_few(_mentions("amount", _AMOUNT, document.filename, text, spans)),
+        *_few(_mentions("date", _DAY, document.filename, text, spans)),
+        *_few(_references(document.filename, text, root)),
+        *_parties(document.filename, text, spans, profile),
+        *_few(_absent(document.filename, text)),
+    ]
+
+
+def _absent(filename: str, text: str) -> Iterator[Draft]:
+    """Yield questions about terms that contracts often define and this document never names: nothing answers them."""
+    folded = " ".join(text.casefold().split())
+    if _DEFINED.search(text):  # a document that defines nothing would give the game away
+        for term in _TERMS:
+            if term.casefold() not in folded:
+                yield _draft(filename, "definition", term, (), absent=True)
+
+
+def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, absent: bool = False) -> Draft:
+    asks = pick(WORDINGS[kind], filename, kind, name).format(name=name)
+    return Draft(filename, asks, kind, "absent" if absent else "sure", name, spans)
+
+
+def _few(drafts: Iterable[Draft]) -> list[Draft]:
+    """Return a few drafts of a kind: the same ones always, and not the first of the document alone."""
+    return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
+
+
+def _definitions(filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
+    matches = list(_DEFINED.finditer(text))
+    times = Counter(match[1].casefold() for match in matches)
+    for match in matches:
+        name = " ".join(match[1].split())
+        span = _sentence_at(spans, match.start())
+        if span and times[match[1].casefold()] == 1 and _fits(span) and match.end() <= span.end:
+            yield _draft(filename, "definition", name, (Span(match.start(), span.end),))
+
+
+def _headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
+    leaves = [s for s in root.walk() if s.heading and not s.children and s.kind not in _NO_TERMS]
+    titles = Counter(_title(section.heading).casefold() for section in leaves)
+    for section in leaves:
+        name, span = _title(section.heading), _trimmed(text, section.span)
+        words = len(re.findall(r"[A-Za-z]{3,}", name))
+        if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _fits(span):
+            yield _draft(filename, "heading", name, (span,))
+
+
+def _mentions(kind: str, pattern: re.Pattern[str], filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
+    """Yield a question for each amount or date that the document mentions once: one sentence can answer it."""
+    matches = list(pattern.finditer(text))
+    times = Counter(match[0].casefold() for match in matches)
+    for match in matches:
+        span = _sentence_at(spans, match.start())
+        alone = span and len(pattern.findall(text, span.start, span.end)) < _LISTED
+        if span and alone and times[match[0].casefold()] == 1 and _fits(span) and match.end() <= span.end:
+            yield _draft(filename, kind, " ".join(match[0].split()), (span,))
+
+
+def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
+    """Yield a question for each section that another one refers to by its number."""
+    sections: dict[str, list[Section]] = {}
+    for section in root.walk():
+        label = _NUMBERED.match(section.heading)
+        if label:
+            sections.setdefault(label[1], []).append(section)
+    cited = dict.fromkeys(match[1] for match in _CITED.finditer(text))
+    for number in cited:
+        targets = sections.get(number, [])
+        if len(targets) == 1:
+            span = _trimmed(text, targets[0].span)
+            if _fits(span):
+                yield _draft(filename, "reference", number, (span,))
+
+
+def _parties(filename: str, text: str, spans: list[Span], profile: Profile) -> list[Draft]:
+    if len(profile.parties) < 2:
+        return []
+    places = [span for name in profile.parties if (span := _sentence_at(spans, text.find(name)))]
+    unique = tuple(dict.fromkeys(places))
+    whole = len(places) == len(profile.parties) and all(_fits(span) for span in unique)
+    return [_draft(filename, "parties", "parties", unique)] if whole else []
+
+
+def _sentence_at(spans: list[Span], at: int) -> Span | None:
+    return next((span for span in spans if span.start <= at < span.end), None) if at >= 0 else None
+
+
+def _title(heading: str) -> str:
+    return tidy(_LABEL.sub("", " ".join(heading.split())).strip(" .:-–—§"))
+
+
+def _trimmed(text: str, span: Span) -> Span:
+    words = text[span.start : span.end]
+    return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
+
+
+def _fits(span: Span) -> bool:
+    return _SHORTEST <= span.end - span.start <= _LONGEST

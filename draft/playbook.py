@@ -1,0 +1,88 @@
+"""Playbooks: the questions that a reviewer asks of a kind of document, each in several wordings; TOML files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from exhibit.law.structure.profile import Profile
+from exhibit.schemas.errors import SourceError
+
+SHIPPED = Path(__file__).parent / "playbooks"
+_LARGEST = 1 << 20  # bytes: a thousand questions in ten wordings
+
+Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlaybookQuestion(_Model):
+    """One thing to ask, in several wordings that mean the same."""
+
+    name: Words
+    ask: Annotated[list[Words], Field(min_length=1)]
+
+
+class Playbook(_Model):
+    """Questions for the documents of some kinds."""
+
+    name: str
+    title: Words
+    kinds: Annotated[list[Words], Field(min_length=1)]
+    """As `exhibit inspect` calls them: contract, nda, merger agreement, privacy policy, rules …"""
+    words: list[Words] = []
+    """Of these at least one must stand in the title, where there are any."""
+    authors: str = ""
+    licence: str = ""
+    questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Playbook:
+        names = [question.name for question in self.questions]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"questions called the same: {', '.join(sorted(twice))}")
+        return self
+
+    def suits(self, profile: Profile) -> bool:
+        """Return whether a document of this profile is one that the playbook asks about."""
+        title = profile.title.casefold()
+        named = not self.words or any(word.casefold() in title for word in self.words)
+        return profile.kind in self.kinds and named
+
+
+def read_playbook(path: Path) -> Playbook:
+    """Return a playbook from its file, or say what is wrong with it."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SourceError(f"{path}: a playbook of over {_LARGEST >> 20} MiB; split it")
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SourceError(f"{path}: not TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "playbook"
+        raise SourceError(f"{path}: {place}: {first['msg']}; docs/draft.md shows what a playbook holds") from error
+
+
+def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
+    """Return the playbooks of these names or files; without any, all that come with the package."""
+    shipped = {path.stem.replace("_", "-"): path for path in sorted(SHIPPED.glob("*.toml"))}
+    for name in names:
+        if name not in shipped and not name.endswith(".toml"):
+            raise SourceError(f"no playbook {name!r}; there are {', '.join(shipped)}, or give a file FILE.toml")
+    return [read_playbook(shipped.get(name, Path(name))) for name in names or shipped]
+
+
+def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile) -> Playbook | None:
+    """Return the playbook for a document: of those that suit, one that knows words of its title comes first."""
+    fitting = [playbook for playbook in playbooks if playbook.suits(profile)]
+    return min(fitting, key=lambda playbook: not playbook.words, default=None)

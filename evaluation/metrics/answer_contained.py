@@ -1,0 +1,55 @@
+"""Answer contained: whether the reply, or one of the passages it was made from, says what is expected.
+
+The expected answer stands there word for word, or every number, date, amount, name and term of it does
+(`law.answers`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
+that the answer was made from, where that is known, else the first K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import K, Options
+from exhibit.law.answers import stands_in
+
+NAMES = ("answer_contained", "answer_in_passages")
+ABOUT = {
+    "answer_contained": About(
+        "Expected answer given",
+        "replies that have the expected answer, or every number, date, amount, name and term of it",
+        "Answers",
+        needs=("answer", "truth"),
+    ),
+    "answer_in_passages": About(
+        "Expected answer retrieved",
+        "questions with a passage that has the expected answer, or every part of it",
+        "Retrieval",
+        needs=("truth", "passages"),
+    ),
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 or 0 for each reply, None where it cannot be told, as of a bare yes or no."""
+    return {"answer_contained": each(cases, _contained), "answer_in_passages": each(cases, _in_passages)}
+
+
+def _contained(case: Case) -> float | None:
+    told = stands_in(case.truth, case.reply.answer or "")
+    return None if told is None else float(told)
+
+
+def _in_passages(case: Case) -> float | None:
+    if stands_in(case.truth, "") is None:
+        return None
+    return float(holding_answer(case) is not None)
+
+
+def holding_answer(case: Case) -> int | None:
+    """Return the number, from 1, of the first passage read that says the expected answer."""
+    selected = case.reply.selected if case.reply.selected is not None else K
+    passages = enumerate(case.reply.passages[:selected], 1)
+    return next((number for number, passage in passages if stands_in(case.truth, passage.text)), None)

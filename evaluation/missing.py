@@ -1,0 +1,148 @@
+"""What a run lacks to be judged by: gold that is not located, passages without a known file, replies without an answer.
+
+Metrics are None where they cannot be known (`metrics._scope`); this counts why, for the terminal, the report and
+`evidence.json`, so that a mean over fewer questions is never a surprise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from exhibit.evaluation.cases import Case, Passage
+from exhibit.law.names import FileNames
+
+EVIDENCE = "evidence.json"
+_EXAMPLES = 3  # names: enough to see what they look like
+_MUCH = 0.1
+"""Share of the questions that may lack something before the run's last line says so."""
+
+PASSAGES = {
+    "foreign": "name files that the bundle lacks",
+    "nameless": "have no name",
+    "ambiguous": "have words that stand in several files (ambiguous)",
+    "nowhere": "have words that stand in no document",
+    "wordless": "have no words",
+}
+"""What a passage may lack."""
+QUESTIONS = {
+    "gold": "no gold passage is located",
+    "some gold": "some gold is not located: passage metrics are over the rest",
+    "quote": "no words are quoted: document and answer metrics only",
+    "passages": "the reply has no passages",
+    "file": "the file of no passage is known",
+    "words": "no passage has words",
+    "answer": "the reply has no answer",
+}
+"""What a question or its reply may lack."""
+
+
+def passage_lacks(passage: Passage) -> Iterator[str]:
+    """Yield which of `PASSAGES` a passage lacks."""
+    told = passage.told_filename
+    files = [passage.filename] if passage.filename else passage.also_in
+    if told and not FileNames(files).find_all(told):
+        yield "foreign"
+    if told == "" or (told is None and passage.filename is None):
+        yield "nameless"
+    if passage.also_in:
+        yield "ambiguous"
+    elif not passage.text.strip():
+        yield "wordless"
+    elif passage.span is None:
+        yield "nowhere"
+
+
+def question_lacks(case: Case) -> Iterator[str]:
+    """Yield which of `QUESTIONS` an answered question or its reply lacks."""
+    passages = case.reply.passages
+    if not case.is_impossible and case.gold:
+        worded = [gold for gold in case.gold if gold.worded]
+        if not worded:
+            yield "gold" if any(gold.absent for gold in case.gold) else "quote"
+        elif any(gold.absent for gold in case.gold):
+            yield "some gold"
+    if not passages:
+        yield "passages"
+    elif not any(passage.filename for passage in passages):
+        yield "file"
+    elif not any(passage.text.strip() or passage.span for passage in passages):
+        yield "words"
+    if case.reply.answer is None:
+        yield "answer"
+
+
+def notes_on(case: Case) -> list[str]:
+    """Return what a question lacks, for its row of the results."""
+    if case.reply.error:
+        return []
+    counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
+    total = len(case.reply.passages)
+    passages = [f"{counts[kind]} of {total} passages {words}" for kind, words in PASSAGES.items() if counts[kind]]
+    return [*(QUESTIONS[kind] for kind in question_lacks(case)), *passages]
+
+
+@dataclass
+class Evidence:
+    """How much is missing over some questions; what several have can be added."""
+
+    questions: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)
+    passages: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    """A few of the names that the bundle lacks."""
+
+    @classmethod
+    def of(cls, cases: Iterable[Case]) -> Evidence:
+        """Return what answered questions lack."""
+        found = cls()
+        for case in cases:
+            if case.reply.error:
+                continue
+            found.questions += 1
+            found.lacking.update(question_lacks(case))
+            for passage in case.reply.passages:
+                kinds = list(passage_lacks(passage))
+                found.passages += 1
+                found.kinds.update(kinds)
+                if "foreign" in kinds and passage.told_filename not in found.examples[:_EXAMPLES]:
+                    found.examples = [*found.examples, str(passage.told_filename)][:_EXAMPLES]
+        return found
+
+    def __add__(self, other: Evidence) -> Evidence:
+        examples = list(dict.fromkeys([*self.examples, *other.examples]))[:_EXAMPLES]
+        return Evidence(
+            self.questions + other.questions,
+            self.lacking + other.lacking,
+            self.passages + other.passages,
+            self.kinds + other.kinds,
+            examples,
+        )
+
+    def lines(self, name: str) -> list[str]:
+        """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
+        told = []
+        for kind in ("foreign", "nameless", "ambiguous"):
+            if self.kinds[kind]:
+                listed = f": {', '.join(self.examples)}" if kind == "foreign" else ""
+                told.append(f"{name}: {self.kinds[kind]:,} of {self.passages:,} passages {PASSAGES[kind]}{listed}")
+        much = [
+            f"{QUESTIONS[kind]} ({self.lacking[kind]:,} of {self.questions:,} questions)"
+            for kind in QUESTIONS
+            if self.lacking[kind] > _MUCH * self.questions
+        ]
+        return [*told, *([f"{name}: what is missing is in no mean: {'; '.join(much)}"] if much else [])]
+
+    def as_json(self, name: str) -> dict[str, Any]:
+        """Return the counts and the lines, as `evidence.json` has them."""
+        return {
+            "questions": self.questions,
+            "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},
+            "passages": self.passages,
+            "passages_lacking": {kind: self.kinds[kind] for kind in PASSAGES if self.kinds[kind]},
+            "examples": self.examples,
+            "lines": self.lines(name),
+        }

@@ -1,0 +1,188 @@
+"""Legal systems as data: how the parts of a law are called, counted and ordered in each; a TOML file each.
+
+A user's own file goes into the folder that `EXHIBIT_SYSTEMS` names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from exhibit.schemas.errors import ToolkitError
+
+FREE = 3.001
+"""The rank of a part whose height is for each law to say."""
+FOLDER = Path(__file__).with_name("systems")
+_DIGITS = (
+    r"(?:[LRD]\.? ?)?\d{1,4}(?:[-.]\d{1,4})*(?:[ -]?(?:bis|ter|quater))?(?:\.?[ºª°]|er(?!\w)|o(?!\w))?"
+    r"(?:-?[A-Za-z]{1,2})?(?![\w%])"
+)
+_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
+"""How the parts of laws are numbered where a system does not say otherwise: 5, 5a, 103-B, 5º, 1er, L. 121-1, IV, A."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A part of a law: how it is called, and how high it stands."""
+
+    kind: str
+    rank: float
+    words: tuple[str, ...]
+    unit: bool = False
+    """Whether laws are cited by it: an article or a §."""
+    text: bool = False
+    """Whether its words may follow its number on the same line, `Art. 5º Todos são iguais …`."""
+    free: bool = False
+    """Whether its height is for each law to say."""
+    alone: bool = False
+    """Whether it may stand without a number, in capitals."""
+    roman: bool = False
+    """Whether a Roman number alone with a full stop is one."""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """What is known of the laws of a country or a language."""
+
+    name: str
+    language: str
+    levels: tuple[Level, ...]
+    ordinals: Mapping[str, int]
+    refers: tuple[str, ...]
+    """Words before a number that is a reference; small words of the language among them."""
+    follows: tuple[str, ...]
+    """Words with a capital after a number that is a reference."""
+    number: str = _NUMBER
+    country: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """All that the file says, for whoever needs more of it."""
+
+    @cached_property
+    def by_word(self) -> dict[str, Level]:
+        """The levels by their words, in small letters, the longest first: `Annex` must not be read off `Annexure`."""
+        pairs = [(word, level) for level in self.levels for word in level.words]
+        return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+    @cached_property
+    def units(self) -> tuple[Level, ...]:
+        """What its laws are cited by; empty for a system whose texts are mostly no laws."""
+        return tuple(level for level in self.levels if level.unit)
+
+    @cached_property
+    def glue(self) -> frozenset[str]:
+        """Small words of its language."""
+        return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
+
+    @cached_property
+    def label(self) -> re.Pattern[str]:
+        """A part's word and number as a line begins with them, the number first or last."""
+        forms = "|".join(
+            re.escape(form)
+            for word in self.by_word
+            for form in dict.fromkeys((word.title(), word.upper(), _large(word)))
+        )
+        ordinal = rf"(?i:{'|'.join(sorted(self.ordinals, key=len, reverse=True))})"
+        if not self.units:
+            return re.compile(
+                rf"(?P<word>{forms})[ \xa0]*(?P<number>{self.number}|{ordinal}(?!\w)|)"
+                r"(?P<mark>[ \xa0]?[.:)\-–—]{0,2})[ \xa0]*"
+            )
+        ordinals = rf"{ordinal}\w{{0,4}}(?:[ \xa0]{ordinal}\w{{0,4}})?(?!\w)"
+        return re.compile(
+            rf"(?:(?P<before>{ordinals}|\d{{1,3}}\.|[IVXLC]{{1,6}}\.?)[ \xa0]+)?(?P<word>{forms})(?!\w)[ \xa0]*"
+            rf"(?P<number>{self.number}|{ordinals}|)(?P<mark>[ \xa0]?[.:)\-–—]{{0,3}})[ \xa0]*"
+        )
+
+    @cached_property
+    def goes_on(self) -> re.Pattern[str]:
+        """How a line ends whose sentence goes on with a reference."""
+        return re.compile(
+            rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
+        )
+
+    def ordinal(self, words: str) -> int | None:
+        """Return what an ordinal in words counts to, `dvacátá první` 21; None when it is none."""
+        total = None
+        for word in words.lower().split():
+            stem = max((stem for stem in self.ordinals if word.startswith(stem)), key=len, default=None)
+            if stem is None or len(word) > len(stem) + 4:
+                return None
+            total = (total or 0) + self.ordinals[stem]
+        return total
+
+
+def _large(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+@cache
+def systems(folder: str | None = None) -> tuple[System, ...]:
+    """Return all systems: ours, and those of a user's folder, which replace ours of the same name."""
+    own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
+    paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
+    named = {path.stem: read_system(path) for path in paths}
+    return tuple(named.values())
+
+
+def read_system(path: Path) -> System:
+    """Return the system that a file describes."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        levels = tuple(
+            Level(**{**level, "words": tuple(level["words"]), "rank": FREE if level.get("free") else level["rank"]})
+            for level in data["levels"]
+        )
+        return System(
+            name=data["name"],
+            language=data["language"],
+            levels=levels,
+            ordinals={
+                word: int(value) for word, _, value in (pair.partition("=") for pair in data["ordinals"].split())
+            },
+            refers=tuple(data.get("refers", "").split()),
+            follows=tuple(data.get("follows", "").split()),
+            number=data.get("number", _NUMBER),
+            country=data.get("country", ""),
+            data=data,
+        )
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ToolkitError(
+            f"{path}: no legal system: {error}; law/systems/english.toml shows how one is written"
+        ) from error
+
+
+def system_for(language: str) -> System:
+    """Return the system of a language; the English one where there is none."""
+    known = {system.language: system for system in systems()}
+    return known.get(language, known["en"])
+
+
+_NEAR, _LINES = 60_000, 4000
+"""Characters and lines that are looked at: small words and the parts of a law recur all through it."""
+_LONGEST = 120  # characters of a line that heads a part
+_FEWEST = 2  # such lines that make a text a law
+
+
+def system_of(text: str) -> System:
+    """Return the system of a law by the small words of its language, where its headings are that system's, too.
+
+    Every other text, a contract in German among them, is read as English texts are: by numbers, letters and capitals.
+    """
+    words = re.findall(r"[^\W\d_]+", text[:_NEAR].lower())
+    glue = {system.name: sum(word in system.glue for word in words) for system in systems()}
+    best = max(systems(), key=lambda system: (glue[system.name], system.language == "en"))
+    lines = (line.strip() for line in text.split("\n", _LINES)[:_LINES])
+    parts = (line for line in lines if 0 < len(line) < _LONGEST and _is_part(best, line))
+    return best if best.units and len(list(islice(parts, _FEWEST))) == _FEWEST else system_for("en")
+
+
+def _is_part(system: System, line: str) -> bool:
+    match = system.label.match(line)
+    return match is not None and bool(match["number"] or match["before"])

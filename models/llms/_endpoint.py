@@ -1,0 +1,174 @@
+"""A server that speaks OpenAI's protocol, or Azure's: one exchange, and the key to it, which no error shows."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+from exhibit.schemas.errors import ServiceError
+from exhibit.storage.http import STREAMED, Deadline, HttpClient, HttpError, Secrets, read_events
+
+_OPENAI = "https://api.openai.com/v1"
+_REFUSED = (401, 403)  # HTTP: such replies quote the key
+_CONFLICT = 409  # two requests at once: the second passes
+
+
+class Endpoint:
+    """Sends requests to the server that the environment names."""
+
+    def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
+        """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or what Azure's own documentation names."""
+        place = _azure() if azure else _compatible()
+        self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
+        self.address = str(place.base.copy_with(username=None, password=None, query=None))
+        self._version = place.version
+        self._timeout = timeout
+        secrets = [*place.headers.values(), place.base.password]
+        self._client = HttpClient(
+            place.headers, connections=connections, secrets=Secrets(value for value in secrets if value)
+        )
+
+    def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Send JSON and return the JSON object that comes back, or raise HttpError."""
+        with self._explained():
+            deadline = Deadline(self._timeout)
+            with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
+                response.check()
+                data = response.read()
+            try:
+                reply = json.loads(data)
+            except (ValueError, RecursionError):
+                reply = None
+            if not isinstance(reply, dict):
+                what = "nothing" if not data.strip() else "something that is not JSON"
+                raise HttpError(f"the server sent {what}; is OPENAI_BASE_URL right?", transient=True)
+            return reply
+
+    def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
+        """Ask for a chat completion in pieces, hand on each as it comes, and return the whole as `post` does."""
+        text, reason, usage = "", None, None
+        with self._explained():
+            asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
+            with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
+                response.check()
+                if response.kind not in STREAMED:
+                    raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
+                for event in read_events(response.lines()):
+                    choice = _choice(event.data)
+                    usage = event.data.get("usage") or usage if isinstance(event.data, dict) else usage
+                    reason = choice.get("finish_reason") or reason
+                    delta = choice.get("delta")
+                    piece = delta.get("content") if isinstance(delta, dict) else None
+                    if isinstance(piece, str):
+                        text += piece
+                        heard(self.scrub(piece))
+            if reason is None:
+                raise HttpError(f"no reply: it broke off after {len(text)} characters", transient=True)
+        return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
+
+    def scrub(self, text: str) -> str:
+        """Return a text that came from outside without the key, whole or half hidden by asterisks."""
+        return self._client.secrets.strip(text)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _url(self, path: str, body: Mapping[str, object]) -> str:
+        if not self._version:
+            return f"{self.address}{path}"
+        model = quote(str(body.get("model")), safe="")
+        return f"{self.address}openai/deployments/{model}/{path}?api-version={quote(self._version)}"
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say with every error which server it is of, and whether it lasts."""
+        try:
+            yield
+        except HttpError as error:
+            words = str(error)
+            if error.status in _REFUSED:
+                words = f"{words.partition(':')[0]}; check {self._key_name}"
+            elif error.status is None and not words.startswith(("no reply", "the server sent")):
+                words = (
+                    f"no reply within {self._timeout:g} s" if words.startswith("no whole") else f"no reply ({words})"
+                )
+                error.transient = True
+            # a 429 for want of money lasts until somebody pays
+            error.transient = error.transient and _error_in(error.body).get("code") != "insufficient_quota"
+            error.transient = error.transient or error.status == _CONFLICT
+            error.args = (f"{self.address}: {words}",)
+            raise
+
+
+def refused_parameter(error: HttpError) -> str:
+    """Return the parameter that a server says it does not take; empty where it says nothing of the kind."""
+    return str(_error_in(error.body).get("param") or "") if error.status == 400 else ""
+
+
+def _choice(event: Any) -> dict[str, Any]:
+    """Return the first choice of a piece of a stream; empty where there is none."""
+    if event is not None and not isinstance(event, dict):
+        raise HttpError("an event of the stream is not an object")
+    choices = event.get("choices") if event else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _error_in(data: bytes) -> dict[str, Any]:
+    try:
+        error = json.loads(data)["error"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    return error if isinstance(error, dict) else {}
+
+
+# ---------------------------------------------------------------- where the server is
+
+
+class _Place(NamedTuple):
+    base: httpx.URL
+    headers: dict[str, str]
+    version: str = ""
+
+
+def _compatible() -> _Place:
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    base = _address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
+    if base is None:
+        raise ServiceError("OPENAI_BASE_URL is not an address; it looks like http://localhost:8000/v1")
+    if not key and base.host == httpx.URL(_OPENAI).host:
+        raise ServiceError(f"{base.host} needs OPENAI_API_KEY; or set OPENAI_BASE_URL to a server that needs none")
+    if base.username:
+        return _Place(base, {"Authorization": f"Basic {b64encode(base.userinfo).decode('ascii')}"})
+    return _Place(base, {"Authorization": f"Bearer {key}"} if key else {})
+
+
+def _azure() -> _Place:
+    names = ("AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
+    endpoint, version, key, token = (os.environ.get(name, "").strip() for name in names)
+    base = _address(endpoint)
+    if base is None:
+        raise ServiceError("azure needs AZURE_OPENAI_ENDPOINT, which looks like https://NAME.openai.azure.com")
+    if not version:
+        raise ServiceError("azure needs OPENAI_API_VERSION, such as 2024-10-21")
+    if not (key or token):
+        raise ServiceError("azure needs AZURE_OPENAI_API_KEY, or AZURE_OPENAI_AD_TOKEN")
+    return _Place(base, {"api-key": key} if key else {"Authorization": f"Bearer {token}"}, version)
+
+
+def _address(text: str) -> httpx.URL | None:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return None
+    if url.scheme not in ("http", "https") or not url.host:
+        return None
+    return url.copy_with(path=url.path.rstrip("/") + "/")

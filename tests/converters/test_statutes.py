@@ -1,0 +1,143 @@
+"""Laws in their versions: what the sample becomes, its questions by kind, and the same from a Git repository."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from argparse import Namespace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from exhibit.converters import statutes
+from exhibit.converters._benchmark import Benchmark, Tally
+from exhibit.converters._statutes.markdown import read_law, wrapped
+from exhibit.converters._statutes.versions import read_versions
+from exhibit.schemas.errors import SourceError
+from tests.conftest import Convert
+
+
+def read(source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6) -> Benchmark:
+    return statutes.read(source, Namespace(since=since, as_of=as_of, questions=questions), Tally())
+
+
+def test_the_sample_becomes_a_bundle_all_of_whose_gold_is_exact(converted: Convert):
+    bundle = converted("statutes")
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    assert info["counts"]["located"]["exact"] == info["counts"]["contexts"] > 30
+    days = {document["filename"]: document["labels"] for document in info["documents"]}
+    assert days["pristavni-zakon_2019-07-01.pdf"] == {
+        "law": "pristavni-zakon",
+        "effective_from": "2019-07-01",
+        "effective_to": "2022-12-31",
+    }
+    gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {line["labels"]["kind"] for line in gold} == set(statutes.KINDS)
+    assert "| `repealed` | impossible: a provision that was repealed on that day | 1 |" in (
+        (bundle / "README.md").read_text(encoding="utf-8")
+    )
+
+
+def test_a_question_on_a_day_has_that_days_words_and_the_other_version_is_a_near_miss(samples: Path):
+    rows = [row for row in read(samples / "statutes", questions=50).rows if row.labels["law"] == "pristavni-zakon"]
+    said = {(row.labels["paragraph"], row.quotes[0].filename): row for row in rows if row.labels["kind"] == "said"}
+    old = said["§ 8", "pristavni-zakon_2019-07-01.pdf"]
+    assert "20 Kč" in old.answer
+    assert "2019-07-01" < str(old.labels["as_of"]) <= "2022-12-31"
+    assert str(old.labels["other_versions"]).startswith("pristavni-zakon_2023-01-01.pdf#")
+    assert "35 Kč" in said["§ 8", "pristavni-zakon_2023-01-01.pdf"].answer
+
+
+def test_a_change_is_told_in_its_words_and_a_repealed_paragraph_is_impossible(samples: Path):
+    rows = [row for row in read(samples / "statutes", questions=50).rows if row.labels["law"] == "pristavni-zakon"]
+    changed = {row.labels["paragraph"]: row for row in rows if row.labels["kind"] == "changed"}
+    assert changed["§ 4"].answer == "Ano. Nově: „3“ Dříve: „6“"
+    assert changed["§ 1"].answer == "Ne."
+    assert len(changed["§ 4"].quotes) == 2
+    repealed = [row for row in rows if row.labels["kind"] == "repealed"]
+    assert [(row.labels["paragraph"], row.is_impossible) for row in repealed] == [("§ 6", True)]
+    before = [row for row in rows if row.labels["kind"] == "before"]
+    assert before
+    assert all(row.is_impossible and str(row.labels["as_of"]) < "2019-07-01" for row in before)
+
+
+def test_a_reference_leads_to_another_law_by_its_number(samples: Path):
+    rows = read(samples / "statutes").rows
+    leads = {(row.labels["law"], row.labels["paragraph"]): row for row in rows if row.labels["kind"] == "leads"}
+    row = leads["poplatkova-vyhlaska", "§ 1"]
+    assert "§ 3 zákona č. 907/2019 Sb." in row.question
+    assert row.quotes[0].filename == "pristavni-zakon_2023-01-01.pdf"
+    assert row.answer.startswith("§ 3: (1) Za stání lodi")
+
+
+def test_ids_do_not_change_with_a_filter(samples: Path):
+    every = {row.id: row.question for row in read(samples / "statutes").rows}
+    some = {row.id: row.question for row in read(samples / "statutes", since="2023-01-01").rows}
+    shared = [question for number, question in some.items() if every.get(number) == question]
+    assert len(shared) > len(some) // 2
+
+
+def test_the_versions_of_a_day_and_from_a_day_on(samples: Path):
+    source = samples / "statutes"
+    names = [document.filename for document in read(source, as_of="2020-05-01").documents]
+    assert names == ["poplatkova-vyhlaska_2020-01-01.pdf", "pristavni-zakon_2019-07-01.pdf"]
+    assert len(read(source, since="2023-01-01").documents) == 2
+    with pytest.raises(SourceError, match="none of 3 versions was in force then"):
+        read(source, as_of="1990-01-01")
+
+
+def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
+    env = {
+        "GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": "2024-01-01T12:00:00Z", "HOME": str(folder),
+        "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+        "PATH": "/usr/bin:/bin:/usr/local/bin",
+    }  # fmt: skip
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, env=env)
+
+
+def test_a_repositorys_history_is_the_laws_bare_or_not(samples: Path, tmp_path: Path):
+    clone = tmp_path / "laws"
+    clone.mkdir()
+    git(clone, "init", "-q")
+    for day in ("2019-07-01", "2023-01-01"):
+        words = (samples / "statutes" / "pristavni-zakon" / f"{day}.md").read_text(encoding="utf-8")
+        header = "\n".join(line for line in words.split("\n") if not line.startswith("effectiveness_date"))
+        (clone / "pristavni-zakon.md").write_text(header, encoding="utf-8")
+        (clone / "README.md").write_text(f"as of {day}", encoding="utf-8")
+        git(clone, "add", "-A")
+        git(clone, "commit", "-qm", day, day=day)
+    git(tmp_path, "clone", "-q", "--bare", str(clone), str(tmp_path / "bare.git"))
+    for source in (clone, tmp_path / "bare.git"):
+        versions = read_versions(source)
+        assert [(version.law, version.start, version.end) for version in versions] == [
+            ("pristavni-zakon", date(2019, 7, 1), date(2022, 12, 31)),
+            ("pristavni-zakon", date(2023, 1, 1), None),
+        ]
+    assert [row.question for row in read(clone).rows] == [row.question for row in read(tmp_path / "bare.git").rows]
+
+
+def test_a_german_law_has_titles_beside_its_numbers_and_repealed_paragraphs_say_nothing():
+    law = read_law(
+        "---\nTitle: Hafengesetz\njurabk: HafG\n---\n# Hafengesetz (HafG)\n\n## Abschnitt 1 - Allgemeines\n\n"
+        "### § 1 Begriff\n\n(1) Ein Hafen ist\nein Ort für Schiffe.\n\n### § 2 (weggefallen)\n\n"
+        "### (XXXX) §§ 3 bis 6 (weggefallen)\n"
+    )
+    assert [(p.label, p.title, p.path, law.words(p)) for p in law.paragraphs] == [
+        ("§ 1", "Begriff", ("Abschnitt 1",), "(1) Ein Hafen ist ein Ort für Schiffe."),
+        ("§ 2", "(weggefallen)", ("Abschnitt 1",), ""),
+    ]
+
+
+def test_no_line_ends_in_a_hyphen():
+    lines = wrapped(("Fracht-, Liefer- und Zustellkosten " * 12).strip())
+    assert not any(line.endswith("-") for line in lines)
+    assert " ".join(lines) == ("Fracht-, Liefer- und Zustellkosten " * 12).strip()
+
+
+def test_a_folder_without_laws_says_what_was_expected(tmp_path: Path):
+    with pytest.raises(SourceError, match=r"no laws; expected LAW/DATE\.md"):
+        read(tmp_path)
+    (tmp_path / "a.md").write_text("# Title\n\nwords\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="no § or article in any of 1 files"):
+        read(tmp_path)

@@ -1,0 +1,164 @@
+"""A folder to a drafted bundle: gold by construction, gold from models, what is unsure apart, and nothing unlocated."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from exhibit.draft import folder
+from exhibit.draft.__main__ import main
+from exhibit.draft.asked import Asker
+from exhibit.draft.drafts import worded
+from exhibit.draft.made import made_from
+from exhibit.draft.sentences import SentenceFinder
+from exhibit.evidence import read_document
+from exhibit.hub.publish import main as publish
+from exhibit.law.structure import read_structure
+from exhibit.law.structure.profile import read_profile
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.schemas.models import DraftInfo, wilson
+from exhibit.schemas.validate import validate
+
+CONTRACT = """SUPPLY AGREEMENT
+
+This Supply Agreement is made on 4 May 2021 between {party} Ltd and Dune plc.
+
+1. Definitions. “Goods” means the oak planks that are listed in the schedule to this Agreement and nothing else.
+
+2. Governing Law. This Agreement is governed by the law of {law}, and its courts have jurisdiction over disputes.
+
+3. Deposit. {party} Ltd pays a deposit of £12,500 before the first delivery, which is returned as section 4 says.
+
+4. Return. The deposit is returned within thirty days of the end of this Agreement, less what is still owed by then.
+"""
+
+
+@dataclass
+class Scripted:
+    """A reranker that knows which law governs, and is not sure of deposits."""
+
+    name: str = "scripted"
+
+    def score(self, question, passages):
+        words = set(re.findall(r"[a-z]+", question.lower()))
+        return [float(len(words & set(re.findall(r"[a-z]+", passage.lower())))) for passage in passages]
+
+    def confidence(self, scores):
+        return {0: 0.01, 1: 0.02, 2: 0.05}.get(int(max(scores)), 0.95 if max(scores) >= 4 else 0.5)
+
+
+@pytest.fixture
+def contracts(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    source = tmp_path / "contracts"
+    source.mkdir()
+    for party, law in (("Alder", "Norway"), ("Birch", "Ohio")):
+        (source / f"{party}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
+    asked = []
+
+    def opened(thresholds, pipeline=None):
+        asker = Asker(Hashing(256), Scripted(), SentenceFinder(Scripted()), thresholds)
+        ask = asker.ask
+        monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].filename) or ask(*given))
+        return asker
+
+    monkeypatch.setattr(folder, "open_asker", opened)
+    return source, tmp_path / "out", asked
+
+
+def draft(source, out, *flags):
+    assert main([str(source), "--out", str(out), "--engine", "serial", "--force", *flags]) == 0
+    rows = json.loads((out / "train.json").read_text(encoding="utf-8"))
+    gold = [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    waiting = [json.loads(line) for line in (out / "drafts.jsonl").read_text(encoding="utf-8").splitlines()]
+    return rows, gold, waiting
+
+
+def test_a_folder_becomes_a_bundle_whose_gold_is_all_located(contracts):
+    source, out, _ = contracts
+    rows, gold, waiting = draft(source, out)
+    assert validate(out) == []
+    assert all(line["how"] in ("exact", "folded") or line["context"] is None for line in gold)
+    labels = {line["id"]: line["labels"] for line in gold}
+    kinds = {labels[row["id"]]["drafted"] for row in rows}
+    assert {"definition", "heading", "amount", "reference", "parties", "playbook"} <= kinds
+    [law] = [r for r in rows if labels[r["id"]]["asks_for"] == "contract/governing law" and "Norway" in r["answer"]]
+    assert any("governed by the law of Norway" in context["text"] for context in law["contexts"])
+    assert "Supply Agreement" in law["question"]
+    absent = [row for row in rows if row["is_impossible"]]
+    assert absent and all(labels[row["id"]]["draft"] == "absent" for row in absent)
+    assert waiting and {line["gold"][0]["labels"]["draft"] for line in waiting} == {"unsure"}
+    assert not {row["id"] for row in rows} & {line["id"] for line in waiting}
+
+
+def test_two_documents_of_a_kind_are_compared_where_both_answers_are_sure(contracts):
+    rows, gold, _ = draft(*contracts[:2])
+    compared = {line["id"] for line in gold if line["labels"]["drafted"] == "comparison"}
+    [row] = [row for row in rows if row["id"] in compared]
+    assert {context["filename"] for context in row["contexts"]} == {"Alder.txt.pdf", "Birch.txt.pdf"}
+    assert row["question"].startswith("Compare the Supply Agreement")
+
+
+def test_the_bundle_says_that_it_is_drafted(contracts):
+    source, out, _ = contracts
+    rows, _, waiting = draft(source, out)
+    info = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["draft"]
+    assert info["sure"] == len(rows) and info["unsure"] == len(waiting) and info["reviewed"] == 0
+    assert info["playbooks"] == ["contract"] and info["models"] == ["hashing-256", "scripted"]
+    assert "rafted" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_second_run_asks_only_of_what_is_new_and_rows_keep_their_numbers(contracts):
+    source, out, asked = contracts
+    first, _, _ = draft(source, out)
+    assert asked == ["Alder.txt.pdf", "Birch.txt.pdf"]
+    (source / "Cedar.txt").write_text(CONTRACT.format(party="Cedar", law="Chile"), encoding="utf-8")
+    second, _, _ = draft(source, out)
+    assert asked[2:] == ["Cedar.txt.pdf"]
+    questions = {row["id"]: row["contexts"] for row in second}
+    assert all(questions[row["id"]] == row["contexts"] for row in first)
+
+
+def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
+    empty = tmp_path / "recipes"
+    empty.mkdir()
+    (empty / "soup.txt").write_text("Boil the leeks. Add salt. Serve hot with bread.", encoding="utf-8")
+    assert main([str(empty), "--out", str(tmp_path / "none"), "--engine", "serial"]) == 1
+    assert "nothing to ask: 1 documents, of the kinds: unknown" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_questions_by_construction_have_one_answer_each(tmp_path):
+    path = tmp_path / "Alder.txt"
+    path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
+    document = read_document(path)
+    drafts = made_from(document, read_structure(document), read_profile(document))
+    words = {(d.kind, d.name): [document.text[s.start : s.end] for s in d.spans] for d in drafts}
+    assert words["definition", "Goods"][0].startswith("“Goods” means the oak planks")
+    assert words["amount", "£12,500"][0].startswith("Alder Ltd pays a deposit")
+    assert "within thirty days" in words["reference", "4"][0]
+    absent = [d for d in drafts if d.status == "absent"]
+    assert absent and all(d.name.casefold() not in document.text.casefold() for d in absent)
+    assert all("{" not in worded(d, "Supply Agreement") for d in drafts)
+    assert len({worded(d, "Supply Agreement") for d in drafts}) == len(drafts)
+
+
+def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, capsys):
+    source, out, _ = contracts
+    draft(source, out)
+    flags = [str(out), "--repo-id", "me/mine", "--dry-run", "--i-have-the-rights"]
+    assert publish(flags) == 1
+    assert "nobody has checked how many drafts are wrong" in capsys.readouterr().err
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "**drafted, 0 of " in card and "from the playbooks contract" in card
+
+
+@pytest.mark.parametrize(("wrong", "judged", "told"), [(0, 0, "nobody has checked"), (2, 40, "5% of the sure drafts")])
+def test_what_is_said_beside_every_figure(wrong, judged, told):
+    info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
+    assert told in info.told(200) and info.told(200).startswith("drafted, 40 of 200 reviewed by a person")
+    low, high = wilson(2, 40)
+    assert (round(low, 3), round(high, 3)) == (0.014, 0.165)

@@ -1,0 +1,93 @@
+"""A language model's drafts: kept where their quote stands in the document, thrown away and counted where not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exhibit.draft.asked import Asker, Thresholds
+from exhibit.draft.folder import Work
+from exhibit.draft.generated import Generator
+from exhibit.draft.sentences import SentenceFinder
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
+from exhibit.rag.config import Config
+from exhibit.rag.ingest import Preparation
+from tests.draft.test_draft import CONTRACT, Scripted
+
+LAW = "This Agreement is governed by the law of Norway"
+KEPT = {
+    "type": "fact",
+    "question": "Which law governs this agreement, by its own words?",
+    "quotes": [LAW],
+    "answer": "Norway",
+}
+NEAR = {"type": "near", "question": "Is there an arbitration panel?", "quotes": [], "answer": ""}
+OTHERS = [
+    {**KEPT, "quotes": ["This Agreement is governed by the law of Peru"], "question": "Does Peru matter?"},
+    {**KEPT, "question": "Which law governs this agreement by its own words?"},
+    {"type": "poem", "question": "Why?", "quotes": []},
+    {**NEAR, "question": "Which law governs this agreement, and which courts have jurisdiction over disputes?"},
+]
+
+
+class Model:
+    """A language model that replies as it is told."""
+
+    name = "scripted-llm"
+
+    def __init__(self, *replies: str, bare: str = "I do not know.") -> None:
+        self.replies, self.bare, self.asked = list(replies), bare, []
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        self.asked += prompts
+        return [
+            Completion(self.bare if prompt.user.startswith("Answer") else self.replies.pop(0)) for prompt in prompts
+        ]
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    path = tmp_path / "Alder.txt"
+    path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
+    return Work(Preparation(Config.preset("careful")))(path).prepared
+
+
+def generate(model, prepared, topic=""):
+    asker = Asker(Hashing(256), Scripted(), SentenceFinder(Scripted()), Thresholds())
+    generator = Generator(model, asker, topic)
+    return generator.draft(prepared), generator.dropped
+
+
+def test_a_quote_that_is_not_in_the_document_is_thrown_away_and_counted(prepared):
+    reply = json.dumps({"questions": [KEPT, NEAR, *OTHERS]})
+    drafts, dropped = generate(Model(f"Here you are: {reply}"), prepared)
+    assert [draft.asks for draft in drafts] == [KEPT["question"], NEAR["question"]]
+    [span] = drafts[0].spans
+    assert prepared.text[span.start : span.end] == LAW and drafts[0].labels["type"] == "fact"
+    assert drafts[1].status == "absent" and not drafts[1].spans
+    assert dropped == {
+        "a quote that is not in the document": 1,
+        "asks what another question asks": 1,
+        "a question without its type or quotes": 1,
+        "called unanswerable, and the document answers it": 1,
+    }
+
+
+@pytest.mark.parametrize("reply", ["no JSON", "{}", '{"questions": 7}', "{" * 3000])
+def test_a_reply_of_another_form_is_counted(reply, prepared):
+    drafts, dropped = generate(Model(reply), prepared)
+    assert drafts == [] and dropped == {"a reply that is not the JSON that was asked for": 1}
+
+
+@pytest.mark.parametrize(("bare", "known"), [("It is the law of Norway.", True), ("I do not know.", False)])
+def test_a_question_that_needs_no_document_is_marked(bare, known, prepared):
+    drafts, _ = generate(Model(json.dumps({"questions": [KEPT]}), bare=bare), prepared)
+    assert drafts[0].labels["closed_book"] is known
+
+
+def test_a_topic_is_put_to_the_model(prepared):
+    model = Model(json.dumps({"questions": [KEPT]}))
+    generate(model, prepared, topic="jurisdiction of courts")
+    assert "Ask only about this topic: jurisdiction of courts." in model.asked[0].user

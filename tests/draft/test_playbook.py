@@ -1,0 +1,79 @@
+"""Playbooks: ours are sound, a user's own is checked with a message that says where it is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exhibit.draft.__main__ import playbook_main
+from exhibit.draft.playbook import SHIPPED, chosen_playbook, find_playbooks, read_playbook
+from exhibit.law.structure.profile import Profile
+from exhibit.schemas.errors import SourceError
+
+OWN = """title = "Boat charters"
+kinds = ["contract"]
+words = ["charter"]
+
+[[questions]]
+name = "fuel"
+ask = ["Who pays for fuel?"]
+"""
+
+
+def test_ours_are_read_and_ask_in_several_wordings():
+    playbooks = find_playbooks()
+    assert [playbook.name for playbook in playbooks] == sorted(p.stem.replace("_", "-") for p in SHIPPED.glob("*.toml"))
+    assert {"contract", "nda", "merger", "privacy", "court-rules", "lease", "employment"} <= {p.name for p in playbooks}
+    for playbook in playbooks:
+        assert all(len(question.ask) >= 2 for question in playbook.questions), playbook.name
+        assert all(wording.endswith("?") for question in playbook.questions for wording in question.ask)
+    assert len(find_playbooks(["contract"])[0].questions) == 41
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "name"),
+    [
+        ("contract", "Supply Agreement", "contract"),
+        ("contract", "Lease of the Marlpit Barn", "lease"),
+        ("contract", "Employment Agreement", "employment"),
+        ("nda", "Mutual Non-Disclosure Agreement", "nda"),
+        ("practice direction", "Practice Direction 7A", "court-rules"),
+        ("", "Minutes of the choir", None),
+    ],
+)
+def test_a_document_is_asked_what_its_kind_is_asked(kind, title, name):
+    chosen = chosen_playbook(find_playbooks(), Profile(title=title, kind=kind))
+    assert (chosen.name if chosen else None) == name
+
+
+def test_a_users_own_is_a_file(tmp_path, capsys):
+    path = tmp_path / "boats.toml"
+    path.write_text(OWN, encoding="utf-8")
+    assert read_playbook(path).suits(Profile(title="Bareboat Charter", kind="contract"))
+    assert not read_playbook(path).suits(Profile(title="Loan", kind="contract"))
+    assert playbook_main([str(path)]) == 0
+    assert "fuel: Who pays for fuel?" in capsys.readouterr().out
+    assert playbook_main(["lease", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "lease"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("title = ", "not TOML"),
+        (OWN.replace('ask = ["Who pays for fuel?"]', "ask = []"), "questions.0.ask"),
+        (OWN + 'server = "http://example.org"\n', "questions.0.server"),
+        (OWN + OWN[OWN.index("[[") :], "called the same: fuel"),
+    ],
+)
+def test_what_is_wrong_with_one_is_said_with_its_place(text, told, tmp_path):
+    path = tmp_path / "boats.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError, match=told):
+        read_playbook(path)
+
+
+def test_an_unknown_name_lists_those_there_are():
+    with pytest.raises(SourceError, match="no playbook 'boats'; there are contract"):
+        find_playbooks(["boats"])

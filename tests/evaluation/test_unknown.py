@@ -1,0 +1,328 @@
+"""What cannot be known is None: names in any spelling, passages without one, gold that is not located, odd replies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import unicodedata
+from dataclasses import replace
+from urllib.parse import quote as percent
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evaluate_rag
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.documents import Documents
+from exhibit.evaluation.metrics import about, measure
+from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._passages import read_passages
+from exhibit.evaluation.verdicts import judge
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+from tests.rag.bundles import row, rows_of
+
+PARTIES = """Alder Freight, Birch Court, Cedar & Daughters, Dune Rail, Élan Voyages, Fjord Ferries, Grove Mills,
+Harbour Light, Iris Print, Juniper Wines, Kestrel Tools, Larch Homes, Moor Stone, Nettle Tea, Oak Lodge""".split(",")
+NOTICE = "Either party may end this Agreement by ninety (90) days' notice in writing to the other party."
+TERM = "The term of this Agreement is five years from the date on which it is signed by the last party to sign it."
+
+
+def template(party: str) -> str:
+    """A contract that is every other one's, but for the name in its title."""
+    return (
+        f"SERVICE AGREEMENT\n\nbetween {party} and the Customer\n\n1. Term. {TERM}\n\n"
+        f"2. Notice. {NOTICE}\n\n3. Law. This Agreement is governed by the law of Norway.\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Fifteen contracts from one template, with a question on the same clause of each."""
+    root = tmp_path_factory.mktemp("data") / "templates"
+    (root / "corpus").mkdir(parents=True)
+    rows = []
+    for number, party in enumerate(" ".join(party.split()) for party in PARTIES):
+        name = f"{party}.txt"
+        (root / "corpus" / name).write_text(template(party), encoding="utf-8")
+        question = f"Consider the Service Agreement of {party}; how is it ended?"
+        rows.append(row(number, question, "By ninety days' notice", {"filename": name, "text": NOTICE}))
+    (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def dataset(folder):
+    [dataset], _ = load_datasets([folder], Selection())
+    return dataset
+
+
+def passages_of(case: Case) -> list[dict[str, str]]:
+    """Three passages of a system that finds the right document: the clause, its neighbour, and another contract's."""
+    other = "Oak Lodge.txt" if case.filename != "Oak Lodge.txt" else "Nettle Tea.txt"
+    return [{"filename": name, "text": text} for name, text in
+            ((case.filename, f"2. Notice. {NOTICE}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
+
+
+def figures(dataset, passages, respell=lambda name: name):
+    """All metrics of replies with these passages, their files named in another way; None removes the names."""
+    cases = []
+    for case in dataset.cases:
+        told = [{**one, "filename": respell(one["filename"])} for one in passages(case)]
+        told = [{key: value for key, value in one.items() if value is not None} for one in told]
+        read = read_passages(told, names=dataset.documents.named)
+        placed = tuple(dataset.documents.place(passage, case.gold) for passage in read)
+        cases.append(replace(case, reply=Reply("By 90 days' notice.", placed)))
+    return measure(cases), cases
+
+
+SPELLINGS = {
+    "url": lambda name: f"https://files.example/contracts/{percent(name)}?sig=a%2Fb&v=2#page=3",
+    "stem": lambda name: name.removesuffix(".txt"),
+    "path": lambda name: f"/srv/data/{name}",
+    "windows": lambda name: f"C:\\contracts\\{name}",
+    "case": str.upper,
+    "nfd": lambda name: unicodedata.normalize("NFD", name),
+    "print": lambda name: f"{name}.pdf",
+    "twice encoded": lambda name: percent(percent(name)),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_how_a_name_is_spelt_changes_no_figure_on_fifteen_templates(dataset, spelling):
+    plain, _ = figures(dataset, passages_of)
+    assert set(plain["char_recall@8"]) == set(plain["document_hit@1"]) == {1.0}
+    assert plain["drm@8"] == pytest.approx([1 / 3] * 15)
+    assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(sorted(SPELLINGS)), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_any_mixture_of_spellings_changes_no_figure_and_no_name_changes_none_to_zero(dataset, spellings, chance):
+    pool = [passage for case in dataset.cases for passage in passages_of(case)]
+    drawn = {case.id: chance.sample(pool, 4) for case in dataset.cases}
+    plain, _ = figures(dataset, lambda case: drawn[case.id])
+    spelt = figures(dataset, lambda case: drawn[case.id], lambda name: SPELLINGS[chance.choice(spellings)](name))[0]
+    assert spelt == plain
+    bare, _ = figures(dataset, lambda case: drawn[case.id], lambda name: None)
+    for name in plain:
+        for was, now in zip(plain[name], bare[name], strict=True):
+            better = now is None or was is None or (now <= was if about(name).better == "less" else now >= was)
+            assert better or name.startswith("chunk_complementary"), f"{name}: {was} became {now}"
+
+
+def test_without_names_a_template_s_words_are_ambiguous_and_the_gold_counts_where_it_has_them(dataset):
+    values, cases = figures(dataset, passages_of, lambda name: None)
+    assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
+    assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
+    assert {judge(case) for case in cases} == {"answered"}
+    assert "3 of 3 passages have words that stand in several files (ambiguous)" in notes_on(cases[0])
+    gold = figures(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
+    assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
+
+
+def test_a_run_without_names_says_so_at_its_end_and_above_the_report_s_figures(folder, dataset, tmp_path, capsys):
+    lines = [
+        {
+            "id": case.id,
+            "answer": "By 90 days' notice.",
+            "passages": [NOTICE, {"text": TERM, "source": f"doc-{case.id}"}],
+        }
+        for case in dataset.cases
+    ]
+    path = tmp_path / "replies.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    flags = ["--dataset-paths", str(folder), "--target", f"predictions:{path}", "--output-dir", str(tmp_path)]
+    assert evaluate_rag.main([*flags, "--run-name", "r", "--metrics", "char-recall,document-hit,answer-contained"]) == 0
+    told = capsys.readouterr()
+    assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in told.err
+    assert "templates: 15 of 30 passages have no name" in told.err and "30 of 30 passages have words" in told.err
+    assert "the file of no passage is known (15 of 15 questions)" in told.err
+    assert "1.000 [1.000, 1.000] (n 15)" in told.out
+    report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert report.index("passages name files that the bundle lacks: doc-0, doc-1, doc-2") < report.index('id="outcome"')
+    [first, *_] = rows_of(tmp_path / "r" / "templates" / "eval_results.jsonl")
+    named = first["reply"]["passages"]
+    assert [one.get("told_filename") for one in named] == ["", "doc-0"] and named[0]["filename"] is None
+    assert named[0]["also_in"][0] == "Alder Freight.txt" and len(named[0]["also_in"]) == 15
+    assert first["scores"]["document_hit@1"] is None and first["scores"]["answer_contained"] == 1.0
+
+
+# ---------------------------------------------------------------- gold that is not located
+
+
+def test_a_row_whose_gold_is_not_located_changes_no_mean(dataset):
+    _, cases = figures(dataset, passages_of)
+    lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
+    values = {name: column[0] for name, column in measure([lost]).items()}
+    known = {"document_hit@1": 1.0, "drm@1": 0.0, "answer_contained": 1.0}
+    assert {name: values[name] for name in known} == known, "the document and the answer are known"
+    passage_metrics = ("char_", "recall", "ndcg", "mrr", "map", "exact_match", "span_f1", "chunk_", "answer_gold_f1")
+    assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
+    refused = replace(lost, reply=replace(lost.reply, answer="Not found in provided documents."))
+    assert measure([refused], names=["false-refusal-rate"]) == {"false_refusal_rate": [None]}
+
+
+def test_a_row_is_judged_on_the_gold_that_is_located_and_says_so(dataset):
+    _, cases = figures(dataset, passages_of)
+    half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
+    values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr", "map"])
+    assert {value for column in values.values() for value in column} == {1.0}
+    assert "some gold is not located: passage metrics are over the rest" in notes_on(half)
+
+
+# ---------------------------------------------------------------- what a reply may lack
+
+HIT = {"text": NOTICE, "filename": "Alder Freight.txt"}
+LACKS = {
+    "no passages": ([], {"char_recall@8": 0.0, "recall@10": 0.0, "document_hit@1": 0.0, "drm@1": None},
+                    "expected answer given", "the reply has no passages"),
+    "no words": ([{"filename": "Alder Freight.txt"}],
+                 {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
+                 "right document, wrong passage", "no passage has words"),
+    "no name, words nowhere": ([{"text": "summary of a clause"}],
+                               {"char_recall@8": 0.0, "recall@10": 0.0, "document_hit@1": None, "drm@1": None},
+                               "cannot be judged", "1 of 1 passages have words that stand in no document"),
+    "a file from elsewhere": ([{"text": "other words", "filename": "Quarry.txt"}],
+                              {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
+                              "wrong document", "1 of 1 passages name files that the bundle lacks"),
+    "one passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0, "map": 1.0},
+                          "answered", None),
+    "offsets beyond the end": ([{**HIT, "start": 5, "end": 10**7}], {"char_recall@8": 1.0, "char_precision@1": 1.0},
+                               "answered", None),
+    "a score that is no number": ([{**HIT, "score": float("nan")}], {"char_recall@8": 1.0}, "answered", None),
+    "a reply to another question": ([{"text": template("Birch Court"), "filename": "Birch Court.txt"}],
+                                    {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
+                                    "wrong document", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lack", LACKS)
+def test_each_thing_that_a_reply_lacks_has_its_value_its_verdict_and_its_note(dataset, lack):
+    given, expected, verdict, note = LACKS[lack]
+    case = dataset.cases[0]
+    read = read_passages(given, names=dataset.documents.named)
+    placed = tuple(dataset.documents.place(passage, case.gold) for passage in read)
+    case = replace(case, reply=Reply("By ninety (90) days' notice.", placed))
+    values = measure([case], names=list(expected))
+    assert {name: column[0] for name, column in values.items()} == expected
+    assert judge(case) == verdict
+    assert notes_on(case) == [] if note is None else note in notes_on(case)
+
+
+TRUTHS = {
+    "no answer": ({}, Reply(None, (Passage(NOTICE, "Alder Freight.txt"),)),
+                  {"answer_contained": None, "answer_f1": None, "answer_in_passages": 1.0, "false_refusal_rate": None},
+                  "the reply has no answer"),
+    "no expected answer": ({"truth": " "}, Reply("90 days"),
+                           {"answer_contained": None, "answer_f1": None, "answer_correctness": None}, None),
+    "a file without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
+                             Reply("90 days", (Passage(NOTICE, "Alder Freight.txt", Span(0, 9)),)),
+                             {"mrr@10": None, "map": None, "recall@10": None, "char_recall@8": None,
+                              "document_hit@1": 1.0}, "no words are quoted: document and answer metrics only"),
+    "impossible": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
+                   {"abstention_accuracy": 0.0, "false_refusal_rate": None, "answer_f1": None, "recall@10": None,
+                    "document_hit@1": None, "answer_contained": None}, None),
+    "failed": ({}, Reply(error="HTTP 500"), {"answer_f1": None, "recall@10": None, "document_hit@1": None}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lack", TRUTHS)
+def test_each_thing_that_a_row_lacks_is_none_and_not_zero(dataset, lack):
+    fields, reply, expected, note = TRUTHS[lack]
+    case = replace(dataset.cases[0], reply=reply, **fields)
+    values = measure([case], names=list(expected))
+    assert {name: column[0] for name, column in values.items() if name in expected} == expected
+    assert note is None or note in notes_on(case)
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_an_exact_name_wins_and_words_that_stand_twice_in_a_file_count_where_the_gold_is(tmp_path):
+    for name, text in (("Case.txt", "Rent is due."), ("case.txt", "Rent is due. Fees too. Rent is due.")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    documents = Documents({path.name: path for path in tmp_path.iterdir()})
+    assert documents.named("case.txt") == "case.txt" and documents.named("a/Case.txt") == "Case.txt"
+    assert documents.named("CASE.TXT") is None, "one of two"
+    gold = GoldPassage("case.txt", "Rent is due.", ((Span(23, 35),),))
+    placed = documents.place(Passage("Rent is due.", "case.txt"), [gold])
+    assert placed.span == Span(23, 35) and documents.place(Passage("Rent is due.", "case.txt")).span == Span(0, 12)
+
+
+def test_predictions_matched_by_question_refuse_two_alike_and_two_rows_with_one_id(dataset, tmp_path):
+    first = dataset.cases[0]
+    row_of = {"question": first.question, "answer": "x", "passages": [NOTICE]}
+
+    def probe(rows, data=dataset):
+        path = tmp_path / "p.json"
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        return open_target(f"predictions:{path}", TargetOptions()).probe(data, data.cases)
+
+    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0': which one counts\?"):
+        probe([{"id": 0, **row_of}, {"id": 0, **row_of}])
+    with pytest.raises(ToolkitError, match=r"two questions are alike \('Consider"):
+        probe([row_of, {**row_of, "answer": "y"}])
+    twice = replace(dataset, cases=(first, replace(first, id=99)))
+    with pytest.raises(ToolkitError, match="two questions are alike"):
+        probe([row_of], twice)
+    assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids tell them apart"
+
+
+# ---------------------------------------------------------------- nothing stale is scored
+
+
+def stale(folder, tmp_path, name, change):
+    """Convert the sample, change something of the bundle, and load it."""
+    copy = shutil.copytree(folder, tmp_path / name)
+    change(copy)
+    return load_datasets([copy], Selection())
+
+
+def append(path, text=" "):
+    path.write_bytes(path.read_bytes() + text.encode())
+
+
+def test_questions_gold_and_documents_must_be_those_that_bundle_json_records(converted, tmp_path):
+    bundle = converted("cuad")
+    for name in ("gold.jsonl", "train.json"):
+        with pytest.raises(ToolkitError, match=rf"{name}: not the file that bundle.json records"):
+            stale(bundle, tmp_path, name, lambda copy, name=name: append(copy / name, "\n"))
+    [dataset], warnings = stale(bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x"))
+    assert "stray.txt" not in dataset.files and "1 files that bundle.json lacks (stray.txt) are left out" in warnings[0]
+    first = next(path.name for path in sorted((bundle / "corpus").iterdir()))
+    [dataset], warnings = stale(bundle, tmp_path, "lost", lambda copy: (copy / "corpus" / first).unlink())
+    lost = [case.id for case in dataset.cases if case.filename == first]
+    assert lost and set(dataset.refused) == set(lost) and "not in corpus/" in warnings[0]
+    assert all("no system can find it there" in reason for reason in dataset.refused.values())
+
+
+def test_a_run_is_resumed_only_on_the_files_that_it_was_started_on(folder, dataset, tmp_path, capsys):
+    data = shutil.copytree(folder, tmp_path / "templates")
+    path = tmp_path / "replies.jsonl"
+    lines = [json.dumps({"id": case.id, "answer": "x", "passages": [NOTICE]}) for case in dataset.cases]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    flags = ["--dataset-paths", str(data), "--target", f"predictions:{path}", "--output-dir", str(tmp_path / "r")]
+    flags += ["--run-name", "r", "--report-cases", "0"]
+    assert evaluate_rag.main(flags) == 0 and evaluate_rag.main([*flags, "--resume"]) == 0
+    path.write_text("\n".join(lines).replace('"x"', '"y"'), encoding="utf-8")
+    assert evaluate_rag.main([*flags, "--resume"]) == 1
+    assert "was started on other files (replies.jsonl); its replies are stale" in capsys.readouterr().err
+    path.write_text("\n".join(lines), encoding="utf-8")
+    append(data / "corpus" / "Alder Freight.txt")
+    assert evaluate_rag.main([*flags, "--resume"]) == 1
+    assert "other files (templates/corpus/Alder Freight.txt)" in capsys.readouterr().err
+
+
+def test_two_ways_to_write_a_letter_are_one_name(folder, tmp_path):
+    data = shutil.copytree(folder, tmp_path / "templates")
+    rows = json.loads((data / "train.json").read_text(encoding="utf-8"))
+    for one in rows:
+        [context] = one["contexts"]
+        context["filename"] = unicodedata.normalize("NFD", context["filename"])
+    (data / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    [loaded], warnings = load_datasets([data], Selection())
+    assert warnings == [] and {case.gold[0].filename for case in loaded.cases} == set(loaded.files)
