@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation review
+ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation viewer
 JOBS ?= 2
 SECONDS ?= 300
 SEED ?= 1
 
-.PHONY: demo test test-all test-scale test-interop test-llm check lint lock schemas pictures bench mutants scale fuzz faults clean help
+.PHONY: demo test test-all test-scale test-interop test-llm test-portable test-wheel wheel docs check lint lock schemas pictures bench \
+  mutants scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,6 +35,20 @@ test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
 	$(VENV)/llm/bin/python -m pytest -m llm tests/test_llm.py
+
+# what needs no Unix: tests of the rooms that every user runs
+test-portable: $(VENV)/ready  ## the part of the suite that macOS and Windows run
+	$(PY) -m pytest -m "not slow and not extra and not server" tests/schemas tests/law tests/evaluation/metrics tests/exhibit
+
+wheel: $(VENV)/ready      ## build dist/: the source archive, and the wheel from it
+	@rm -rf dist
+	$(PY) -m build --no-isolation
+
+test-wheel: $(VENV)/ready ## install the wheel into an empty environment and use it from an empty folder
+	$(PY) -m pytest tests/exhibit/test_wheel.py
+
+docs: $(VENV)/ready       ## the site, in build/site: every page of docs/ as HTML
+	$(PY) -m docs.site build/site
 
 check: lint test          ## everything: style, types, generated files, tests
 

@@ -9,14 +9,14 @@ import difflib
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from exhibit import _html
-from exhibit.bundles import LoadedBundle, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, load
 from exhibit.converters import _cli
 from exhibit.converters._benchmark import Converter
 from exhibit.schemas.bundle import CARD
@@ -57,7 +57,7 @@ class Conversion:
     out: Path | str
     seconds: float
 
-    def load(self) -> LoadedBundle:
+    def load(self) -> Bundle:
         """Return the bundle as tables and pictures."""
         return load(self.out)
 
@@ -71,14 +71,28 @@ class Conversion:
 
 
 def convert(
-    name: str, *, source: Path | str | None = None, out: Path | str | None = None, **options: object
+    name: str,
+    *,
+    source: Path | str | None = None,
+    out: Path | str | None = None,
+    max_documents: int | None = None,
+    answerable_only: bool = False,
+    patch: Sequence[str] = (),
+    ocr: bool = False,
+    ocr_language: str | None = None,
+    strict: bool = False,
+    force: bool = False,
+    jobs: int | None = None,
+    engine: str | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Conversion:
-    """Convert a benchmark; options are the command's flags with underscores, such as `max_documents=3`."""
+    """Convert a benchmark; `options` are flags that only its converter has, with underscores: `{"split": "test"}`."""
+    told: dict[str, object] = {"out": out or DEFAULT_OUT / name, "source": source, "max_documents": max_documents}
+    told |= {"answerable_only": answerable_only, "patch": list(patch) or None, "ocr": ocr, "ocr_language": ocr_language}
+    told |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
     if name not in plugin_names(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
-    out = out or Path("datasets_out") / name
-    told = {"out": out, "source": source, **options}
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -87,7 +101,8 @@ def convert(
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    return Conversion(_apart(lambda: _cli.convert(converter, parsed)), out, time.monotonic() - started)
+    info = _apart(lambda: _cli.convert(converter, parsed))
+    return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
 
 
 def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
