@@ -212,6 +212,7 @@ class Pipeline:
             summaries=self.summaries(retrieved),
             budget=self.config.budget,
             tokens=self._tokens,
+            confidence=retrieved.confidence,
         )
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:

@@ -18,7 +18,7 @@ from exhibit.schemas.plugins import plugin_names
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "draft", "evaluation",
-    "review",
+    "viewer",
     "exhibit",
 )  # fmt: skip
 OUTSIDE = ("training", "bench")
@@ -26,7 +26,7 @@ OUTSIDE = ("training", "bench")
 ONE_EACH = {
     "Query": "rag/questions/question.py",
     "Passage": "evaluation/cases.py",
-    "Run": "evaluation/evaluate.py",
+    "Run": "exhibit/runs.py",
     "Line": "law/structure/lines.py",
 }
 """Classes whose names stand for one thing in the whole tree."""

@@ -172,7 +172,7 @@ def test_a_reranker_that_is_joined_reads_chunks_with_what_is_asked_alone(make):
             return [1.0] * len(passages)
 
     pipeline = make(reranker="words", rerank=3)
-    pipeline.__dict__["_reranker"] = Joined()
+    pipeline.__dict__["reranker"] = Joined()
     [found] = pipeline.search(["Consider the Supply Agreement of Birch Ltd; how many days' notice is needed?"])
     assert Joined.seen == [("how many days' notice is needed?", 3)]
     assert found.trace["passages"]["reranked"]["by"] == "joined" and "reranked" not in found.trace
@@ -190,13 +190,13 @@ def test_a_question_below_the_confidence_that_is_asked_for_is_refused(make, sure
             return sure
 
     asked = "Consider the Supply Agreement of Birch Ltd; how many days' notice of termination in writing?"
-    pipeline = make(reranker="words", refuse_below=0.5)
-    pipeline.__dict__["_reranker"] = Telling()
+    pipeline = make(reranker="words", refuse_below=0.5, answerer="extractive")
+    pipeline.__dict__["reranker"] = Telling()
     [answered] = pipeline.answer([asked])
     assert answered.retrieved.confidence == sure and answered.retrieved.ranked
     assert answered.answer.refused is refused
-    never = make(reranker="words")
-    never.__dict__["_reranker"] = Telling()
+    never = make(reranker="words", refuse_below=None, answerer="extractive")
+    never.__dict__["reranker"] = Telling()
     assert not never.answer([asked])[0].answer.refused
 
 
