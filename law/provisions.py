@@ -15,6 +15,7 @@ from exhibit.law.system import System
 
 _STEM = 5
 """Letters of a word that its cases have in common: `občanský zákoník` and `občanského zákoníku`."""
+_NEAR = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
 _REACH = 90  # characters after a provision in which its law is named
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NUMBER = r"\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
@@ -42,8 +43,8 @@ class LawName:
     """What names it alone, as it is written: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
-    def named_in(self, text: str) -> int:
-        """Return how many characters of a text's beginning it takes to name this law; 0 where they do not."""
+    def named_in(self, text: str, *, near: int = _NEAR) -> int:
+        """Return where the name of this law ends in a text, if it begins within so many words; 0 where it is not."""
         for code in self.codes:
             at = text.find(code)
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
@@ -51,13 +52,10 @@ class LawName:
         wanted = _stems(self.title)
         given = [(stem, match.end()) for match in _WORD.finditer(text) for stem in _stems(match[0])]
         stems = [stem for stem, _ in given]
-        for at in range(min(_NEAR, len(stems) - len(wanted) + 1)) if wanted else ():
+        for at in range(min(near, len(stems) - len(wanted) + 1)) if wanted else ():
             if tuple(stems[at : at + len(wanted)]) == wanted:
                 return given[at + len(wanted) - 1][1]
         return 0
-
-
-_NEAR = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
 
 
 def _stems(text: str) -> tuple[str, ...]:

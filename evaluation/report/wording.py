@@ -14,6 +14,7 @@ GOOD = (ANSWERED, GIVEN)
 VERDICTS = {
     "wrong document": "None of the passages the system used comes from a document that holds the answer.",
     "right document, wrong passage": "The system found the right document, but not the words that answer.",
+    "right text, wrong version": "The system found the right paragraph of the law, but as of another day.",
     "retrieved but not used": "A gold passage was retrieved, but the answer was not made from it, or cites others.",
     "figures that no passage has": "The answer has a number or a date that stands in none of its passages.",
     "answered though impossible": "The documents do not answer this question, and the system answered all the same.",
