@@ -2,27 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-OUT := datasets_out
-ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation review
-SAMPLES := cuad contractnli maud privacyqa cpr statutes
+ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation viewer
 JOBS ?= 2
 SECONDS ?= 300
 SEED ?= 1
 
-.PHONY: demo test test-all test-scale test-interop test-llm check lint lock schemas pictures bench mutants scale fuzz faults clean help
+.PHONY: demo test test-all test-scale test-interop test-llm test-portable test-wheel wheel docs check lint lock schemas pictures bench \
+  mutants scale fuzz faults clean help
 
 help:                     ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: $(VENV)/ready       ## convert the samples, check them, test the pipeline on them, write a report
-	@for name in $(SAMPLES); do \
-	  $(PY) -m converters.$$name --source samples/$$name --out $(OUT)/$$name --force || exit 1; echo; done
-	$(PY) -m schemas.validate $(SAMPLES:%=$(OUT)/%)
-	$(PY) -m evidence.check $(SAMPLES:%=$(OUT)/%)
-	$(PY) -m evidence.show $(OUT)/cuad 33 --out $(OUT)/gold-on-the-page.png
 	@rm -rf results/demo
-	$(PY) evaluate_rag.py --dataset-paths $(SAMPLES:%=$(OUT)/%) --file-type pdf --run-name demo
-	@echo; echo "done; open results/demo/report.html (the report) and $(OUT)/gold-on-the-page.png (gold on its page)"
+	$(PY) -m exhibit demo
 
 # tests start many processes that import the project: it is compiled once, whatever the environment says
 test test-all: export PYTHONDONTWRITEBYTECODE =
@@ -42,6 +35,20 @@ test-interop: $(VENV)/interop/ready  ## runs and exports read by ragas, DeepEval
 
 test-llm: $(VENV)/llm/ready  ## documents to judged answers by a small model that really generates; a few minutes
 	$(VENV)/llm/bin/python -m pytest -m llm tests/test_llm.py
+
+# what needs no Unix: tests of the rooms that every user runs
+test-portable: $(VENV)/ready  ## the part of the suite that macOS and Windows run
+	$(PY) -m pytest -m "not slow and not extra and not server" tests/schemas tests/law tests/evaluation/metrics tests/exhibit
+
+wheel: $(VENV)/ready      ## build dist/: the source archive, and the wheel from it
+	@rm -rf dist
+	$(PY) -m build --no-isolation
+
+test-wheel: $(VENV)/ready ## install the wheel into an empty environment and use it from an empty folder
+	$(PY) -m pytest tests/exhibit/test_wheel.py
+
+docs: $(VENV)/ready       ## the site, in build/site: every page of docs/ as HTML
+	$(PY) -m docs.site build/site
 
 check: lint test          ## everything: style, types, generated files, tests
 
@@ -75,8 +82,9 @@ fuzz: $(VENV)/ready       ## damaged input to everything that reads, for SECONDS
 faults: $(VENV)/ready     ## kills, full disks, races and bad servers: tried, survived, lost
 	$(PY) -m tests.campaign.faults
 
-schemas: $(VENV)/ready    ## write schemas/json anew from the models
+schemas: $(VENV)/ready    ## write schemas/json and the kept help anew from the code
 	$(PY) -m schemas.generate
+	$(PY) -m exhibit.reference
 
 lock: $(VENV)/ready       ## resolve requirements.lock anew from pyproject.toml
 	$(PY) -m pip install -q uv

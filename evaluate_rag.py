@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from exhibit.evaluation.command import main
+from exhibit.__main__ import main as exhibit
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the verb `evaluate`."""
+    return exhibit(["evaluate", *(sys.argv[1:] if argv is None else argv)], alone=True)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,10 +1,17 @@
-"""Scores retrieved passages against a gold file: `python score.py --help`; installed, `python -m evaluation.score`."""
+"""Scores retrieved passages against a gold file: `python score.py --help`; installed, it is `exhibit score`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from exhibit.evaluation.score import main
+from exhibit.__main__ import main as exhibit
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the verb `score`."""
+    return exhibit(["score", *(sys.argv[1:] if argv is None else argv)], alone=True)
+
 
 if __name__ == "__main__":
     sys.exit(main())

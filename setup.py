@@ -17,13 +17,15 @@ ROOMS = [
     "rag",
     "draft",
     "evaluation",
-    "review",
+    "viewer",
 ]
 
 # folders of data, which have no __init__.py, are among them
 PACKAGES = [name for room in ROOMS for name in [room, *find_namespace_packages(include=[f"{room}.*"])]]
 
+# what `exhibit demo` converts comes with the package
 setup(
-    packages=["exhibit", *(f"exhibit.{name}" for name in PACKAGES if "__pycache__" not in name)],
-    package_dir={f"exhibit.{room}": room for room in ROOMS},
+    packages=["exhibit", "exhibit.samples", *(f"exhibit.{name}" for name in PACKAGES if "__pycache__" not in name)],
+    package_dir={f"exhibit.{room}": room for room in [*ROOMS, "samples"]},
+    package_data={"exhibit.samples": ["**/*"]},
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.converters._text_pdf import Block
+from exhibit.evidence.readers.text import decode
+from exhibit.schemas.errors import BundleError, SourceError, printable
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
@@ -88,22 +90,25 @@ class RawDocument:
     text_path: Path | None = None
     """The UTF-8 file that holds `text`, read when it is needed: for corpora too large to hold at once."""
     html: str | None = None
-    typeset: Callable[[], str] | None = None
-    """Makes `html` in the process that prints: a page brings its fonts along, ten times the size of its words."""
+    blocks: tuple[Block, ...] = ()
+    """The text as it is printed, where that is not `heading` and `text`."""
     heading: str = ""
     """Set above a printed text; the source's own first line usually does."""
-    short: bool = False
-    """A page or two of text among many: such documents are printed together, which is much faster."""
     source: str = ""
     """Where the publisher has it."""
-    browser: str = ""
-    """The version of the browser that printed `path`, where one did."""
+    printer: str = ""
+    """What printed `path`, where something did."""
     original: Path | None = None
     """The file that it is printed from, by the reader of its kind; read when it is printed."""
     items: tuple[Item, ...] = ()
     """What it came from, for the account."""
     labels: tuple[tuple[str, str], ...] = ()
     """What the source says of it, for `bundle.json`: the days of a law's version."""
+
+
+def source_text(raw: RawDocument) -> str:
+    """Return the source's text, from its file where that is all there is."""
+    return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,8 @@ class Quote:
     """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
     section: bool = False
     """Whether the source cites a heading or a number, and these are the words under it."""
+    answer: bool = False
+    """Whether these are the words of the answer: gold where they stand once in the document, and nothing elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,7 @@ class Tally:
             if self._items.get(item):
                 return
             self._items[item] = reason
-        self.left_out.setdefault(reason, []).append(name)
+        self.left_out.setdefault(reason, []).append(printable(name))  # a name may be no UTF-8, which bundle.json is
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""
@@ -189,7 +196,7 @@ class Tally:
 
     def note(self, remark: str, name: str) -> None:
         """Remember a peculiarity that changes nothing in what is kept."""
-        self.noted.setdefault(remark, []).append(name)
+        self.noted.setdefault(remark, []).append(printable(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
         """Return how many files and rows were given, kept and left out; one that is neither is a fault of ours."""

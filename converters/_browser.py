@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ _QUIET = (
     "--disable-gpu",
     "--no-first-run",
     "--no-default-browser-check",
-    "--disable-features=OptimizationHints,MediaRouter,Translate",
+    "--disable-features=OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     # widths and line breaks as the font has them, not as the screen or the desktop would like them
     "--font-render-hinting=none",
     "--disable-lcd-text",
@@ -59,9 +61,19 @@ def launch_arguments() -> list[str]:
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
 
 
-def launch_options(folder: Path) -> dict[str, Any]:
-    """Return what a browser that prints is started with; the folder is its own, for as long as it runs."""
-    return {"executable_path": require_browser(), "args": launch_arguments(), "env": sealed_environment(folder)}
+def launch_options(folder: Path, *, gate: bool = False) -> dict[str, Any]:
+    """Return what a browser that prints is started with; the folder is its own, for as long as it runs.
+
+    It reaches nothing: no name and no address leads anywhere, and its proxy is such a name. With `gate` it may reach
+    this machine, so that a context can be given a proxy that stands here; its own requests still lead nowhere.
+    """
+    resolver = "--host-resolver-rules=MAP * ~NOTFOUND" + (", EXCLUDE 127.0.0.1" if gate else "")
+    return {
+        "executable_path": require_browser(),
+        "args": [*launch_arguments(), resolver],
+        "env": sealed_environment(folder),
+        "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
+    }
 
 
 def is_root() -> bool:
@@ -120,11 +132,9 @@ def _fault(commands: list[list[str]]) -> str:
 def _playwrights() -> str | None:
     if not _playwright.HERE:
         return None
-    try:
-        with _playwright.sync_playwright() as playwright:
-            return playwright.chromium.executable_path
-    except _playwright.PlaywrightError:
-        return None
+    with suppress(ServiceError), _playwright.driver() as playwright:
+        return playwright.chromium.executable_path
+    return None
 
 
 @guarded()

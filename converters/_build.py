@@ -75,22 +75,22 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft:
         rows = _set_drafts_apart([row for row in rows if _located(row, done, tally)], done, folder)
-    questions = [_row(row) for row in rows]
+    questions = [_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_gold(rows, done))
     write_gold(gold, folder / GOLD)
-    _note_absent(gold, rows, tally)
+    _note_absent(gold, questions, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
-    bundle = _describe(info, benchmark, tally, options, rows, gold, [done[name].entry for name in sorted(done)])
+    bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in rows)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     text = _card_text(info, benchmark, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, out=out, texts=texts)
     shutil.rmtree(texts)
-    browsers = press.browsers | {raw.browser for raw in benchmark.documents if raw.filename in done}
-    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(browsers)})
+    printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
+    bundle = bundle.model_copy(update={"files": _files(out), "printing": printing(printers)})
     write_info(bundle, folder / INFO)
     problems = validate(folder, elsewhere=out.entries)
     if problems:
@@ -108,7 +108,7 @@ def _materialise_all(
         for quote in row.quotes:
             quotes[quote.filename].append(quote)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(press.print_short(documents, corpus), quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
+    work = tasks(documents, quotes, corpus, press=press, out=out, ocr=ocr, texts=texts)
     outcomes = engine.map(materialise, work)
     done: dict[str, Done] = {}
     for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
@@ -183,13 +183,16 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     return False
 
 
-def _row(row: RawRow) -> Row:
+def _row(row: RawRow, done: dict[str, Done]) -> Row:
     return Row(
         id=row.id,
         question=row.question,
         answer=IMPOSSIBLE_ANSWER if row.is_impossible else row.answer,
         is_impossible=row.is_impossible,
-        contexts=[Context(filename=quote.filename, text=quote.text) for quote in row.quotes],
+        contexts=[
+            Context(filename=quote.filename, text=None if _is_unfound_answer(quote, done) else quote.text)
+            for quote in row.quotes
+        ],
     )
 
 
@@ -204,11 +207,17 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
     """Write the rows that a person must judge first to a file of their own; return the others."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    lines = [{**_row(row).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure]
+    lines = [
+        {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
+    ]
     (folder / DRAFTS).write_text(
         "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
     )
     return [row for row in rows if row.labels.get("draft") != "unsure"]
+
+
+def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
+    return quote.answer and done[quote.filename].places[quote].how == "absent"
 
 
 def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
@@ -226,11 +235,11 @@ def _line(row: RawRow, context: int | None, filename: str | None, place: Place, 
     )
 
 
-def _note_absent(gold: Sequence[Gold], rows: Sequence[RawRow], tally: Tally) -> None:
-    words = {row.id: row for row in rows}
+def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+    words = {row.id: row.contexts for row in rows}
     for line in gold:
         if line.context is not None and line.how == "absent":
-            quote = words[line.id].quotes[line.context].text
+            quote = words[line.id][line.context].text
             if not quote:
                 continue  # a file named without words: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
@@ -244,12 +253,12 @@ def _describe(
     benchmark: Benchmark,
     tally: Tally,
     options: Namespace,
-    rows: Sequence[RawRow],
+    rows: Sequence[Row],
     gold: Sequence[Gold],
     documents: list[DocumentEntry],
 ) -> BundleInfo:
     impossible = sum(row.is_impossible for row in rows)
-    words = {row.id: row.quotes for row in rows}
+    words = {row.id: row.contexts for row in rows}
     # a file named without words has nothing to locate: it counts as a context, not as one that was missed
     located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
     return BundleInfo(
@@ -265,7 +274,7 @@ def _describe(
             questions=len(rows),
             answerable=len(rows) - impossible,
             impossible=impossible,
-            contexts=sum(len(row.quotes) for row in rows),
+            contexts=sum(len(row.contexts) for row in rows),
             # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
             located={how: located[how] for how in HOWS if located[how] or how not in ("section", "answer")},
         ),
@@ -282,7 +291,7 @@ def _describe(
     )
 
 
-def _draft_info(benchmark: Benchmark, rows: Sequence[RawRow]) -> DraftInfo | None:
+def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
     if benchmark.draft is None:
         return None
     unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)

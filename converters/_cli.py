@@ -13,7 +13,7 @@ from exhibit.converters._patches import SHIPPED, patched
 from exhibit.converters._source import open_source
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import HIDDEN, Parser, Renamed, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.storage.locations import Location, parse_location
@@ -32,7 +32,10 @@ def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
     with limits_in_force(limits_from(options)):
         bundle = convert(converter, options)
-    print(table(bundle, options.out, time.monotonic() - started))
+    seconds = time.monotonic() - started
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+    print_results(record, table(bundle, options.out, seconds), as_json=options.json)
     return 0
 
 
@@ -54,7 +57,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     """Return the flags that every converter has, and those of this one."""
     info = converter.INFO
     name = info.name
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled(f"python -m converters.{name}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
@@ -78,7 +81,8 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
         if info.download
         else info.expects,
     )
-    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N documents")
+    parser.add_argument("--max-documents", dest="limit", type=positive, metavar="N", help="only the first N documents")
+    parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)
     add_engine_arguments(parser)
     parser.add_argument(
         "--answerable-only", action="store_true", help="leave out questions that have no answer in the document"
@@ -98,6 +102,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
         action="store_true",
         help="keep the files that documents were printed from, in originals/; see that their licence allows it",
     )
+    add_json(parser)
     add_ocr_arguments(parser)
     converter.add_arguments(parser)
     return parser

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters._benchmark import Quote, RawDocument
-from exhibit.converters._press import Press, source_text
+from exhibit.converters._benchmark import Quote, RawDocument, source_text
+from exhibit.converters._press import Press
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.locate import worthy
@@ -73,6 +73,8 @@ class Done:
     """What a store has of it, where the corpus is not on this machine."""
 
 
+_TELLING = 5
+"""Letters and digits of an answer that stands for a passage: a `yes` or a `2` stands anywhere."""
 NOWHERE = Place([], [], [], "absent", None)
 
 
@@ -105,7 +107,7 @@ def tasks(
         path = raw.path or target
         # by another ending it would be read in another way; and from a store its bytes must come again in any case
         text = texts / raw.filename if texts and remote is None and path.suffix == target.suffix else None
-        printed = replace(raw, html=None, typeset=None)  # its page is not needed any more
+        printed = replace(raw, html=None, blocks=())  # its page is not needed any more
         yield Task(printed, wanted, path, target, fault, remote, known, notes, ocr, text)
 
 
@@ -176,6 +178,9 @@ class _Finder:
     def place(self, quote: Quote) -> Place:
         """Return where a quote stands; a section is called one, however its words were found."""
         where = self._place(quote)
+        if quote.answer:
+            once = where.score == 1.0 and not where.alternatives and len(fold(quote.text or "", loose=True)) >= _TELLING
+            return replace(where, how="answer") if once else NOWHERE
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
     def _marked(self, quote: Quote) -> Place | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -20,21 +21,35 @@ from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Playwright
+    from playwright.sync_api import Browser, Playwright, Route
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
 _ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n")
 _ENDS = b"EMC\n"
 """What ends the stretch that such a line begins."""
+# what is drawn for one that cannot be played differs from print to print; its words for such a browser do not
+_VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
 _EPOCH = b"D:20000101000000+00'00'"
 PAGE: dict[str, Any] = {
-    # what is printed here is already on this disk: its pictures and scripts elsewhere are not asked for
     "offline": True,
     "java_script_enabled": False,
     "locale": "en-GB",
     "timezone_id": "UTC",
     "user_agent": "exhibit-rag",  # it stands in the PDF; the browser's own names the system
+}
+
+
+_ADDRESS = "http://document.invalid/"
+_HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    # `sandbox` stops refreshes, also those that noscript holds; what a page may show, it has in itself
+    "content-security-policy": (
+        "sandbox; default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline' data:; "
+        "frame-src data:; object-src data:"
+    ),
+    "x-dns-prefetch-control": "off",
+    "referrer-policy": "no-referrer",
 }
 
 
@@ -45,18 +60,10 @@ class Printer:
         with ExitStack() as stack:
             self._folder = stack.enter_context(scratch_folder())
             with programs_unlimited():
-                self._playwright: Playwright = _playwright.sync_playwright().start()
-                stack.callback(self._playwright.stop)
-                self._open()
+                self._playwright: Playwright = stack.enter_context(_playwright.driver())
+                self._browser = self._launch()
             self._stack = stack.pop_all()
         return self
-
-    def _open(self) -> None:
-        self._browser = self._launch()
-        try:
-            self._page: Page = self._browser.new_page(**PAGE)
-        except _playwright.PlaywrightError as error:
-            raise ServiceError(f"Chromium opens no page: {error.message.splitlines()[0]}") from error
 
     @property
     def browser(self) -> str:
@@ -82,9 +89,13 @@ class Printer:
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
         try:
+            # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
+            page = self._browser.new_page(**PAGE)
+            page.route("**/*", partial(_hand_over, _VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
             # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
-            self._page.set_content(html, wait_until="load", timeout=0)
-            data = self._page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
+            page.goto(_ADDRESS, wait_until="load", timeout=0)
+            data = page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
+            page.close()
         except _playwright.PlaywrightError as error:
             self._renew()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
@@ -94,13 +105,22 @@ class Printer:
         """Open another browser: a page that crashed may have taken the old one with it."""
         with suppress(_playwright.PlaywrightError):
             self._browser.close()
-        self._open()
+        self._browser = self._launch()
 
 
-def printing(browsers: Iterable[str]) -> Printing | None:
+def _hand_over(html: bytes, route: Route) -> None:
+    """Answer the browser: the document itself, and to whatever it asks for besides nothing at all."""
+    request = route.request
+    if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
+        route.fulfill(status=200, headers=_HEADERS, body=html)
+    else:
+        route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
+
+
+def printing(printers: Iterable[str]) -> Printing | None:
     """Return what documents were printed with, for `bundle.json`; None when nothing was printed."""
-    versions = sorted(set(browsers) - {""})
-    return Printing(browser="Chromium " + ", ".join(versions), fonts=font_hashes()) if versions else None
+    names = sorted(set(printers) - {""})
+    return Printing(printer=", ".join(names), fonts=font_hashes()) if names else None
 
 
 def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".par
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
 _LONGEST_CELL = 1 << 30  # characters: a whole contract, and a limit that csv needs
+_DEEPEST_HEADER = 20  # rows: a title, a date, a few notes
 _MOST_MISSING = 20_000_000
 """Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
 
@@ -34,7 +35,7 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True)
 class Record:
-    """A row of a table: its index among all rows, its place in words, its cells by column."""
+    """A row of a table: its index among all rows, its place as a spreadsheet counts, its cells by column."""
 
     index: int
     place: str
@@ -77,7 +78,7 @@ def read_records(
     return records
 
 
-def columns_of(records: list[Record]) -> list[str]:
+def columns_of(records: Sequence[Record]) -> list[str]:
     """Return the names of all columns, in order of first appearance."""
     return list(dict.fromkeys(name for record in records for name in record.cells))
 
@@ -120,35 +121,69 @@ def _even(records: list[list[str]]) -> bool:
 
 
 def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
-    first = text.partition("\n")[0]
+    first = text.split("\n", _DEEPEST_HEADER)[:_DEEPEST_HEADER]  # a title above the header has no delimiter
     # spreadsheets of many countries write semicolons, and files called .csv may well hold tabs
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=lambda mark: _width(first, mark))
+    widest = max(_DELIMITERS, key=lambda mark: max(_width(line, mark) for line in first))
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else widest
     try:
-        header, *records = separated(text, delimiter) or [[]]
+        rows = separated(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a delimited table: {error}") from error
-    yield from _cut(path, header, [record for record in records if record], tally)
+    yield from _cut(path, _filled_rows(rows), tally)
 
 
-def _cut(path: Path, header: list[str], records: list[list[Any]], tally: Tally) -> Iterator[Record]:
-    """Yield the rows under a header by the names of their columns."""
-    header = [name.strip() for name in header]
+Numbered = tuple[int, list[Any]]
+"""A row by its number as a spreadsheet counts: from 1, the header and empty rows included."""
+
+
+def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
+    """Return the rows with something in them, without the empty cells at their ends."""
+    filled = []
+    for number, row in enumerate(rows, 1):
+        cells = list(row)
+        while cells and _is_blank(cells[-1]):
+            cells.pop()
+        if cells:
+            filled.append((number, cells))
+    return filled
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _header_at(rows: Sequence[Numbered]) -> int:
+    """Return which row is the header: the first that is about as wide as the others; a title above it is not."""
+    widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
+    usual = sorted(widths)[len(widths) // 2] if widths else 0
+    wide = (at for at, width in enumerate(widths[:_DEEPEST_HEADER]) if width >= min(2, usual) and 2 * width > usual)
+    return next(wide, 0)
+
+
+def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
+    """Yield the rows under a header by the names of their columns; `first` is the index of the first of them."""
+    at = _header_at(rows)
+    for number, cells in rows[:at]:
+        told = " ".join(str(cell) for cell in cells if not _is_blank(cell))
+        tally.note("row above the header of the table", f"{path.name}: row {number}: {told[:80]}")
+    header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
-        raise SourceError(f"{path}: two columns named {twice!r}; rename one")
-    missing = sum(max(0, len(header) - len(record)) for record in records)
+        raise SourceError(f"{path}: two columns named {twice!r} in row {rows[at][0]}; rename one")
+    records = rows[at + 1 :]
+    missing = sum(max(0, len(header) - len(row)) for _, row in records)
     if missing > _MOST_MISSING:
         raise SourceError(
-            f"{path}: {len(header)} columns, and rows that lack {missing} cells; is the first row a header?"
+            f"{path}: {len(header)} columns, and rows that lack {missing} cells; is row {rows[at][0]} a header?"
         )
-    for index, record in enumerate(records):
-        place = f"row {index + 1}"
-        if len(record) > len(header):
+    for index, (number, row) in enumerate(records, first):
+        place = f"{sheet}, row {number}" if sheet else f"row {number}"
+        if len(row) > len(header):
             line = f"{path.name}: {place}"
             tally.fault("row with more cells than the header", line, item=Item("rows", place))
             continue
-        cells = dict.fromkeys(header, "") | dict(zip(header, record, strict=False))
-        yield Record(index, place, {name: cell for name, cell in cells.items() if name})
+        by_name = dict.fromkeys(header, "") | dict(zip(header, row, strict=False))
+        yield Record(index, place, {name: cell for name, cell in by_name.items() if name})
 
 
 def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
@@ -160,17 +195,24 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of a workbook's sheet: the one that is named, else the first that has any."""
+    """Yield the rows of a workbook: of the sheet that is named, else of the first table and those with its header."""
     tables, others = _unpacked(_Sheets(name), path)
     if name is not None and name not in tables:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
-    filled = [title for title, rows in tables.items() if rows]
+    filled = {title: rows for title, rows in tables.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
-    for title in (*filled[1:], *others):
+    headers = {title: rows[_header_at(rows)][1] for title, rows in filled.items()}
+    # a cover sheet has no columns
+    tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
+    main = next(iter([*tabular, *filled]))
+    alike = [title for title in filled if headers[title] == headers[main]]
+    for title in (*(title for title in filled if title not in alike), *others):
         tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    header, *rows = tables[filled[0]]
-    yield from _cut(path, ["" if cell is None else str(cell) for cell in header], rows, tally)
+    count = 0
+    for title in alike:
+        yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
+        count += len(filled[title]) - _header_at(filled[title]) - 1
 
 
 @dataclass(frozen=True)
@@ -179,23 +221,20 @@ class _Sheets:
 
     name: str | None
 
-    def __call__(self, path: Path) -> tuple[dict[str, list[list[Any]]], list[str]]:
+    def __call__(self, path: Path) -> tuple[dict[str, list[Numbered]], list[str]]:
         """Return the rows of each sheet that is read, and the names of the others."""
-        with reading(str(path), path.stat().st_size), workbook(path) as book:
+        with reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
             wanted = [title for title in book.sheetnames if self.name in (None, title)]
-            tables = {title: _filled(book[title]) for title in wanted}
+            tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
             return tables, [title for title in book.sheetnames if title not in tables]
 
 
-def _filled(sheet: Any) -> list[list[Any]]:
-    """Return the rows of a sheet that have a cell with something in it, without the empty cells at their ends."""
-    rows = []
-    for row in sheet.iter_rows(values_only=True):
-        cells = list(row)
-        while cells and (cells[-1] is None or cells[-1] == ""):
-            cells.pop()
-        if cells:
-            rows.append(cells)
+def _unmerged(sheet: Any) -> list[list[Any]]:
+    """Return the rows of a sheet; cells merged downwards all have the value of the first."""
+    rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
+    for area in sheet.merged_cells.ranges if rows else ():
+        for row in range(area.min_row, min(area.max_row, len(rows))):
+            rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
     return rows
 
 

@@ -108,7 +108,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     kept = dict(list(clauses.items())[: options.limit])
     chosen = [query for query in queries if options.split in (query.split, "all")]
     rows = [row for query in chosen for row in _rows(query, kept, options, tally)]
-    documents = [RawDocument(_file(key), f"Clause {key}", text=text, short=True) for key, text in kept.items()]
+    documents = [RawDocument(_file(key), f"Clause {key}", text=text) for key, text in kept.items()]
     return Benchmark(documents, rows, sha256)
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._cli import main
 from exhibit.converters._titles import join_names, unique_titles
-from exhibit.converters._typeset import filing_page
+from exhibit.converters._typeset import filed_text, filing
 from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
@@ -315,8 +315,10 @@ def _document(
         return RawDocument(filename, title, path, text=record.text, source=record.url)
     data = path.read_bytes()
     sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
-    page = filing_page(data, html=path.suffix.lower() in {".htm", ".html"})
-    return RawDocument(filename, title, text=record.text, html=page, source=record.url)
+    page = filing(data)
+    if path.suffix.lower() in {".htm", ".html"}:
+        return RawDocument(filename, title, text=record.text, html=page, source=record.url)
+    return RawDocument(filename, title, text=record.text, blocks=filed_text(page), source=record.url)
 
 
 # ---------------------------------------------------------------- questions

@@ -26,7 +26,7 @@ from exhibit.converters._cpr.search import candidates
 from exhibit.converters._cpr.sources import Source, load
 from exhibit.converters._source import open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 from exhibit.storage.whole import write_whole
@@ -254,7 +254,7 @@ def _quote(citation: Citation, source: Source, resolution: Resolution) -> Quote:
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
     """Convert; or, where the flags ask for it, check the citations or make ground truth."""
-    modes = ArgumentParser(add_help=False)
+    modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
     wanted, rest = modes.parse_known_args(argv)
@@ -267,7 +267,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _check(argv: list[str]) -> int:
     """Print a table of the citations; return 1 if one is unresolved."""
-    parser = ArgumentParser(prog=spelled("python -m converters.cpr --check"))
+    parser = Parser(prog=spelled("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_arguments(parser)
     options = parser.parse_args(argv)
@@ -292,7 +292,7 @@ def _check(argv: list[str]) -> int:
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
     """Write a line of ground truth per exported query; refuse to overwrite what a person may have edited."""
-    parser = ArgumentParser(prog=spelled("python -m converters.cpr --from-search EXPORT.json …"))
+    parser = Parser(prog=spelled("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args(argv)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._cli import main
 from exhibit.converters._records import decode_table, separated
+from exhibit.converters._text_pdf import Block
 from exhibit.converters._titles import unique_titles
-from exhibit.converters._typeset import html_from_text
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 
@@ -250,8 +250,8 @@ def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
         if policy.sentences[key]:
             places[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
             text += f"\n{policy.sentences[key]}"
-    html = html_from_text(text.removeprefix(title).lstrip("\n"), title=title)
-    return _Printed(policy, RawDocument(f"{stem}.pdf", title, text=text, html=html), places)
+    blocks = (Block("h1", title), Block("p", text.removeprefix(title).lstrip("\n")))
+    return _Printed(policy, RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), places)
 
 
 def _in_order(keys: Iterable[str]) -> list[str]:

@@ -81,7 +81,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
                 title=context.title or Path(name).stem,
                 path=official,
                 text=context.text,
-                short=len(context.text) < _SHORT,
                 items=items,
             )
         )
@@ -91,9 +90,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             if row is not None:
                 rows.append(row)
     return Benchmark(documents, rows, {path.name: hashlib.sha256(data).hexdigest()})
-
-
-_SHORT = 6000  # characters of a context that is printed together with others
 
 
 @dataclass(frozen=True)

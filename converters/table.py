@@ -18,7 +18,18 @@ from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Q
 from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main
 from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
-from exhibit.converters._table.columns import ROLES, Columns, choose_columns, inside, label, listed, values, words
+from exhibit.converters._table.across import Texts, columns_by_cells
+from exhibit.converters._table.columns import (
+    ROLES,
+    Columns,
+    choose_columns,
+    inside,
+    label,
+    listed,
+    show_columns,
+    values,
+    words,
+)
 from exhibit.converters._table.documents import Shelf
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
@@ -44,6 +55,8 @@ INFO = DatasetInfo(
 
 _YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})
+_HOP = re.compile(r"^\s*<\d+-hop>\s*")
+"""What ragas writes above the passages of a question that needs several."""
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
@@ -55,7 +68,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     documents = parser.add_argument_group("documents")
     documents.add_argument("--documents", type=Path, metavar="DIR", help="the folder that holds them")
     documents.add_argument(
-        "--all-documents", action="store_true", help="take in those of the folder, too, that no question is about"
+        "--only-asked", action="store_true", help="leave out those of the folder that no question is about"
+    )
+    documents.add_argument(
+        "--gold-from-answers",
+        action="store_true",
+        help="where no passage is quoted: take the answer's words as gold where they stand once in their document",
     )
     documents.add_argument(
         "--as", choices=["pdf", "is"], default="pdf", help="every file printed to PDF, or as it is (default: pdf)"
@@ -91,6 +109,8 @@ class _Question:
     passages: list[_Cited]
     items: list[Item]
     """The rows that it was read from."""
+    quoted: bool = False
+    """Whether the table quotes passages for it, wherever they stand."""
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -99,16 +119,21 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     data = table.read_bytes()
     records = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
     seen = columns_of(records)
-    columns = choose_columns(table, seen, {role: getattr(options, role) for role in ROLES}, tally)
+    named = {role: getattr(options, role) for role in ROLES}
     shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy_from(options))
+    texts = Texts(shelf)
+    told = [role for role, name in named.items() if name is not None]
+    columns = columns_by_cells(choose_columns(table, seen, named), told, records, texts)
+    show_columns(table, seen, columns, named, tally)
     questions = list(_questions(records, columns, _only_document(columns, shelf), tally))
+    questions = [question for question in questions if _find_documents(question, texts, tally)]
     names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
-    if not names:
+    if not names and not shelf.files:
         raise SourceError(f"{table}: no row names a document{listed(seen)}; name the column with --document")
     chosen = names[: options.limit]
     documents_by_name = shelf.find(chosen, tally)
     limited = options.limit is not None
-    others = shelf.find_others(documents_by_name, take=options.all_documents, limited=limited, tally=tally)
+    others = shelf.find_others(documents_by_name, take=not options.only_asked, limited=limited, tally=tally)
     within = frozenset(chosen)
     asked = []
     for question in questions:
@@ -120,7 +145,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, tally)],
+        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, options, tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
         info=_info(table, options),
     )
@@ -205,6 +230,7 @@ def _question(record: Record, columns: Columns, only: str | None, number: int) -
         labels={name: label(value) for name, value in record.cells.items() if name not in used},
         passages=list(_passages(names, values(cells["text"]))),
         items=[record.item],
+        quoted=bool(values(cells["text"])),
     )
 
 
@@ -215,11 +241,31 @@ def _passages(names: Sequence[str], cell: Sequence[Any]) -> Iterator[_Cited]:
     for place, value in enumerate(cell):
         own = inside(value, "document") if isinstance(value, dict) else ""
         text = inside(value, "text") if isinstance(value, dict) else words(value)
-        if not own and not names:
-            raise ValueError("passage without a document")
-        if not own and len(names) not in (1, len(cell)):
+        if not own and len(names) not in (0, 1, len(cell)):
             raise ValueError(f"{len(cell)} passages and {len(names)} documents: which stands where?")
-        yield _Cited(own or names[place if len(names) > 1 else 0], text or None)
+        yield _Cited(own or (names[place if len(names) > 1 else 0] if names else ""), text or None)
+
+
+def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
+    """Give passages that name no document the only one that has their words; return whether that can be looked for."""
+    passages = []
+    for passage in question.passages:
+        if passage.document:
+            passages.append(passage)
+            continue
+        if not texts.shelf.files:
+            _leave_out(question, "passage without a document", "", tally, fault=True)
+            return False
+        text = _HOP.sub("", passage.text or "")
+        holders = texts.holders(text)
+        if len(holders) == 1:
+            passages.append(passage._replace(document=holders[0], text=text))
+        else:
+            several = "passage without a document stands in several: it is ambiguous, and no gold"
+            reason = several if holders else "passage without a document stands in none"
+            tally.note(reason, f"{question.place}: {text[:80]!r}")
+    question.passages = passages
+    return True
 
 
 def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fault: bool = False) -> None:
@@ -229,7 +275,9 @@ def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fau
         (tally.fault if fault else tally.leave_out)(reason, line, item=item)
 
 
-def _row(question: _Question, documents: dict[str, RawDocument], shelf: Shelf, tally: Tally) -> Iterator[RawRow]:
+def _row(
+    question: _Question, documents: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
+) -> Iterator[RawRow]:
     missing = [passage.document for passage in question.passages if passage.document not in documents]
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
@@ -239,12 +287,16 @@ def _row(question: _Question, documents: dict[str, RawDocument], shelf: Shelf, t
     if not question.is_impossible and not (question.answer or texts):
         _leave_out(question, "row without an answer or a passage", "", tally, fault=True)
         return
-    if not question.is_impossible and not question.passages:
+    if not question.is_impossible and not question.passages and not question.quoted:
         _leave_out(question, "row names no document", "", tally, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
-    quotes = [Quote(documents[p.document].filename, p.text, labels=p.labels) for p in question.passages]
+    answer = question.answer if options.gold_from_answers and not texts else ""
+    quotes = [
+        Quote(documents[p.document].filename, p.text or answer or None, labels=p.labels, answer=bool(answer))
+        for p in question.passages
+    ]
     yield RawRow(
         id=question.id,
         question=question.text,

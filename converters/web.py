@@ -118,7 +118,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = unique_titles({one.filename: _titles(one) for one in pages})
     return Benchmark(
         documents=[
-            RawDocument(name, titles[name], one.path, source=one.url, browser=one.browser, items=tuple(by_name[name]))
+            RawDocument(name, titles[name], one.path, source=one.url, printer=one.printer, items=tuple(by_name[name]))
             for one in pages
             for name in [one.filename]
         ],

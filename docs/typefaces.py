@@ -4,7 +4,7 @@
 
 FOLDER holds Liberation 2.1.5 (twelve files) and DejaVu Sans 2.37, as Debian's fonts-liberation2 and fonts-dejavu-core
 have them. The Open Font License reserves the name Liberation for the unchanged files, so what is changed is renamed.
-The same input and fontTools 4.68 give the same bytes, whose sha256 stand in `converters/_fonts.py`.
+The same input and fontTools 4.68 give the same bytes, whose sha256 stand in `_typefaces/SHA256SUMS`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,6 @@ from fontTools.ttLib import TTFont
 
 OUT = Path(__file__).parents[1] / "converters" / "_typefaces"
 STYLES = ("Regular", "Bold", "Italic", "BoldItalic")
-EMBEDDED = ("Serif-Regular", "Serif-Bold", "Mono-Regular")
-"""The faces that our own pages use; of these a small cut is made, because it travels with every page."""
-# Latin with the accents of Europe, punctuation, currency, letterlike signs; the commonest arrows, relations, bullets
-CORE = [
-    *range(0x20, 0x180),
-    *range(0x2C6, 0x2DE),
-    *range(0x2000, 0x2070),
-    *range(0x20A0, 0x20C0),
-    *range(0x2100, 0x2150),
-    *(0x218, 0x219, 0x21A, 0x21B, 0x192, 0x2190, 0x2192, 0x2212, 0x2260, 0x2264, 0x2265, 0x25A0, 0x25CF, 0x25E6),
-]
 _PRIVATE = range(0xE000, 0xF900)
 
 
@@ -40,8 +29,6 @@ def main() -> None:
         for style in STYLES:
             path = source / f"Liberation{family}-{style}.ttf"
             cut(path, f"Exhibit {family}", style, characters(path))
-            if f"{family}-{style}" in EMBEDDED:
-                cut(path, f"Exhibit {family} Core", style, CORE)
     signs, serif = source / "DejaVuSans.ttf", source / "LiberationSerif-Regular.ttf"
     more = [*(set(characters(signs)) - set(characters(serif))), 0x20, 0xA0, 0x25CC]
     cut(signs, "Exhibit Signs", "Regular", [code for code in more if code not in _PRIVATE])

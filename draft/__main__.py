@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from exhibit.converters._cli import main as convert
 from exhibit.draft import folder
 from exhibit.draft.playbook import find_playbooks
-from exhibit.schemas.command import guarded
+from exhibit.schemas.command import Parser, guarded
 
 
 @guarded()
@@ -25,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 @guarded()
 def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
-    parser = argparse.ArgumentParser(prog="exhibit playbook", description="List playbooks, or check yours.")
+    parser = Parser(prog="exhibit playbook", description="List playbooks, or check yours.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)

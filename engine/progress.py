@@ -35,4 +35,14 @@ def track(
         if now - last >= _EVERY:
             last = now
             done = f"{count}/{total}" if total else f"{count}"
-            print(f"{label}: {done} {unit}s, {count / (now - started):.1f}/s", file=out, flush=True)
+            rate = count / (now - started)
+            left = f", {_duration((total - count) / rate)} left" if total and total > count else ""
+            print(f"{label}: {done} {unit}s, {rate:.1f}/s{left}", file=out, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as people say it: 40 s, 12 min, 3 h 20 min."""
+    minutes = round(seconds / 60)
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -66,11 +66,21 @@ def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
 
 
 def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases that have no reply, or failed; of a conversation with such a turn, all turns."""
+    """Return the cases without a reply, then those that failed; of a conversation with such a turn, all turns."""
     waiting = [case for case in dataset.cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
     sessions = {case.session for case in waiting if case.session is not None}
-    return [case for case in dataset.cases if case.id in ids or case.session in sessions]
+    left = [case for case in dataset.cases if case.id in ids or case.session in sessions]
+    again = {case.session or case.id for case in left if failed.get(case.id)}
+    return sorted(left, key=lambda case: (case.session or case.id) in again)
+
+
+def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+    """Return the cases to try a target on where some are left to ask: those that never failed, where there are any."""
+    left = left_to_ask(dataset, failed)
+    good = [case for case in left if not failed.get(case.id)]
+    good = good or [case for case in dataset.cases if failed.get(case.id) is False]
+    return good or left if left else []
 
 
 def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:

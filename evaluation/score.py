@@ -19,7 +19,7 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 
 RULE = "=" * 26
@@ -32,16 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
     if options.output:
         _write(options.output, results)
-    print("Evaluation Results:", RULE, sep="\n")
-    for name, value in results.items():
-        print(f"{name}: {value:.4f}")
-    print(RULE)
+    figures = [f"{name}: {value:.4f}" for name, value in results.items()]
+    print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     what, _, formats = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python score.py"),
         description=what,
         epilog=spelled(formats),
@@ -56,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=["seed"],
         help="match as first published: any substring either way, so that one word matches and nDCG can pass 1",
     )
+    add_json(parser)
     return parser
 
 
@@ -133,11 +132,22 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
         golds = []
         for place, snippet in enumerate(_field(test, "snippets", list, where)):
             file = _field(snippet, "file_path", str, f"{where}, snippet {place}")
-            golds.append(GoldPassage(file, _field(snippet, "answer", str, f"{where}, snippet {place}")))
+            golds.append(GoldPassage(file, _answer(snippet, file, path, f"{where}, snippet {place}")))
         if not any(gold.text and gold.text.strip() for gold in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with")
         golds_by_query.append((_field(test, "query", str, where), golds))
     return golds_by_query
+
+
+def _answer(snippet: Any, file: str, gold: Path, where: str) -> str:
+    """Return a snippet's words: its `answer`, or what its span holds of its file in corpus/ beside the benchmarks."""
+    if "answer" in snippet or "span" not in snippet:
+        return str(_field(snippet, "answer", str, where))
+    start, end = [*_field(snippet, "span", list, where), 0, 0][:2]
+    found = [root / "corpus" / file for root in (gold.parent, gold.parent.parent) if (root / "corpus" / file).is_file()]
+    if not found:
+        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} to read its span from")
+    return found[0].read_bytes().decode("utf-8")[start:end]
 
 
 def _load(path: Path) -> Any:

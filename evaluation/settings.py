@@ -12,7 +12,7 @@ from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
-from exhibit.evaluation.targets._secrets import hide
+from exhibit.evaluation.targets._server import hide
 from exhibit.evaluation.testdata import bundle_of
 from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
@@ -28,10 +28,13 @@ RENAMED = {
     "numquestions": "limit",
     "targeturl": "target_url",
     "top_k": "k",
+    "documents": "document_limit",
 }
 """Keys of other tools' config files, and ours."""
+_INGESTION = {"skip_ingestion": "never", "force_ingestion": "fresh"}
+"""Keys of earlier versions, which are one now."""
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-_TARGET = "target_"
+TARGET = "target_"
 """What the keys of a target's own settings begin with."""
 _ASKED_ANEW = frozenset(
     {
@@ -56,7 +59,7 @@ _ASKED_ANEW = frozenset(
         "legislation_url",
         "case_law_url",
     }
-    | {"ingest", "skip_ingestion", "force_ingestion", "delete_collection", "output_dir", "run_name"}
+    | {"ingest", "delete_collection", "output_dir", "run_name"}
 )
 """What may change between a run and its resumption: none of it changes a reply."""
 
@@ -64,59 +67,90 @@ _ASKED_ANEW = frozenset(
 class Settings(BaseModel):
     """What is run, on what, and where the results go."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     dataset_paths: tuple[str, ...] = ()
+    """the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://"""
     origins: dict[str, str] = {}
-    """Of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset."""
+    """of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset"""
     file_type: tuple[str, ...] = ()
+    """only files with these endings are ingested, and their pages counted: pdf, or txt,html"""
     where: dict[str, tuple[str, ...]] = {}
+    """only questions with this label, as LABEL=VALUE"""
     limit: Positive | None = None
+    """so many questions of each dataset"""
     sample_seed: int | None = None
+    """draw them at random with this seed; else they are the first"""
     allow_changed_corpus: bool = False
+    """score questions whose documents are not those of bundle.json"""
     preset: str = DEFAULT
+    """the recipe of the built-in pipeline: a name or a .toml file"""
     pipeline: dict[str, Any] = {}
-    """Single settings of the pipeline, over the preset's."""
+    """single settings of the pipeline, over the preset's"""
     llm: str | None = None
-    """None = answers in the documents' own words; `none` = retrieval alone."""
+    """who writes answers, as NAME:MODEL; none: retrieval alone; not given: sentences of the documents"""
     target: str = "builtin"
+    """the system under test: a name, NAME:ARGUMENT or a .toml file"""
     target_settings: dict[str, Any] = {}
-    """What the target itself can be told: `target_url` is its `url`."""
+    """what the target itself can be told: `target_url` is its `url`"""
     threads: Positive = 4
+    """requests at once"""
     engine: str = "local"
+    """what runs the work: a name, or ray:ADDRESS for a cluster"""
     jobs: Positive | None = None
+    """workers; none = all processors"""
     item_timeout: Annotated[float, Field(ge=0)] = 120.0
+    """seconds that one document may take; 0 = no limit"""
     item_memory: Annotated[int, Field(ge=0)] = 2048
-    """Seconds and MiB that one document may take; 0 is without limit."""
+    """MiB that one document may take; 0 = no limit"""
     timeout: Annotated[float, Field(gt=0)] = 60.0
+    """seconds for one question, retries included"""
     retries: Annotated[int, Field(ge=0)] = 5
+    """times that a failing server is asked again"""
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
-    ingest: bool = False
-    skip_ingestion: bool = False
-    force_ingestion: bool = False
+    """the share of failed questions above which the run ends with exit code 3"""
+    ingest: Literal["auto", "never", "fresh"] | None = None
+    """auto: give the system the documents that it does not have; never: use what is there; fresh: build anew"""
     delete_collection: bool = False
+    """delete a server's documents after the run"""
     metrics: tuple[str, ...] = ()
+    """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
+    """count as published elsewhere"""
     judge: str | None = None
+    """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1
+    """votes on the correctness of an answer"""
     repeat: Positive = 1
-    """How often every question is asked: systems that sample do not answer alike twice."""
+    """how often every question is asked, to see the spread of a system that samples"""
     legacy_minus_one: bool = False
+    """write -1 for failures, as some tools expect"""
     flag_below: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The confidence under which an answer is flagged for review."""
+    """the confidence under which an answer is flagged for review"""
     check_references: bool = False
-    """Whether the public registers are asked for the references of the answers."""
+    """look the answers' references up in the public registers, politely and once"""
     legislation_url: str = LEGISLATION
+    """legislation.gov.uk, or a mirror of it"""
     case_law_url: str = CASE_LAW
+    """Find Case Law, or a mirror of it"""
     output_dir: Path = Path("results")
+    """where runs are kept"""
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
+    """the run's folder there; none = preset and time"""
     resume: bool = False
+    """go on with a run that was stopped"""
     report_cases: Annotated[int, Field(ge=0)] | None = None
+    """questions shown with page images; none = all, up to 2,000 pages"""
 
     @field_validator("dataset_paths", mode="before")
     @classmethod
     def _one_path(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
+
+    @field_validator("ingest", mode="before")
+    @classmethod
+    def _ingest_or_not(cls, value: Any) -> Any:
+        return {True: "auto", False: None, "true": "auto"}.get(value, value)
 
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
@@ -160,7 +194,7 @@ class Settings(BaseModel):
             self.limit,
             self.sample_seed,
             self.allow_changed_corpus,
-            needs_documents=self.target_name == "builtin" or self.ingest,
+            needs_documents=self.target_name == "builtin" or self.ingest in ("auto", "fresh"),
         )
 
     @property
@@ -184,9 +218,9 @@ class Settings(BaseModel):
             limits=self.limits,
             timeout=self.timeout,
             retries=self.retries,
-            ingest=self.ingest,
-            skip_ingestion=self.skip_ingestion,
-            force_ingestion=self.force_ingestion,
+            ingest=self.ingest in ("auto", "fresh"),
+            skip_ingestion=self.ingest == "never",
+            force_ingestion=self.ingest == "fresh",
             delete_collection=self.delete_collection,
             count_pages=bool(self.file_type),
             **parts,
@@ -215,8 +249,10 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     target = dict(given.get("target_settings") or {})
     for key, value in given.items():
         name = RENAMED.get(key, key)
-        if name.startswith(_TARGET) and name != "target_settings":
-            target[name.removeprefix(_TARGET)] = value
+        if name in _INGESTION:
+            told |= {"ingest": _INGESTION[name]} if value in (True, "true") else {}
+        elif name.startswith(TARGET) and name != "target_settings":
+            target[name.removeprefix(TARGET)] = value
         elif name in setting_help() and name not in Settings.model_fields:
             pipeline |= given_settings({name: value})
         else:

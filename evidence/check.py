@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from exhibit.evidence.fold import fold
 from exhibit.evidence.guard import read_within
 from exhibit.evidence.locate import MIN_SIMILARITY
 from exhibit.schemas.bundle import Question
-from exhibit.schemas.command import guarded, print_error, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.schemas.quotes import quote_parts
@@ -100,11 +99,13 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Check each bundle; exit 1 when any gold is not where it should be."""
-    parser = argparse.ArgumentParser(prog=spelled("python -m evidence.check"), description=__doc__.partition("\n")[0])
+    parser = Parser(prog=spelled("python -m evidence.check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)
+    add_json(parser)
     options = parser.parse_args(argv)
     failed = False
+    records = []
     roots, notes = folders_among(options.bundles)
     for note in notes:
         print_note(note)
@@ -116,10 +117,14 @@ def main(argv: list[str] | None = None) -> int:
             print_error(error)
             failed = True
             continue
-        for line in wrong:
-            print(f"{root}: {line}")
-        print(f"{root}: {count} located passages, {len(wrong)} not where they should be")
         failed |= bool(wrong)
+        records.append({"bundle": str(root), "located": count, "misplaced": list(map(str, wrong))})
+        if not options.json:
+            for line in wrong:
+                print(f"{root}: {line}")
+            print(f"{root}: {count} located passages, {len(wrong)} not where they should be")
+    if options.json:
+        print_results(records, "", as_json=True)
     return 1 if failed else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -23,7 +24,12 @@ _MOST = 1000
 """Attachments of one mail."""
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _LONGEST = 200
-"""Bytes of a name, so that `.pdf` and the name of the mail still fit into what a file system takes."""
+"""Bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit."""
+_WHOLE = 251  # bytes of a name with `.pdf` behind it: file systems take 255
+UNREAD = ".unread"
+"""The ending of what stands for an attachment that is not read: there is no reader for it, so it is counted by name."""
+_DEEP = f"in a mail that {_DEEPEST} others enclose; not read"
+_MANY = f"more than {_MOST} attachments; not read"
 
 
 class Listed(NamedTuple):
@@ -47,21 +53,44 @@ def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed
     """Yield files, each mail followed by what is attached to it, written to a folder that ends with this program."""
     for file in files:
         yield file
-        if depth >= _DEEPEST or not has_attachments(file.path):
+        if not has_attachments(file.path):
             continue
         try:
             inside = guarded(attachments, file.path)
         except DocumentError:
             continue  # the mail itself cannot be read, which whoever reads it says
         taken: set[str] = set()
-        for number, (name, data) in enumerate(inside[:_MOST], 1):
-            # a mail's attachments may be called alike; the corpus needs names that differ
-            plain = _plain(name) if _plain(name) not in taken else f"{number} {_plain(name)}"
-            taken.add(plain)
-            whole = f"{file.path.name} - {plain}"
-            path = _room(file.path, depth) / whole
+        for number, (name, data) in enumerate(inside, 1):
+            plain = _distinct(_plain(name), taken)
+            path = _room(file.path, depth) / _joined(file.path, plain)
+            refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
+            if refusal:
+                path = path.with_name(f"{number}{UNREAD}")
+                path.touch()
+                yield Listed(path, f"{file.name}/{plain}: {refusal}", (plain, name))
+                continue
             path.write_bytes(data)
             yield from with_attachments([Listed(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
+
+
+def _distinct(name: str, taken: set[str]) -> str:
+    """Return a name that no other attachment of the mail has, in any case: they may be called alike."""
+    plain, number = name, 1
+    while plain.casefold() in taken:
+        number += 1
+        plain = f"{number} {name}"
+    taken.add(plain.casefold())
+    return plain
+
+
+def _joined(mail: Path, plain: str) -> str:
+    """Return the name of an attachment's file, the mail's in front; a long one is cut, and kept apart by a digest."""
+    name = f"{mail.name} - {plain}"
+    if len(os.fsencode(name)) <= _WHOLE:
+        return name
+    digest = hashlib.sha256(os.fsencode(mail)).hexdigest()[:8]
+    room = _WHOLE - len(plain.encode()) - len(digest) - 4
+    return f"{mail.name.encode('utf-8', 'replace')[:room].decode('utf-8', 'ignore')} {digest} - {plain}"
 
 
 def _plain(name: str) -> str:

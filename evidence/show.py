@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from PIL import Image, ImageDraw
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.guard import boxes_within, read_within, render_within
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import open_bundle
@@ -80,18 +79,22 @@ def _find(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Write the pages of a row's gold as pictures."""
-    parser = argparse.ArgumentParser(prog=spelled("python -m evidence.show"), description=spelled(__doc__))
+    parser = Parser(prog=spelled("python -m evidence.show"), description=spelled(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
     parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
     add_limit_arguments(parser)
+    add_json(parser)
     options = parser.parse_args(argv)
+    pictures = []
     with limits_in_force(limits_from(options)):
         for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
             out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
             drawn.picture.save(out)
-            print(f"{out}: {drawn.filename}, page {drawn.page}")
+            pictures.append({"picture": str(out), "filename": drawn.filename, "page": drawn.page})
+    lines = [f"{one['picture']}: {one['filename']}, page {one['page']}" for one in pictures]
+    print_results(pictures, "\n".join(lines), as_json=options.json)
     return 0
 
 

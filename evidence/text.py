@@ -5,7 +5,6 @@ The files are named after the documents, with .txt at the end, and hold exactly 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tqdm import tqdm
 
 from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
 from exhibit.evidence.guard import read_within
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, parse_location
 from exhibit.storage.mirror import mirrored
@@ -37,7 +36,7 @@ def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Write the texts of a bundle's documents."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m evidence.text"),
         description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
         epilog=spelled("example: python -m evidence.text datasets_out/cuad --out texts/cuad"),
@@ -46,10 +45,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
     parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
     add_limit_arguments(parser)
+    add_json(parser)
     options = parser.parse_args(argv)
     with limits_in_force(limits_from(options)):
         count = write_texts(options.bundle, options.out, force=options.force)
-    print(f"{count} texts -> {options.out}")
+    print_results({"texts": count, "out": str(options.out)}, f"{count} texts -> {options.out}", as_json=options.json)
     return 0
 
 

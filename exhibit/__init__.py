@@ -1,15 +1,15 @@
-"""Exhibit in a notebook: bundles as tables and pictures, conversions and evaluations as objects that draw themselves.
+"""Exhibit from Python: bundles as tables and pictures, conversions and evaluations as objects that draw themselves.
 
     import exhibit
 
-    bundle = exhibit.load("datasets_out/cuad")          # or hf://OWNER/NAME, s3://BUCKET/FOLDER
+    bundle = exhibit.load("cuad")                       # or a folder, hf://OWNER/NAME, s3://BUCKET/FOLDER
     bundle.questions, bundle.gold, bundle.documents     # pandas
     bundle.show(33)                                     # a question's gold, drawn on its page
-    before = exhibit.evaluate("datasets_out/cuad", preset="naive")
-    after = exhibit.evaluate("datasets_out/cuad")
+    before = exhibit.evaluate(bundle, preset="naive")
+    after = exhibit.evaluate(bundle, target=my_function)
     exhibit.compare(before, after)
 
-Nothing is loaded before it is asked for, so that the import takes no time.
+Nothing is loaded before it is asked for, so that the import takes no time. docs/python.md has every name.
 """
 
 from __future__ import annotations
@@ -19,33 +19,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exhibit.bundles import LoadedBundle, load
+    from exhibit.bundles import Bundle, load
     from exhibit.conversion import Conversion, convert
+    from exhibit.evaluating import evaluate
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
-    from exhibit.runs import Comparison, Evaluation, compare, evaluate
+    from exhibit.hub.publish import Published, publish
+    from exhibit.runs import Comparison, Run, compare
     from exhibit.schemas import ToolkitError, __version__
 
 _PLACES = {
+    "Bundle": "exhibit.bundles",
     "Comparison": "exhibit.runs",
     "Conversion": "exhibit.conversion",
-    "Evaluation": "exhibit.runs",
-    "LoadedBundle": "exhibit.bundles",
+    "Published": "exhibit.hub.publish",
+    "Run": "exhibit.runs",
     "ToolkitError": "exhibit.schemas",
     "__version__": "exhibit.schemas",
     "compare": "exhibit.runs",
     "convert": "exhibit.conversion",
-    "evaluate": "exhibit.runs",
+    "evaluate": "exhibit.evaluating",
     "load": "exhibit.bundles",
     "locate": "exhibit.evidence.locate",
+    "publish": "exhibit.hub.publish",
     "read_document": "exhibit.evidence.read",
 }
 
 __all__ = [
+    "Bundle",
     "Comparison",
     "Conversion",
-    "Evaluation",
-    "LoadedBundle",
+    "Published",
+    "Run",
     "ToolkitError",
     "__version__",
     "compare",
@@ -53,6 +58,7 @@ __all__ = [
     "evaluate",
     "load",
     "locate",
+    "publish",
     "read_document",
 ]
 
@@ -69,7 +75,7 @@ ROOMS = (
     "rag",
     "draft",
     "evaluation",
-    "review",
+    "viewer",
 )
 """The packages of the product, from the ground up."""
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from exhibit.commands import PROGRAM, VERBS, help_text, spellings
 from exhibit.schemas import __version__
-from exhibit.schemas.command import Manner, called, guarded, print_error
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.command import USAGE, Manner, called, guarded, print_usage_error
+from exhibit.schemas.plugins import brought_names
 
-USAGE = 2
-"""The exit code of a command that cannot be understood, as argparse has it."""
 _OURS = ("--quiet", "--verbose")
 
 
 @guarded()
-def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the verb says, in this process; return its exit code."""
+def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
+    """Do what the verb says, in this process; return its exit code. `alone`: called as `python evaluate_rag.py`."""
     given, own = _without_ours(list(sys.argv[1:] if argv is None else argv))
     if not given:
         sys.stderr.write(help_text() + "\n")
@@ -37,7 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     chosen = VERBS[verb]
-    with called(Manner(spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
+    if rest[-1:] in (["--help"], ["-h"]) and (text := _kept_help([verb, *rest[:-1]])):
+        sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)
+        return 0
+    with called(Manner({} if alone else spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
         code: int = getattr(import_module(chosen.module), chosen.attribute)([*chosen.words, *rest])
     return code
 
@@ -48,11 +51,21 @@ def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
 
 
+def _kept_help(words: Sequence[str]) -> str:
+    """Return the help that is kept for a verb, with what other distributions bring; nothing where none is kept."""
+    try:
+        kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
+    except OSError:
+        return ""
+    text: str = kept.get(" ".join(words), "")
+    brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
+    return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")
+
+
 def _unknown(verb: str) -> int:
     near = difflib.get_close_matches(verb, VERBS, n=1)
-    meant = f"; did you mean {near[0]!r}?" if near else ""
-    print_error(ToolkitError(f"no verb {verb!r}{meant}; see {PROGRAM} --help"))
-    return USAGE
+    meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
+    return print_usage_error(f"no verb {verb!r}", meant, PROGRAM)
 
 
 if __name__ == "__main__":

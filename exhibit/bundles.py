@@ -16,7 +16,9 @@ from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.schemas.plugins import plugin_names
+from exhibit.storage.bundle import Bundle as Contents
+from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import parse_location
 from exhibit.storage.mirror import mirrored
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import datasets
     import pandas
 
+DEFAULT_OUT = Path("datasets_out")
+"""Where conversions go unless told otherwise."""
 What = Literal["questions", "gold", "documents"]
 Records = list[dict[str, Any]]
 
@@ -33,11 +37,18 @@ _DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
 
 
 @dataclass(frozen=True)
-class LoadedBundle:
-    """A bundle that was read; its tables are made when they are first asked for."""
+class Bundle:
+    """A bundle; its files are read, and its tables made, when they are first asked for."""
 
-    bundle: Bundle
+    root: Path
+    """Its folder, or the small files of one that is elsewhere."""
     address: str
+    """Where it is, as its user named it."""
+
+    @cached_property
+    def bundle(self) -> Contents:
+        """What its files hold, as the evaluation reads them."""
+        return open_bundle(self.root)
 
     @cached_property
     def questions(self) -> pandas.DataFrame:
@@ -66,7 +77,7 @@ class LoadedBundle:
 
     def show(self, row: int, *, scale: float = 1.5) -> Image.Image:
         """Return the pages that a question's gold stands on, drawn, one below the other."""
-        pictures = [drawn.picture for drawn in draw_row(self.bundle.root, row, scale=scale)]
+        pictures = [drawn.picture for drawn in draw_row(self.root, row, scale=scale)]
         if len(pictures) == 1:
             return pictures[0]
         size = max(picture.width for picture in pictures), sum(picture.height for picture in pictures)
@@ -83,7 +94,7 @@ class LoadedBundle:
     def _repr_html_(self) -> str:
         info = self.bundle.info
         rows = [
-            ["title", info.title if info else self.bundle.root.name],
+            ["title", info.title if info else self.root.name],
             ["questions", f"{len(self.bundle.questions):,}"],
             ["  impossible", f"{sum(question.is_impossible for question in self.bundle.questions):,}"],
             ["documents", f"{len(self.bundle.files):,}"],
@@ -107,14 +118,30 @@ class LoadedBundle:
         raise ToolkitError(f"no table {what!r}; there are questions, gold, documents")
 
 
-def load(place: Path | str) -> LoadedBundle:
-    """Read a bundle from a folder, from the Hub (`hf://OWNER/NAME@REVISION`) or from a store (`s3://`, `gs://`)."""
+def load(place: Path | str) -> Bundle:
+    """Open a bundle: a folder, a benchmark's name, the Hub (`hf://OWNER/NAME@REVISION`) or a store (`s3://`, `gs://`).
+
+    A benchmark's name, such as "cuad", is the bundle that its converter writes by default, in `datasets_out/`.
+    """
     address = str(place)
     if is_repository(address):
         repo_id, revision = parse_address(address)
         fetched = fetch(repo_id, revision=revision, say=print_note)
-        return LoadedBundle(open_bundle(fetched.folder), fetched.address)
-    return LoadedBundle(open_bundle(mirrored(parse_location(address))), address)
+        return Bundle(fetched.folder, fetched.address)
+    converted = DEFAULT_OUT / address
+    if address in plugin_names("exhibit.converters") and not Path(address).exists():
+        if not converted.is_dir():
+            raise ToolkitError(f"{converted}: no such folder; make it with exhibit.convert({address!r})")
+        return Bundle(converted, str(converted))
+    root = mirrored(parse_location(address))
+    if not root.is_dir():
+        raise ToolkitError(f"{root}: no such folder; give a bundle, or one of {', '.join(_converted()) or 'none'}")
+    return Bundle(root, address)
+
+
+def _converted() -> list[str]:
+    """Return the bundles that were converted where this program runs."""
+    return sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
 
 
 # ---------------------------------------------------------------- rows
@@ -124,7 +151,7 @@ def _question(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "contexts": list(record["contexts"])}
 
 
-def _gold_records(bundle: Bundle) -> tuple[list[str], Records]:
+def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
     """Return the columns and rows of the gold; a label with values of several types is text throughout."""
     kinds: dict[str, set[type]] = defaultdict(set)
     for line in bundle.gold:
@@ -142,7 +169,7 @@ def _gold_records(bundle: Bundle) -> tuple[list[str], Records]:
     return [*_GOLD, *(f"label_{name}" for name in kinds)], records
 
 
-def _document_records(bundle: Bundle) -> Records:
+def _document_records(bundle: Contents) -> Records:
     if bundle.info is None:  # a folder of other people's: its file names are all that is known
         unknown = dict.fromkeys(_DOCUMENT, None)
         return [{**unknown, "filename": name, "ocr": {}} for name in sorted(bundle.files)]

@@ -26,18 +26,22 @@ VERBS = {
     "draft": Verb("exhibit.draft.__main__", "main", "draft questions on a folder of documents", "python -m draft"),
     "playbook": Verb("exhibit.draft.__main__", "playbook_main", "list and check the questions that drafts ask"),
     "evaluate": Verb(
-        "exhibit.evaluation.command",
+        "exhibit.viewer.evaluate",
         "main",
         "test a RAG system on bundles, and write a report",
         "python evaluate_rag.py",
     ),
+    "settings": Verb("exhibit.evaluation.catalogue", "main", "list what evaluate --set takes: default, range, meaning"),
+    "demo": Verb("exhibit.demo", "main", "convert the samples that come with it, test the pipeline on them, and show"),
     "results": Verb(
-        "exhibit.evaluation.results",
+        "exhibit.viewer.results",
         "main",
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb("exhibit.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
+    "review": Verb(
+        "exhibit.viewer.review.__main__", "main", "let an expert check gold and answers", "python -m review"
+    ),
     "score": Verb(
         "exhibit.evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"
     ),
@@ -78,7 +82,7 @@ EXIT_CODES = {
 FLAGS = {
     "--help": "this text; after a verb, that verb's",
     "--version": "the version",
-    "--quiet": "no notes and no progress; errors are still shown",
+    "--quiet": "nothing but results: no notes, no progress; errors are still shown",
     "--verbose": "log what happens, and show where an error was raised",
 }
 
@@ -112,8 +116,9 @@ def help_text() -> str:
         *_listed("flags", FLAGS),
         *_listed("exit codes", {str(code): told for code, told in EXIT_CODES.items()}),
         "examples:",
+        f"  {PROGRAM} demo",
         f"  {PROGRAM} convert cuad --out datasets_out/cuad",
-        f"  {PROGRAM} evaluate --dataset-paths datasets_out/cuad --file-type pdf",
+        f"  {PROGRAM} evaluate datasets_out/cuad",
         f"  {PROGRAM} evaluate --help",
     ]
     return "\n".join(lines)

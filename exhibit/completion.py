@@ -4,7 +4,8 @@ bash:  eval "$(exhibit completion bash)"          in ~/.bashrc
 zsh:   eval "$(exhibit completion zsh)"           in ~/.zshrc, after compinit
 fish:  exhibit completion fish | source           in ~/.config/fish/config.fish
 
-The flags of a verb are asked for when they are first completed, of the verb itself: exhibit completion flags VERB
+The flags of a verb are asked for when they are first completed, of the verb itself: exhibit completion flags VERB; what
+follows --set is asked for in the same way: exhibit completion settings
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS
-from exhibit.schemas.command import guarded
+from exhibit.schemas.command import Parser, guarded
 from exhibit.schemas.plugins import plugin_names
 
 _LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
@@ -35,7 +36,13 @@ _BASH = """_{program}() {{
     esac
   done
   word=${{COMP_WORDS[COMP_CWORD]}}
-  if [ -z "$verb" ]; then next="{verbs} {flags}"
+  if [ "${{COMP_WORDS[COMP_CWORD-1]}}" = --set ]; then
+    if [ -z "${{_{program}_settings:-}}" ]; then
+      _{program}_settings=$({program} completion settings 2>/dev/null)
+    fi
+    next=$_{program}_settings
+    compopt -o nospace 2>/dev/null
+  elif [ -z "$verb" ]; then next="{verbs} {flags}"
   elif [ "${{word#-}}" != "$word" ]; then
     if [ "$verb" != convert ]; then second=""; fi
     key=_{program}_flags_${{verb//[^a-z]/_}}_${{second//[^a-z]/_}}
@@ -73,6 +80,8 @@ def _fish() -> str:
     for verb, words in (("convert", plugin_names("exhibit.converters")), ("completion", list(SCRIPTS))):
         unnamed = f"__fish_seen_subcommand_from {verb}; and not __fish_seen_subcommand_from {' '.join(words)}"
         lines.append(f"complete -c {PROGRAM} -n {_quoted(unnamed)} -f -a {_quoted(' '.join(words))}")
+    settings = f"({PROGRAM} completion settings 2>/dev/null)"
+    lines.append(f"complete -c {PROGRAM} -n '__fish_seen_subcommand_from evaluate' -l set -x -a {_quoted(settings)}")
     dashed = "not __fish_use_subcommand; and string match -q -- '-*' (commandline -ct)"
     asked = f"({PROGRAM} completion flags (commandline -opc)[2..-1] 2>/dev/null)"
     lines.append(f"complete -c {PROGRAM} -n {_quoted(dashed)} -f -a {_quoted(asked)}")
@@ -108,7 +117,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given[:1] == ["flags"]:
         sys.stdout.write("\n".join(flags_of(given[1:])) + "\n")
         return 0
-    parser = argparse.ArgumentParser(
+    if given[:1] == ["settings"]:
+        settings = import_module("exhibit.evaluation.catalogue").catalogue()
+        sys.stdout.write("\n".join(f"{name}=" for name in settings) + "\n")
+        return 0
+    parser = Parser(
         prog=f"{PROGRAM} completion", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("shell", choices=list(SCRIPTS))

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import difflib
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from exhibit import _html
-from exhibit.bundles import LoadedBundle, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, load
 from exhibit.converters import _cli
 from exhibit.converters._benchmark import Converter
 from exhibit.schemas.bundle import CARD
-from exhibit.schemas.command import guarded, print_error
+from exhibit.schemas.command import guarded, print_usage_error
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.plugins import load_plugin, plugin_names
@@ -39,8 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 0 if given else 2
     if given[0] not in plugin_names(_PACKAGE):
-        print_error(ToolkitError(f"no converter {given[0]!r}; there are {names}"))
-        return 2
+        near = difflib.get_close_matches(given[0], plugin_names(_PACKAGE), n=1)
+        meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
+        return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
     own = getattr(module, "run", None)  # one that does more than convert has a command of its own
     code: int = own(given[1:]) if own else _cli.main(cast(Converter, module), given[1:])
@@ -55,7 +57,7 @@ class Conversion:
     out: Path | str
     seconds: float
 
-    def load(self) -> LoadedBundle:
+    def load(self) -> Bundle:
         """Return the bundle as tables and pictures."""
         return load(self.out)
 
@@ -69,23 +71,38 @@ class Conversion:
 
 
 def convert(
-    name: str, *, source: Path | str | None = None, out: Path | str | None = None, **options: object
+    name: str,
+    *,
+    source: Path | str | None = None,
+    out: Path | str | None = None,
+    max_documents: int | None = None,
+    answerable_only: bool = False,
+    patch: Sequence[str] = (),
+    ocr: bool = False,
+    ocr_language: str | None = None,
+    strict: bool = False,
+    force: bool = False,
+    jobs: int | None = None,
+    engine: str | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Conversion:
-    """Convert a benchmark; options are the command's flags with underscores, such as `limit=3` or `force=True`."""
+    """Convert a benchmark; `options` are flags that only its converter has, with underscores: `{"split": "test"}`."""
+    told: dict[str, object] = {"out": out or DEFAULT_OUT / name, "source": source, "max_documents": max_documents}
+    told |= {"answerable_only": answerable_only, "patch": list(patch) or None, "ocr": ocr, "ocr_language": ocr_language}
+    told |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
     if name not in plugin_names(_PACKAGE):
         raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
-    out = out or Path("datasets_out") / name
-    told = {"out": out, "source": source, **options}
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
             parsed = _cli.make_parser(converter).parse_args(list(_flags(told)))
     except SystemExit:
-        reason = complaint.getvalue().strip().rpartition("error: ")[2]
+        reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    return Conversion(_apart(lambda: _cli.convert(converter, parsed)), out, time.monotonic() - started)
+    info = _apart(lambda: _cli.convert(converter, parsed))
+    return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
 
 
 def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:

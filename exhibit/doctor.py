@@ -9,7 +9,6 @@ No request leaves the machine, and no token is shown. Exit 1 when something that
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -23,7 +22,7 @@ from typing import Literal, NamedTuple
 from packaging.requirements import Requirement
 
 from exhibit.schemas import __version__
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
@@ -252,21 +251,18 @@ def _hub_token() -> tuple[State, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
     what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="exhibit doctor",
         description=what,
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", action="store_true", help="JSON instead of text")
+    add_json(parser)
     options = parser.parse_args(argv)
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
-    if options.json:
-        record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-        sys.stdout.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-    else:
-        sys.stdout.write(spelled("\n".join(_lines(findings, missing))) + "\n")
+    record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
+    print_results(record, spelled("\n".join(_lines(findings, missing))), as_json=options.json)
     return 1 if missing else 0
 
 

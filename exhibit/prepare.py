@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from exhibit.schemas.command import guarded
+from exhibit.schemas.command import Parser, guarded
 
 
 def _browser() -> int:
@@ -32,7 +32,7 @@ PARTS: dict[str, Callable[[], int]] = {"browser": _browser, "model": _model}
 def main(argv: Sequence[str] | None = None) -> int:
     """Get the parts that are named, or all; return the exit code of the first that fails."""
     what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="exhibit prepare",
         description=what,
         epilog=f"examples:\n{examples}",

@@ -11,7 +11,7 @@ from typing import cast
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
 from exhibit.schemas import __version__
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.bundle import open_bundle
@@ -62,7 +62,7 @@ def _listing(folder: Path) -> list[str]:
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
     """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m schemas.export"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A bundle in other people's formats.",
@@ -82,12 +82,14 @@ def main(argv: list[str] | None = None) -> int:
         help="the documents' texts, as python -m evidence.text wrote them; without it the documents are read again",
     )
     parser.add_argument("--force", action="store_true", help="replace an earlier export")
+    add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
-    print(f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}")
+    lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}"]
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
-        for reason, cases in reasons.items():
-            print(f"  {label}: {reason}: {len(cases)}")
+        lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
+    record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}
+    print_results({**record, "noted": done.noted}, "\n".join(lines), as_json=options.json)
     return 0
 
 

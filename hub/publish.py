@@ -13,9 +13,11 @@ After an error run the same command again: what is uploaded is not sent twice, a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from huggingface_hub.errors import EntryNotFoundError
 
@@ -27,7 +29,7 @@ from exhibit.hub._plan import Contents, Plan, compare, contents_of, listing
 from exhibit.hub._remote import KIND, Hub, State
 from exhibit.hub._trouble import HubError, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 
@@ -37,7 +39,33 @@ _NEVER_OURS = (".git", f"{CORPUS}/")
 """Files that need no look at the bundle on the Hub: git's own are never ours, and the corpus always is."""
 
 
-def run(options: argparse.Namespace) -> int:
+class Published(NamedTuple):
+    """Where a bundle is on the Hub; of a dry run, where it would be."""
+
+    repo_id: str
+    url: str
+    commit: str | None = None
+
+
+def publish(
+    bundle: Path | str,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    tag: str | None = None,
+    message: str | None = None,
+    create_pr: bool = False,
+    dry_run: bool = False,
+    include_corpus: bool = True,
+    i_have_the_rights: bool = False,
+    as_drafted: bool = False,
+) -> Published:
+    """Publish a bundle on the Hugging Face Hub; print what changes, where it is and how it is loaded."""
+    return run(argparse.Namespace(**{**locals(), "bundle": Path(bundle)}))
+
+
+def run(options: argparse.Namespace) -> Published:
     """Publish as told; print what changes, where it is and how it is loaded."""
     root: Path = options.bundle
     info = check_bundle(root)
@@ -58,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     _show(hub, info, plan, options, state)
     if options.dry_run:
         print("dry run: nothing was sent")
-        return 0
+        return Published(hub.repo_id, hub.url)
     tagged = check_tag(hub, options.tag) if options.tag and state else None
     if state and plan.is_empty and not branch_is_new:
         sent = Sent(_known(state.commit))
@@ -74,17 +102,19 @@ def run(options: argparse.Namespace) -> int:
         sent = _deliver(hub, plan, state, options, author)
     _tag(hub, options.tag, tagged, sent)
     _report(hub, root, sent, options)
-    return 0
+    return Published(hub.repo_id, sent.pull_request or hub.url, sent.commit)
 
 
-def _rehearse(hub: Hub, info: BundleInfo, contents: Contents, options: argparse.Namespace, error: HubError) -> int:
+def _rehearse(
+    hub: Hub, info: BundleInfo, contents: Contents, options: argparse.Namespace, error: HubError
+) -> Published:
     """Show what a first publication would send, and say what could not be compared."""
     plan = compare(contents, {}, recorded=frozenset())
     _show(hub, info, plan, options, None)
     print_note(f"{error}")
     print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
     print("dry run: nothing was sent")
-    return 0
+    return Published(hub.repo_id, hub.url)
 
 
 # ---------------------------------------------------------------- before anything is sent
@@ -236,12 +266,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
     if options.create_pr and options.revision:
         parser.error("--create-pr is for main; leave out --revision")
-    return run(options)
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        published = run(options)
+    if options.json:
+        print_results(published._asdict(), "", as_json=True)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m hub.publish"),
         description=what,
         epilog=spelled(f"examples:\n{examples}"),
@@ -281,6 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such"
     )
+    add_json(parser)
     return parser
 
 

@@ -11,6 +11,7 @@ Downloads go through the Hub's own cache, so that one that was cut off goes on w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from exhibit.engine import track
 from exhibit.hub._fetch import SCHEME, Fetched, fetch, is_repository, parse_address, peek
 from exhibit.schemas.bundle import CARD, INFO, read_info
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
@@ -28,8 +29,8 @@ from exhibit.storage.place import check_free, placed
 __all__ = ["SCHEME", "Fetched", "fetch", "is_repository", "main", "parse_address"]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Bring the bundle into its folder; print where it is and what it is."""
+def run(options: argparse.Namespace) -> Path:
+    """Bring the bundle into its folder, which is returned; print where it is and what it is."""
     repo_id, revision = parse_address(options.repo)
     if revision and options.revision:
         raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     wanted = revision or options.revision
     if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
         print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
-        return 0
+        return out
     check_free(out, force=options.force)
     fetched = fetch(repo_id, revision=wanted, say=print_note)
     with placed(out, force=options.force) as folder:
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
     print(f"from {fetched.address}")
-    return 0
+    return out
 
 
 def _bundle_in(folder: Path) -> BundleInfo | None:
@@ -72,12 +73,17 @@ def copy(fetched: Fetched, folder: Path) -> None:
 @guarded("stopped; run the same command again: what has arrived is kept")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; exit 1 with one line on what to do when it cannot be done."""
-    return run(_parser().parse_args(argv))
+    options = _parser().parse_args(argv)
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        out = run(options)
+    if options.json:
+        print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m hub.pull"),
         description=what,
         epilog=spelled(f"examples:\n{examples}"),
@@ -87,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")
     parser.add_argument("--revision", metavar="NAME", help="a branch, a tag or a commit (default: main)")
     parser.add_argument("--force", action="store_true", help="replace a bundle that is there")
+    add_json(parser)
     return parser
 
 

@@ -10,22 +10,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import add_engine_arguments, check_engine, limits_from
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
+from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.retrieval.state import Retrieved
 from exhibit.rag.unfinished import open_for_questions
-from exhibit.schemas.command import guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # of a line on a terminal
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m rag"),
         description=spelled(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -36,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
     index.add_argument("--force", action="store_true", help="replace an existing index")
     add_engine_arguments(index)
+    add_json(index)
     index.add_argument(
         "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
     )
@@ -45,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="an index's folder")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
-        action.add_argument("--json", action="store_true", help="JSON instead of text")
+        add_json(action)
         if name != "search":
             action.add_argument(
                 "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
@@ -64,17 +68,7 @@ def main(argv: list[str] | None = None) -> int:
         engine, limits = check_engine(options.engine), limits_from(options)
         pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
         report = pipeline.index(options.source, options.out, force=options.force)
-        print(
-            f"{options.out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, "
-            f"{report.seconds:.1f} s"
-        )
-        if report.set_aside:
-            given = report.documents + len(report.set_aside)
-            print(f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside")
-        for reason in report.set_aside:
-            print(f"set aside: {reason}")
-        for note in report.notes:
-            print(f"note: {note}")
+        print_results(asdict(report), "\n".join(_told(options.out, report)), as_json=options.json)
         return 0
     opened = open_for_questions(options.index, own=given_settings(vars(options)))
     if opened.finished is not None:
@@ -90,6 +84,16 @@ def main(argv: list[str] | None = None) -> int:
     else:
         _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
+
+
+def _told(out: Path, report: Report) -> Iterator[str]:
+    """Yield what a person is told of an index that was built."""
+    yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
+    if report.set_aside:
+        given = report.documents + len(report.set_aside)
+        yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside"
+    yield from (f"set aside: {reason}" for reason in report.set_aside)
+    yield from (f"note: {note}" for note in report.notes)
 
 
 def _say(words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from exhibit.schemas.command import HIDDEN, Renamed
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
 from exhibit.schemas.plugins import load_plugin, plugin_names
@@ -20,6 +21,8 @@ DEFAULT = "routed"
 """The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
+RENAMED = {"documents": "document_limit", "limit": "passage_size"}
+"""Settings that earlier indexes and presets call by a name that means something else on a command line."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -106,7 +109,7 @@ class Search(Settings):
     """how many of them an answer is made from, at most"""
     candidates: Positive = 2
     """documents are chosen by the first `candidates` x k passages"""
-    documents: Annotated[int, Field(ge=0)] = 0
+    document_limit: Annotated[int, Field(ge=0)] = 0
     """passages come from so many documents at most; 0 = from any"""
     document_max: Share = 0.6
     """a document's score: this share of its best passage …"""
@@ -128,20 +131,24 @@ class Search(Settings):
     """cut the first passage down to the sentences that answer: precise, at a cost in recall at small k"""
     pool: Positive = 256
     """where any document may answer: so many chunks are compared by either kind of evidence"""
-    limit: Positive = 500
+    passage_size: Positive = 500
     """characters of a passage that is formed around what answers, at most"""
     reranker: str = "none"
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    refuse_below: Share | None = None
-    """with a reranker that tells its confidence: questions with less of it are refused; none = none are"""
+    read: Positive = 4
+    """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
+    refuse_below: Share | None = 0.25
+    """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
     """who writes answers, as NAME:MODEL; none = sentences of the documents"""
     answerer: str = "auto"
-    """how answers are made; auto = llm when there is one"""
+    """how answers are made; auto = llm when there is one, else reader"""
+    cite: Literal["numbers", "places"] = "numbers"
+    """numbers, with a list below of document, section and page; or places, as in [Part 36#page=3]"""
     max_requests: Positive | None = None
     """how often a language model may be asked; what is over it is an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
@@ -167,6 +174,7 @@ class Config(Search, Ingest):
         """Accept `weight_lexical` for `weights.lexical`, as flags have it."""
         if not isinstance(given, Mapping):
             return given
+        given = {RENAMED.get(name, name): value for name, value in given.items()}
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
         rest = {name: value for name, value in given.items() if not name.startswith(WEIGHT)}
         if not single:
@@ -180,6 +188,11 @@ class Config(Search, Ingest):
         if self.routing and not self.lexicon:
             raise ValueError("routing needs an index with words: set lexicon to true as well")
         return self
+
+    @property
+    def reads(self) -> bool:
+        """Whether the reader answers: then it decides whether to, and one process has it."""
+        return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
     def ingest(self) -> dict[str, Any]:
@@ -277,6 +290,9 @@ def add_setting_flags(group: Any, settings: type[Settings] = Config, *, but: fro
                 names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
+    for name in RENAMED:
+        now = f"--{RENAMED[name].replace('_', '-')}"
+        group.add_argument(f"--{name}", dest=RENAMED[name], action=Renamed, const=now, default=HIDDEN, help=HIDDEN)
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
-from exhibit.schemas.command import guarded, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, spelled
 
 TEST_QUESTIONS = (
     "Which law governs?",
@@ -103,7 +103,7 @@ def _cell(value: object, most: int = 60) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m rag.inspect"),
         description=spelled(__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
     parser.add_argument("--category", help="only documents of this category")
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
     group = parser.add_argument_group("parts, which overrule those that the index was built with")
     add_setting_flags(group, but=frozenset(setting_help()) - frozenset(ASKED))

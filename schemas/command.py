@@ -6,7 +6,10 @@ def main(argv: Sequence[str] | None = None) -> int: ...
 
 from __future__ import annotations
 
+import argparse
+import difflib
 import functools
+import json
 import os
 import re
 import sys
@@ -15,13 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.schemas.errors import ToolkitError, disk_trouble
 from exhibit.schemas.secrets import scrubbed, scrubbed_logs
 
-FAILED, STOPPED, CLOSED = 1, 130, 141
-"""Exit codes: an error; Ctrl-C; a reader that closed the pipe, as shells number it."""
+FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
+"""Exit codes: an error; a command that cannot be understood; Ctrl-C; a reader that closed the pipe, as in shells."""
 
 Arguments = ParamSpec("Arguments")
 
@@ -93,6 +96,70 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
     return decorate
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is three lines: what is wrong, the nearest right form, where the help is."""
+
+    words: tuple[str, ...] = ()
+    """Further words that a wrong one may be meant for."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end with the code of a command that cannot be understood."""
+        self.exit(print_usage_error(message, self._nearest(message), self.prog))
+
+    def _nearest(self, message: str) -> str:
+        if unknown := _UNKNOWN.search(message):
+            words = [word for action in self._actions for word in action.option_strings if action.help != HIDDEN]
+            near = difflib.get_close_matches(unknown[1].partition("=")[0], [*words, *self.words], n=1)
+        else:
+            wrong = _WRONG.search(message)
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w.:-]+", wrong[2]), n=1) if wrong else []
+        return f"did you mean {near[0]}?" if near else f"usage: {self._short_usage()}"
+
+    def _short_usage(self) -> str:
+        """Return one line with what cannot be left out."""
+        parts = [self.prog, "[flags]"]
+        for action in self._actions:
+            shown = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest)
+            name = shown if isinstance(shown, str) else " ".join(shown)
+            if action.option_strings and action.required:
+                parts.append(f"{action.option_strings[0]} {name}")
+            elif not action.option_strings and action.help != HIDDEN:
+                parts.append(f"{name} …" if action.nargs in ("*", "+") else name)
+        return " ".join(parts)
+
+
+def print_usage_error(wrong: str, nearest: str, program: str) -> int:
+    """Print the three lines about a command that cannot be understood; return its exit code."""
+    for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
+        sys.stderr.write(f"{without_controls(scrubbed(line))}\n")
+    return USAGE
+
+
+class Renamed(argparse.Action):
+    """A flag of earlier versions: it works, and says how it is called now, which is its `const`."""
+
+    def __call__(self, _parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Keep the value as the new flag does."""
+        print_note(f"{option_string} is now {self.const}")
+        setattr(namespace, self.dest, values)
+
+
+HIDDEN = argparse.SUPPRESS
+_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
+_WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json, which every command has that prints results."""
+    parser.add_argument("--json", action="store_true", default=False, help="print the results as JSON")
+
+
+def print_results(record: Any, lines: str, *, as_json: bool) -> None:
+    """Print results: as JSON for a program, else as lines for a person."""
+    text = json.dumps(record, ensure_ascii=False, indent=1, default=str) if as_json else lines
+    sys.stdout.write(f"{text}\n")
+
+
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 """What a terminal obeys and nobody reads: a file's name or a document's text may move the cursor, or type commands."""
 
@@ -120,6 +187,8 @@ class _Plain:
 def plain_terminal() -> Iterator[None]:
     """Let what the block prints for a person hold no control characters; a file or a pipe gets every byte as it is."""
     stream: Any = sys.stdout
+    if hasattr(stream, "reconfigure"):  # what an older encoding (cp1252, latin-1) lacks is written out, not an error
+        stream.reconfigure(errors="backslashreplace")
     if isinstance(stream, _Plain) or not stream.isatty():
         yield
         return

@@ -180,7 +180,9 @@ class Tool(_Model):
 class Printing(_Model):
     """What the documents that the source gives as text or HTML were printed with."""
 
-    browser: NonBlank
+    printer: NonBlank = "unknown"
+    """The programs and their versions; bundles of before have `browser` instead."""
+    browser: str | None = None
     fonts: dict[str, Sha256]
 
 

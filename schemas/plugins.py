@@ -26,7 +26,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     """
     name, _, argument = wanted.partition(":")
     file = name.replace("-", "_")
-    if file in _own_names(package):
+    if file in own_names(package):
         return import_module(f"{package}.{file}"), argument or None
     brought = _brought(package)
     if file not in brought:
@@ -38,7 +38,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 def plugin_names(package: str) -> list[str]:
     """Return the names of a kind's parts; files of ours that start with `_` are machinery."""
-    return sorted({*_own_names(package), *_brought(package)})
+    return sorted({*own_names(package), *_brought(package)})
 
 
 def plugin_modules(package: str) -> dict[str, ModuleType]:
@@ -46,11 +46,18 @@ def plugin_modules(package: str) -> dict[str, ModuleType]:
     return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
 
 
-def _own_names(package: str) -> set[str]:
+def own_names(package: str) -> set[str]:
+    """Return the names of the parts that come with the project."""
     loaded = sys.modules.get(package)
     # found, not imported, where it is not loaded yet: a list of names costs no import of what the parts need
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
     return {module.name for module in pkgutil.iter_modules(path or []) if not module.name.startswith("_")}
+
+
+def brought_names() -> dict[str, list[str]]:
+    """Return the names of the parts that other distributions bring, by their kind."""
+    groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
+    return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
 
 
 @cache

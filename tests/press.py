@@ -27,15 +27,13 @@ class SharedPress(Press):
         """Say where the tests begin: what is printed from there is printed together."""
         cls._started = _surroundings()
 
-    def _print(self, documents: tuple[RawDocument, ...], corpus: Path) -> _Printed:
+    def _print(self, raw: RawDocument, corpus: Path) -> _Printed:
         cls = SharedPress
         if self._limits != Limits() or _surroundings() != cls._started:
-            return super()._print(documents, corpus)
+            return super()._print(raw, corpus)
         if cls._shared is None:
             cls._shared = cls._until_the_end.enter_context(Press())
-        printed = cls._shared._print(documents, corpus)
-        self.browsers.add(printed.browser)
-        return printed
+        return cls._shared._print(raw, corpus)
 
     @classmethod
     def end(cls) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import evaluate_rag
 from exhibit.evaluation import command as command_module
+from exhibit.evaluation.catalogue import catalogue, modern
 from exhibit.rag.config import setting_help
 from tests.rag.bundles import write_bundle
 
@@ -17,7 +19,7 @@ def command(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
 
     def run(*flags):
-        fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--report-cases", "0"]
+        fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--set", "report_cases=0"]
         return evaluate_rag.main([*fixed, "--run-name", "r", "--threads", "1", *map(str, flags)])
 
     return run
@@ -51,12 +53,30 @@ def test_flags_overrule_the_file(command, tmp_path, capsys):
 
 
 def test_every_setting_of_the_pipeline_has_a_flag(capsys):
-    with pytest.raises(SystemExit) as ended:
-        evaluate_rag.main(["--help"])
+    assert evaluate_rag.main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert ended.value.code == 0
-    for name in setting_help():
-        assert (f"--{name.replace('_', '-')}" if name != "k" else "--top-k") in told
+    assert told.startswith("usage: python evaluate_rag.py BUNDLE") and len(told.splitlines()) < 80, "two screens"
+    assert 20 < len(set(re.findall(r"^  (--[a-z-]+)", told, re.MULTILINE))) < 30
+    assert set(setting_help()) - {"k"} < set(catalogue()), "and every setting can be set"
+
+
+def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):
+    assert command("x", "--set", "siez=300") == 1
+    assert "no setting 'siez'; did you mean size?" in capsys.readouterr().err
+    assert command("x", "--set", "size=0") == 1
+    assert "size: Input should be greater than or equal to 1" in capsys.readouterr().err
+    assert command("x", "--set", "size") == 1
+    assert "write NAME=VALUE" in capsys.readouterr().err
+
+
+def test_flags_of_earlier_versions_say_once_how_they_are_written_now():
+    notes: list[str] = []
+    old = "cuad --splitter naive --check-references --retries=2 --skip-ingestion --source-type PD".split()
+    new = ["cuad", "--set", "splitter=naive", "--set", "check_references=true", "--set", "retries=2"]
+    assert modern(old, ["--limit"], notes.append) == [*new, "--ingest", "never", "--where", "source_type=PD"]
+    assert notes[0] == "--splitter is now --set splitter=naive" and len(notes) == 5
+    same = ["--limit", "3", "--", "--splitter"]
+    assert modern(same, ["--limit"], notes.append) == same
 
 
 def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
@@ -64,7 +84,7 @@ def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
     assert command() == 1
-    assert "give --dataset-paths" in capsys.readouterr().err
+    assert "name one, such as datasets_out/cuad" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
         command("--limit", "ten")
     assert ended.value.code == 2

@@ -99,7 +99,7 @@ def layout_of(source: Source) -> Layout:
         return read_layout(source)
     try:
         # its markup is not looked at, and stays here
-        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None, typeset=None)))
+        return guarded(read_layout, replace(source, raw=replace(source.raw, html=None)))
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
@@ -125,8 +125,8 @@ def read_layout(source: Source) -> Layout:
 def _lines_in(source: Source) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
-        if block.tag != "h1":
-            yield SourceLine(at, at + len(block.text), block.text, marked=block.tag == "h2")
+        if block.style != "h1":
+            yield SourceLine(at, at + len(block.text), block.text, marked=block.style == "h2")
         at += len(block.text) + len("\n\n")
 
 

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
 
-from exhibit.converters._fonts import SERIF, embedded
-from exhibit.converters._typeset import BODY, printable
+from exhibit.converters._text_pdf import Block, printable
 from exhibit.law.names import file_key
 
-_CSS = """
-h1 { font-size: 15pt; line-height: 1.25; margin: 0 0 7mm }
-h2 { font-size: 11.5pt; margin: 6mm 0 2mm; break-after: avoid }
-p { margin: 0 0 2.4mm; white-space: pre-wrap; overflow-wrap: anywhere; orphans: 2; widows: 2 }
-"""
 _SEPARATOR = "---"
 """The export's own mark before each heading."""
 _LONGEST_HEADING = 150  # characters: what is longer is a sentence
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
-
-
-class Block(NamedTuple):
-    """A paragraph of a printed document."""
-
-    tag: str
-    """h1 the document's name, h2 a heading, p any other."""
-    text: str
 
 
 def blocks_of(title: str, text: str) -> list[Block]:
@@ -45,16 +28,6 @@ def blocks_of(title: str, text: str) -> list[Block]:
         blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
         after_separator = False
     return blocks
-
-
-def page_of(title: str, blocks: Sequence[Block]) -> str:
-    """Return a page with a document's name and its paragraphs."""
-    used = title + "".join(text for _, text in blocks)
-    body = [f"<{tag}>{html.escape(text, quote=tag == 'h1')}</{tag}>" for tag, text in blocks]
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
-        f"<style>{embedded(used, SERIF, bold=True)}{BODY}{_CSS}</style><body>{''.join(body)}</body></html>"
-    )
 
 
 def heading_of(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters._cpr.pages import Block
+from exhibit.converters._text_pdf import Block, Style
 from exhibit.engine.limits import reading
 from exhibit.evidence.markup import pieces
 from exhibit.schemas.errors import DocumentError, printable
@@ -138,7 +138,8 @@ _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
     """Return what a page is titled, and its paragraphs and headings."""
-    title, tag, inside = "", "p", ""
+    title, inside = "", ""
+    tag: Style = "p"
     blocks: list[Block] = []
     words: list[str] = []
 

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from exhibit.converters._benchmark import PAST_A_LIMIT, UNREADABLE, Item, RawDocument, Tally
-from exhibit.converters._cpr.pages import Block, blocks_of, heading_of, page_of
+from exhibit.converters._cpr.pages import blocks_of, heading_of
 from exhibit.converters._cpr.parsing import read_export, read_page
+from exhibit.converters._text_pdf import Block
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import guarded
@@ -196,7 +196,7 @@ def _from_export(export: _Export, shared: bool, tally: Tally) -> Source:
         f"{name}.pdf",
         title,
         text=_joined(blocks),
-        typeset=partial(page_of, title, blocks),
+        blocks=blocks,
         source=export.url,
         items=tuple(export.items),
     )

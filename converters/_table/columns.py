@@ -36,7 +36,17 @@ GUESSES: dict[str, tuple[str, ...]] = {
     ),
     "document": (
         *("document", "documents", "filename", "file", "file_name", "file_path", "filepath", "path", "pdf", "doc"),
-        *("document_name", "document_id", "doc_name", "doc_id", "source_document", "url", "link", "source"),
+        *(
+            "document_name",
+            "document_id",
+            "doc_name",
+            "doc_id",
+            "source_document",
+            "source_file",
+            "url",
+            "link",
+            "source",
+        ),
     ),
     "text": (
         *("text", "context", "contexts", "passage", "passages", "quote", "quotes", "evidence", "snippet", "snippets"),
@@ -50,29 +60,36 @@ GUESSES: dict[str, tuple[str, ...]] = {
 Columns = dict[str, str | None]
 
 
-def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None], tally: Tally) -> Columns:
-    """Return the column of each role: the one named, else the first with a common name; and show the choice."""
+def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
+    """Return the column of each role: the one named, else the first with a common name."""
     chosen: Columns = {}
     for role, name in named.items():
         if name and name not in seen:
             raise SourceError(f"{table}: no column {name!r} for --{role}{listed(seen)}")
         if name is not None:
             chosen[role] = name or None
-    shown = []
     for role in ROLES:
-        guessed = role not in chosen
-        if guessed:
+        if role not in chosen:
             free = {_key(name): name for name in reversed(seen) if name not in chosen.values()}
             chosen[role] = next((free[_key(name)] for name in GUESSES[role] if _key(name) in free), None)
-        shown.append(f"{role} = {chosen[role] or 'none'}{' (guessed)' if guessed and chosen[role] else ''}")
-        if guessed and chosen[role]:
-            tally.note("column guessed from its name", f"{role} = {chosen[role]}")
+    return chosen
+
+
+def show_columns(
+    table: Path, seen: Sequence[str], chosen: Columns, named: Mapping[str, str | None], tally: Tally
+) -> None:
+    """Show what each column was taken for; refuse a table without questions, or without answers and passages."""
+    shown = []
+    for role in ROLES:
+        guessed = named.get(role) is None and chosen[role] is not None
+        shown.append(f"{role} = {chosen[role] or 'none'}{' (guessed)' if guessed else ''}")
+        if guessed:
+            tally.note("column guessed from its name or its cells", f"{role} = {chosen[role]}")
     tqdm.write(f"columns: {', '.join(shown)}", file=sys.stderr)
     if chosen["question"] is None:
         raise SourceError(f"{table}: which column is the question?{listed(seen)}; name it with --question")
     if chosen["answer"] is None and chosen["text"] is None:
         raise SourceError(f"{table}: no column of answers or passages{listed(seen)}; name one: --answer or --text")
-    return chosen
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -14,13 +14,14 @@ from exhibit.converters._pairing import pair_files
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.evidence.folder import Listed, list_folder
 from exhibit.evidence.read import readable
-from exhibit.law.names import file_key
+from exhibit.law.names import FileNames, file_key
 from exhibit.schemas.errors import SourceError, printable
 from exhibit.storage.folders import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 NO_READER = "no reader for files of this kind"
-UNASKED = "document that no question is about (--all-documents takes it in)"
+UNASKED = "document that no question is about (--only-asked)"
+NAMESAKE = "document that no question is about has the name of another; rename one"
 _SHOWN = 80
 """Characters of a bad name that are told."""
 
@@ -46,6 +47,11 @@ class Shelf:
         """Every file of the folder, with what is attached to its mails."""
         return files_of(self.folder) if self.folder else []
 
+    @cached_property
+    def names(self) -> FileNames:
+        """The files by whatever a table may call them."""
+        return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
+
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; `lost` says why the others have none."""
         tally.take(_item(file) for file in self.files)
@@ -67,7 +73,7 @@ class Shelf:
             for url, page in fetched.items():
                 if page.path is not None:
                     documents[url] = RawDocument(
-                        page.filename, page.filename, page.path, source=url, browser=page.browser
+                        page.filename, page.filename, page.path, source=url, printer=page.printer
                     )
                 else:
                     self.lost[url] = "document could not be fetched", page.reason
@@ -79,17 +85,20 @@ class Shelf:
     ) -> dict[str, RawDocument]:
         """Return the documents of the folder that nobody asked about, or leave them out."""
         asked = {item for document in documents.values() for item in document.items}
+        taken = {document.filename for document in documents.values()}
         others = {}
         for file in self.files:
             if _item(file) in asked:
                 continue
             if not readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
-            elif take and not limited:
-                others[file.name] = self._document(file)
-            else:
+            elif not take or limited:
                 tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
-        _check_distinct({**documents, **others})
+            elif (document := self._document(file)).filename in taken:
+                tally.leave_out(NAMESAKE, file.name, item=_item(file))
+            else:
+                taken.add(document.filename)
+                others[file.name] = document
         return others
 
     def _refuse(self, file: Listed, tally: Tally) -> None:
@@ -109,18 +118,14 @@ class Shelf:
         """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
         if not names:
             return {}
-        exact = {file.name: file for file in self.files}
-        by_name: dict[str, list[Listed]] = {}
-        for file in self.files:
-            for key in dict.fromkeys((file.path.name, file.path.stem, *file.aliases)):
-                by_name.setdefault(key, []).append(file)
+        by_name = {file.name: file for file in self.files}
         files: dict[str, Listed] = {}
         for name in names:
-            same = [exact[name]] if name in exact else by_name.get(_last(name), [])
+            same = self.names.find_all(name)
             if len(same) == 1:
-                files[name] = same[0]
+                files[name] = by_name[same[0]]
             elif same:
-                self.lost[name] = "several files have the document's name", ", ".join(file.name for file in same)
+                self.lost[name] = "several files have the document's name", ", ".join(same)
         rest = [name for name in names if name not in files and name not in self.lost]
         return files | self._alike(rest, files.values(), tally)
 
@@ -194,8 +199,11 @@ def shown(name: str) -> str:
 
 
 def _looks_like_pdf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"%PDF-"
+    try:
+        with path.open("rb") as file:
+            return file.read(5) == b"%PDF-"
+    except OSError:
+        return False  # whoever reads it says why it cannot be
 
 
 def _check_distinct(documents: dict[str, RawDocument]) -> None:

@@ -13,8 +13,15 @@ import httpx
 Fate = Literal["refused", "disallowed", "unusable", "failed"]
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_CLOUD = (ipaddress.ip_network("168.63.129.16/32"), ipaddress.ip_network("192.0.0.0/24"))
-"""Clouds' own services behind addresses that Python calls global; the others are link-local or private."""
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that is given out; the registry's other blocks lie outside of it, whatever Python knows of them."""
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        # clouds' own services behind addresses that Python calls global, and the special blocks that it does not know
+        ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
+    )
+)
 
 
 class FetchError(Exception):
@@ -44,15 +51,13 @@ def flaw_of(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address belongs to the open internet, whatever form it hides in."""
+    """Tell whether an IP address belongs to the open internet; one that hides another is public for NAT64 alone."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        hidden = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if ip in _NAT64:
-            hidden = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
-        if hidden is not None:
-            return is_public(str(hidden))
-    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _CLOUD)
+    if ip in _NAT64:  # what a public host has in a network without IPv4
+        ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    if isinstance(ip, ipaddress.IPv6Address) and ip not in _UNICAST:
+        return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _SPECIAL)
 
 
 class Addresses:

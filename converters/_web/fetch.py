@@ -5,7 +5,7 @@ Any converter whose source gives links uses it so:
     add_fetch_arguments(parser)                                   # in add_arguments
     fetched = fetch_all(urls, folder=fetch_folder(), policy=policy_from(options))
     report(fetched, tally)                                        # counts what could not be had, by reason
-    documents = [RawDocument(f.filename, title, f.path, source=f.url, browser=f.browser) for f in … if f.path]
+    documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
 `fetch_all` never raises for a bad page: each URL comes back as a `Fetched`, with a path or with a reason. It does
 raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none
@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from exhibit.converters._benchmark import Item, Tally
 from exhibit.converters._office import office_page
+from exhibit.converters._text_pdf import Block, needs_browser, pdf_of, printer_name
 from exhibit.converters._web.addresses import Addresses, FetchError, flaw_of
 from exhibit.converters._web.download import Downloader, Policy, Reply
 from exhibit.converters._web.gate import Gate
@@ -197,12 +198,16 @@ class _Crew:
         try:
             if reply.kind == "file":
                 reply = await asyncio.to_thread(_as_page, reply)
-            data, final, note = await self.printer.print(reply, f"{reply.url}#{fragment}" if fragment else reply.url)
+            if reply.kind == "text" and not needs_browser(reply.text):
+                data = await asyncio.to_thread(pdf_of, [Block("p", reply.text)], title=name.removesuffix(".pdf"))
+                final, note, printer = reply.url, "", printer_name()
+            else:
+                address = f"{reply.url}#{fragment}" if fragment else reply.url
+                data, final, note = await self.printer.print(reply, address)
+                printer = f"Chromium {self.printer.browser}"
         except FetchError as error:
             return _failed(url, name, error)
-        printed = Fetched(
-            url, name, "printed", final_url=final, status=reply.status, note=note, browser=self.printer.browser
-        )
+        printed = Fetched(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
         return self.store.save(printed, data)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -27,11 +28,6 @@ _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy
 """Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
 _IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
 _CLOSE_SECONDS = 10.0  # a browser that hangs is ended
-_SEALED = (
-    # Names are for the gate to resolve, and nothing leaves beside it
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-)
 # Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
 _REVEAL = """async () => {
   for (const image of document.querySelectorAll('[loading=lazy]')) image.loading = 'eager';
@@ -57,7 +53,7 @@ class PagePrinter:
         self._launching = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._stack = ExitStack()
+        self._stack = AsyncExitStack()
 
     @property
     def browser(self) -> str:
@@ -66,39 +62,47 @@ class PagePrinter:
 
     async def aclose(self) -> None:
         """Close the browser."""
-        if self._browser is not None:
-            with suppress(_playwright.PlaywrightError):
-                await self._browser.close()
-        if self._playwright is not None:
-            await self._playwright.stop()
-        self._stack.close()
+        await self._stack.aclose()
 
     async def print(self, reply: Reply, url: str) -> tuple[bytes, str, str]:
         """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
         async with self._places:
             browser = await self._running()
-            context = None
-            try:
-                async with asyncio.timeout(2 * self._timeout):
-                    context = await browser.new_context(
-                        user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
-                        locale="en-GB",
-                        timezone_id="UTC",
-                        service_workers="block",
-                        accept_downloads=False,
-                    )
-                    return await self._printed(await context.new_page(), reply, url)
-            except (TimeoutError, _playwright.PlaywrightTimeout):
-                detail = f"in the browser, after {self._timeout:g} s"
-                raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
-            except _playwright.PlaywrightError as error:
-                detail = error.message.splitlines()[0]
-                raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
-            finally:
-                if context is not None:
-                    # a page that is caught in a loop may not answer; its process ends with the browser
-                    with suppress(_playwright.PlaywrightError, TimeoutError):
-                        await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
+            with suppress(_GoneError):
+                return await self._attempt(browser, reply, url)
+            # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
+            async with AsyncExitStack() as stack:
+                with suppress(_GoneError):
+                    return await self._attempt(await self._launch(stack), reply, url)
+            raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
+
+    async def _attempt(self, browser: Browser, reply: Reply, url: str) -> tuple[bytes, str, str]:
+        context = None
+        try:
+            async with asyncio.timeout(2 * self._timeout):
+                context = await browser.new_context(
+                    # given to the page alone: the browser's own requests, to its maker, lead nowhere
+                    proxy={"server": self._gate.url, "bypass": "<-loopback>"},
+                    user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
+                    locale="en-GB",
+                    timezone_id="UTC",
+                    service_workers="block",
+                    accept_downloads=False,
+                )
+                return await self._printed(await context.new_page(), reply, url)
+        except (TimeoutError, _playwright.PlaywrightTimeout):
+            detail = f"in the browser, after {self._timeout:g} s"
+            raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
+        except _playwright.PlaywrightError as error:
+            if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
+                raise _GoneError from error
+            detail = error.message.splitlines()[0]
+            raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
+        finally:
+            if context is not None:
+                # a page that is caught in a loop may not answer; its process ends with the browser
+                with suppress(_playwright.PlaywrightError, TimeoutError):
+                    await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def _printed(self, page: Page, reply: Reply, url: str) -> tuple[bytes, str, str]:
         async def hand_over(route: Route) -> None:
@@ -132,22 +136,33 @@ class PagePrinter:
         """Return the browser, started when first needed and again should it have crashed."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
-                self._playwright = self._playwright or await _playwright.async_playwright().start()
-                self._browser = await self._launch(self._playwright)
+                self._browser = await self._launch(self._stack)
             return self._browser
 
-    async def _launch(self, playwright: Playwright) -> Browser:
-        options = launch_options(self._stack.enter_context(scratch_folder()))
-        options["args"] += _SEALED
-        options["proxy"] = {"server": self._gate.url, "bypass": "<-loopback>"}
+    async def _launch(self, stack: AsyncExitStack) -> Browser:
+        """Start a browser that ends with the stack."""
+        if self._playwright is None:
+            self._playwright = await self._stack.enter_async_context(_playwright.async_driver())
+        options = launch_options(stack.enter_context(scratch_folder()), gate=True)
         for sandbox in (False,) if is_root() else (True, False):
             try:
-                return await playwright.chromium.launch(chromium_sandbox=sandbox, **options)
+                browser = await self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
+                stack.push_async_callback(_end, browser)
+                return browser
             except _playwright.PlaywrightError as error:
                 problem = error
             if sandbox:
                 tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
         raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
+
+
+async def _end(browser: Browser) -> None:
+    with suppress(_playwright.PlaywrightError):  # it may have ended by itself
+        await browser.close()
+
+
+class _GoneError(Exception):
+    """The browser, or the page's process in it, ended while it printed."""
 
 
 def _headers(reply: Reply) -> dict[str, str]:

@@ -24,7 +24,7 @@ from exhibit.converters._web.changes import Change, changes_between
 from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
 from exhibit.schemas.bundle import INFO, read_info
-from exhibit.schemas.command import FAILED, guarded, spelled
+from exhibit.schemas.command import FAILED, Parser, guarded, spelled
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle, open_bundle
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> ArgumentParser:
     what, _, rest = (__doc__ or "").partition("\n\n")
-    parser = ArgumentParser(
+    parser = Parser(
         prog=spelled("python -m converters.web"),
         description=what,
         epilog=spelled(rest),

@@ -12,11 +12,11 @@ from typing import Literal
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.whole import write_whole
 
-_RECIPE = 2
+_RECIPE = 3
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
 
 Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
-"""pdf: the publisher's file. printed: by Chromium. refused: an address that may not be reached. disallowed: by
+"""pdf: the publisher's file. printed: by us. refused: an address that may not be reached. disallowed: by
 robots.txt. unusable: no page and no PDF, or too large. failed: the server or the network did not give it."""
 
 
@@ -39,8 +39,8 @@ class Fetched:
     sha256: str = ""
     note: str = ""
     """What a reader of the PDF should know."""
-    browser: str = ""
-    """The version of the browser that printed it."""
+    printer: str = ""
+    """What printed it."""
 
 
 @dataclass(frozen=True)

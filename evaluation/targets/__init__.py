@@ -1,6 +1,8 @@
-"""Systems under test: one file each; its name is its name on the command line (`--target http`).
+"""Systems under test: a TOML file in `systems/` or of your own (`--target my-system.toml`), or a Python file here.
 
-A file in this folder is a target when it has
+Most systems are a file that says what is asked, where answer and passages are, and how documents are taken
+(docs/targets.md; `systems/langserve.toml` is a short one, `systems/nvidia.toml` one with documents). Code is needed
+only where there is no server: a Python file in this folder is a target when it has
 
     class MySettings(BaseModel):            # what it can be told beyond `TargetOptions`; may be left out
         url: str = Field("", description="where questions are posted")
@@ -13,16 +15,14 @@ SETTINGS is opened as `open(argument, options)`. `argument` is what follows the 
 
 The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
 `forget`, which deletes what `ingest` gave the system, and `text(filename)`, which returns a document's text where it
-has that at hand. A target that talks HTTP is a subclass of `_server.Server` that
-asks one question once: address, key, deadline, retries, conversations and concurrency are then as everywhere, and with
-a `library` it can be given the corpus. `_shapes` and `_passages` read replies, `_usage` their cost, and `_secrets`
-keeps keys out of errors. `http.py` reads any server, `langserve.py` is a small target, `nvidia.py` one with documents.
+has that at hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -31,11 +31,12 @@ from pydantic import BaseModel, ValidationError
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.targets._system import settings_of, system_names
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.plugins import load_plugin, plugin_modules
+from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import cache_folder
 
 
@@ -70,6 +71,8 @@ class TargetOptions:
     embedder: Embedder | None = None
     llm: LLM | None = None
     """Parts used instead of those that the config names."""
+    function: Callable[..., Any] | None = None
+    """What the target `function` calls with each question."""
 
 
 @dataclass(frozen=True)
@@ -119,28 +122,53 @@ class Target(Protocol):
         """Yield one reply a case as it comes, in any order; a failure is a reply with an error."""
 
 
-def open_target(wanted: str, options: TargetOptions, told: Mapping[str, Any] | None = None) -> Target:
-    """Return the target that `NAME[:ARGUMENT]` names, told its own settings."""
+def target_names() -> list[str]:
+    """Return the targets that can be named: files of systems, and Python files."""
+    return sorted({*plugin_names(__name__), *system_names()})
+
+
+def is_system(wanted: str) -> str | None:
+    """Return the system that `NAME[:ADDRESS]` or `FILE.toml` names; None where it is a Python file."""
+    name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0].replace("-", "_")
+    return name if wanted.endswith(".toml") or name in system_names() else None
+
+
+def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
+    """Return the target that `NAME[:ARGUMENT]` or a TOML file names, with its own settings."""
+    settings = read_target_settings(wanted, given or {})
+    system = is_system(wanted)
+    if system is not None:
+        server = import_module(f"{__name__}._server").Server
+        return cast(Target, server(system, wanted.removeprefix(system).lstrip(":") or None, options, settings))
     module, argument = load_plugin(__name__, wanted)
-    settings = read_target_settings(wanted, told or {})
     opened = module.open(argument, options) if settings is None else module.open(argument, options, settings)
     return cast(Target, opened)
 
 
-def read_target_settings(wanted: str, told: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, None where it has none; raise one error that names each that is wrong."""
+def _settings_model(wanted: str) -> type[BaseModel] | None:
+    system = is_system(wanted)
+    if system is not None:
+        return settings_of(system)
+    if wanted.partition(":")[0].replace("-", "_") not in plugin_names(__name__):
+        names = ", ".join(name.replace("_", "-") for name in target_names())
+        raise ToolkitError(f"no target {wanted.partition(':')[0]!r}; there are {names}, or a file of yours: FILE.toml")
     module, _ = load_plugin(__name__, wanted)
-    model: type[BaseModel] | None = getattr(module, "SETTINGS", None)
-    name = wanted.partition(":")[0]
+    return cast("type[BaseModel] | None", getattr(module, "SETTINGS", None))
+
+
+def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
+    """Return a target's own settings, None where it has none; raise one error that names each that is wrong."""
+    model = _settings_model(wanted)
+    name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
     known = {} if model is None else model.model_fields
-    unknown = [f"--target-{key.replace('_', '-')}" for key in told if key not in known]
+    unknown = [f"--target-{key.replace('_', '-')}" for key in given if key not in known]
     if unknown:
         there = ", ".join(f"--target-{key.replace('_', '-')}" for key in known) or "none"
         raise ToolkitError(f"{', '.join(unknown)}: not for the target {name}; its settings are {there}")
     if model is None:
         return None
     try:
-        return model.model_validate(dict(told))
+        return model.model_validate(dict(given))
     except ValidationError as error:
         faults = "; ".join(f"target_{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ToolkitError(faults) from error
@@ -148,8 +176,8 @@ def read_target_settings(wanted: str, told: Mapping[str, Any]) -> BaseModel | No
 
 def target_settings() -> dict[str, type[BaseModel]]:
     """Return the settings that each target says it has, by its name."""
-    modules = plugin_modules(__name__)
-    return {name: module.SETTINGS for name, module in modules.items() if getattr(module, "SETTINGS", None)}
+    models = {name: _settings_model(name) for name in target_names()}
+    return {name: model for name, model in models.items() if model is not None}
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:

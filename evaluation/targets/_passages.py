@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.targets._numbers import read_count, read_number
+from exhibit.evaluation.targets._usage import read_count, read_number
 from exhibit.evidence import Span
 
 _TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body", "description")
@@ -15,7 +15,7 @@ _FILE = (
     "filename", "file_name", "file", "file_path", "document_name", "document", "docnm_kwd", "sourcefile", "sourcepage",
     "source", "title", "url", "document_id", "id",
 )  # fmt: skip
-_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata")
+_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs")
 """Objects inside a passage whose fields are the passage's own: LlamaIndex's node, Haystack's meta …"""
 _PAGES = ("page_number", "page_label", "page")
 _BOXES = ("box", "bbox", "bounding_box", "location")
@@ -42,6 +42,8 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
         texts = next(
             (given[key] for key in ("text", "passages", "documents") if isinstance(given.get(key), list)), None
         )
+        if texts is None and all(isinstance(one, dict) for one in given.values()):
+            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by their numbers
         given = texts if texts is not None else [{"filename": key, "text": value} for key, value in given.items()]
     if not isinstance(given, list):
         raise PassagesError(f"passages are {type(given).__name__}, not a list")

@@ -1,9 +1,4 @@
-"""A system under test that is asked over HTTP: what all such targets have in common.
-
-A target that knows its system is a subclass with `exchange`, which asks one question once, and, where the system has an
-interface for documents, `library`. Address, key, headers, deadline, retries, the probe, conversations and concurrency
-are as everywhere.
-"""
+"""A system under test that is asked over HTTP as its file says: address, key, deadline, retries, probe, documents."""
 
 from __future__ import annotations
 
@@ -11,12 +6,12 @@ import json
 import logging
 import re
 import time
-from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
@@ -24,136 +19,122 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import ask_all
-from exhibit.evaluation.targets._certainty import read_confidence
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
-from exhibit.evaluation.targets._passages import Names, read_passages
-from exhibit.evaluation.targets._probing import probe_server
-from exhibit.evaluation.targets._secrets import secrets_in
-from exhibit.evaluation.targets._server_settings import WAIT, ServerSettings, headers_of, parse_url
-from exhibit.evaluation.targets._shapes import describe
+from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
+from exhibit.evaluation.targets._probing import Probe
+from exhibit.evaluation.targets._reading import Read, Reader, not_json
+from exhibit.evaluation.targets._system import ServerSettings, fitted, headers_of
+from exhibit.evaluation.targets._templates import fill, fill_path
+from exhibit.evaluation.targets._usage import read_confidence
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import (
-    STREAMED,
-    Deadline,
-    Event,
-    HttpClient,
-    HttpError,
-    Response,
-    Secrets,
-    UnreachableError,
-    plain_address,
-    read_events,
-)
+from exhibit.schemas.secrets import HIDDEN, names_a_secret
+from exhibit.storage.http import Deadline, HttpClient, HttpError, Response, Secrets, UnreachableError, plain_address
 
 _log = logging.getLogger(__name__)
+_NOT_THERE = (404, 405)  # HTTP: another version of the system has another path
 
 
-class NoAnswerError(HttpError):
-    """A reply without an answer where one was looked for."""
-
-    def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
-        super().__init__(message)
-        self.reply = reply
-        self.blank = blank
-        """Whether there is a place for it, with no words in it."""
-
-
-@dataclass
-class Read:
-    """What a server replied, as far as it was understood."""
-
-    raw: Any = None
-    answer: str | None = None
-    passages: Any = None
-    """As the server writes them; None where it has none."""
-    shape: str = ""
-    pages_from: int = 1
-    usage: dict[str, float] = field(default_factory=dict)
-    first_token: float | None = None
-    selected: int | None = None
-    """How many of the passages the answer was made from, where that is known."""
-    seconds: float | None = None
-    """What the answer took, where the exchange asked for more than that."""
-    began: float = field(default_factory=time.monotonic)
-    whole: bool = False
-    """Whether it came at once, so that there were no first words."""
-
-    def add(self, piece: Any) -> None:
-        """Take the next words of a streamed answer."""
-        if isinstance(piece, str) and piece:
-            self.answer = (self.answer or "") + piece
-            if self.first_token is None and piece.strip() and not self.whole:
-                self.first_token = time.monotonic() - self.began
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the probe is told of a system whose replies need no paths."""
-
-    request: Any = None
-    response_answer_jmespath: str | None = None
-    response_context_jmespath: str | None = None
-    takes_paths: bool = False
-
-
-class Server(ABC):
+class Server:
     """A server; every failure is a reply with an error, and nothing else stops."""
 
     exact = False
-    system = "http"
-    """Its name on the command line."""
-    example = "http://localhost:50505/ask"
-    key_header = ("Authorization", "Bearer {}")
-    """How the system wants its key."""
 
-    def __init__(self, address: str, options: TargetOptions, settings: ServerSettings) -> None:
-        url = parse_url(address, self.example)
-        self._url = str(url.copy_with(username=None, password=None))
-        # an address may carry a password or a key
-        self.name = f"{self.system}:{plain_address(str(url))}"
+    def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options = options
+        self.values = settings.model_dump()
+        ingesting = self._brings or options.skip_ingestion or options.delete_collection
+        self.system = system = fitted(wanted, {**self.values, "ingesting": ingesting})
+        name = Path(wanted).stem
+        for key, given in system.settings.items():
+            if given.required and not self.values[key]:
+                raise ToolkitError(f"--target {name} needs --target-{key.replace('_', '-')}: {given.help}")
+        url = parse_url(settings.url or argument or system.url, system.example or system.url)
+        plain = str(url.copy_with(username=None, password=None))
+        for ending in system.strip:
+            plain = plain.rstrip("/").removesuffix(ending)
+        self.url = plain
+        # an address may carry a password or a key
+        self.name = f"{name}:{plain_address(plain)}"
         headers = headers_of(settings.header)
-        if settings.key:
-            name, form = self.key_header
-            headers = {name: form.format(*headers_of({name: settings.key}).values()), **headers}
+        key_variable = settings.key or system.key
+        if key_variable:
+            header, _, form = system.key_header.partition(":")
+            headers = {header: form.strip().format(key=headers_of({header: key_variable})[header]), **headers}
         told = [*headers.values(), *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"}))]
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        self._wire = HttpClient(headers, connections=options.threads, secrets=Secrets(told))
-        self._settings = settings
+        self.client = HttpClient(headers, connections=options.threads, secrets=Secrets(told))
+        self.reader = Reader(system, self.client.secrets, stream=bool(self.values.get("stream")))
+        # what a collection is called is known of each dataset
+        self.template = fill(system.ask.body, {k: v for k, v in self.values.items() if k != "collection"})
+        self._path = 0
+        self._ids: dict[str, str] = {}
+        """Ids of collections by their names."""
         self._probed = False
-        self._ends = False
-        """Whether it has been seen to mark the end of a stream: one without the mark is then half a reply."""
 
-    # ---------------------------------------------------------------- what a system says of itself
+    # ---------------------------------------------------------------- one question
 
-    @abstractmethod
-    def exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
+    def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read:
         """Ask a question once and return what came back; raise HttpError where that is no reply."""
+        ask, values = self.system.ask, self._of(case, deadline, collection)
+        began = time.monotonic()
+        paths = [ask.path] if isinstance(ask.path, str) else list(ask.path)
+        while True:
+            path = fill_path(paths[self._path], values)
+            if ask.query:
+                path += "?" + urlencode(fill(ask.query, values))
+            try:
+                body = None if ask.method == "GET" else fill(self.template, values)
+                with self.send(path, body, deadline=deadline, method=ask.method) as response:
+                    read = self.reader.read(response)
+                break
+            except HttpError as error:
+                if error.status not in _NOT_THERE or self._path + 1 == len(paths):
+                    raise
+                self._path += 1
+        if self.system.ranking is not None:
+            read.seconds = time.monotonic() - began
+            read.passages = self._with_ranking(read.passages, values, deadline)
+        return read
 
-    def _exchange(self, case: Case, deadline: Deadline, collection: str) -> Read:
-        """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
-        try:
-            return self.exchange(case, deadline, collection)
-        except (HttpError, ToolkitError):
-            raise
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-            _log.debug("a reply that cannot be read", exc_info=error)
-            why = self._wire.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
-            raise HttpError(f"the reply cannot be read ({why[:200]})") from error
+    def _of(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
+        """Return what a request can be filled with."""
+        forms = self.system.ask.history
+        turns = [
+            fill(forms.get(turn.role, {"role": "{role}", "content": "{content}"}), turn._asdict())
+            for turn in case.history
+        ]
+        session = case.session or str(case.id)
+        return {
+            **self.values,
+            "question": case.question,
+            "history": turns,
+            "session": session,
+            "conversation": case.session,
+            "thread": re.sub(r"[^a-zA-Z0-9_-]", "_", f"{collection}-{session}"),
+            "as_of": case.labels.get("as_of"),
+            "collection": collection,
+            "collection_id": lambda: self._collection_id(collection, deadline),
+        }
 
-    def library(self, collection: str) -> Library | None:
-        """Return the interface for documents, None where there is none."""
-        return None
+    def _collection_id(self, collection: str, deadline: Deadline) -> str:
+        library = self.library(collection)
+        if collection not in self._ids and library is not None:
+            self._ids[collection] = library.find(deadline) or ""
+        if not self._ids.get(collection):
+            noun = library.noun if library else "collection"
+            raise HttpError(f"no {noun} is named {collection!r}; give one with --target-collection")
+        return self._ids[collection]
 
-    def collection(self, dataset: Dataset) -> str:
-        """Return what the system calls a dataset's documents."""
-        return getattr(self._settings, "collection", "") or dataset.name
-
-    @property
-    def known(self) -> Any:
-        """What the probe is told."""
-        return Known()
+    def _with_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
+        """Return the passages of an answer, and behind them those of a search."""
+        ranking = self.system.ranking
+        assert ranking is not None
+        shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
+        reply = self.fetch(ranking.path, {**fill(ranking.body, values), **shared}, deadline=deadline)
+        found = self.reader.passages_at(ranking.passages, reply) or []
+        known = [_place(one) for one in cited or ()]
+        return [*(cited or ()), *(one for one in found if _place(one) not in known)]
 
     # ---------------------------------------------------------------- a target
 
@@ -161,18 +142,36 @@ class Server(ABC):
     def _brings(self) -> bool:
         return self._options.ingest or self._options.force_ingestion
 
+    def library(self, collection: str) -> Library | None:
+        """Return the interface for documents, None where there is none."""
+        ingest = self.system.ingest
+        if not ingest:
+            return None
+        url = fill_path(ingest.url, {}) if not ingest.url.startswith("{") else self.values[ingest.url[1:-1]]
+        if not url and ingest.port:
+            # a key that was given for one host must not go to another that nobody named
+            url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/"))
+        address = str(parse_url(url, "http://localhost:8082")) if url else ""
+        return Library(self, ingest, collection, self.values, address)
+
+    def collection(self, dataset: Dataset) -> str:
+        """Return what the system calls a dataset's documents."""
+        own = str(self.values.get("collection") or "")
+        return own or (re.sub(r"\W", "_", dataset.name) if self.system.plain_collection else dataset.name)
+
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a question or two, once for the whole run; of a system that has no documents yet, only what it has."""
         if self._probed:
             return []
         self._probed = True
         collection = self.collection(dataset)
-        library = self.library(collection) if self._brings or self._options.delete_collection else None
-        if library is None and (self._brings or self._options.delete_collection):
+        wanted = self._brings or self._options.delete_collection
+        library = self.library(collection) if wanted else None
+        if library is None and wanted:
             flags = "--ingest, --force-ingestion and --delete-collection"
             raise ToolkitError(f"{self.name}: it has no interface for documents; leave out {flags}")
         if library is None or not self._brings:
-            return self._ask_first(cases, collection)
+            return Probe(self, dataset, collection, self._options).run(cases)
         try:
             library.listed(Deadline(self._options.timeout, flag="--timeout"))
         except UnreachableError as error:
@@ -180,17 +179,6 @@ class Server(ABC):
         except HttpError as error:
             raise ToolkitError(f"{self.name}: its documents cannot be listed: {error}") from error
         return []
-
-    def _ask_first(self, cases: Sequence[Case], collection: str) -> list[str]:
-        def once(case: Case, deadline: Deadline) -> Read:
-            return self._exchange(case, deadline, collection)
-
-        notes, answers = probe_server(self.name, cases, once, self.known, self._options)
-        self.saw(answers)
-        return notes
-
-    def saw(self, answers: bool) -> None:  # noqa: B027 - most systems need not know
-        """Learn from the probe whether the system answers, or only retrieves."""
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Give the system the documents where that is asked for; else say what the corpus is."""
@@ -200,9 +188,9 @@ class Server(ABC):
             return count_only(dataset, self._options)
         if not self._brings:
             return compare(library, dataset, self._options)
-        timeout = getattr(self._settings, "ingest_timeout", WAIT)
-        told = bring_in(library, dataset, self._options, timeout=timeout)
-        return replace(told, notes=tuple(self._ask_first(dataset.cases, collection)))
+        timeout = float(self.values.get("ingest_timeout") or 3600.0)
+        probe = Probe(self, dataset, collection, self._options)
+        return bring_in(library, dataset, self._options, timeout=timeout, notes=lambda: probe.run(dataset.cases))
 
     def forget(self, dataset: Dataset) -> None:
         """Delete what `ingest` gave the system."""
@@ -215,23 +203,30 @@ class Server(ABC):
         names, collection = dataset.documents.named, self.collection(dataset)
 
         def ask_one(case: Case, deadline: Deadline) -> Reply:
-            return self._reply(case, deadline, collection, names)
+            return self.reply(case, deadline, collection, names)
 
         try:
             yield from ask_all(cases, ask_one, self._options)
         finally:
-            self._wire.close()
+            self.client.close()
 
-    def _reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
+    def reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
+        """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
         began = time.monotonic()
-        read = self._exchange(case, deadline, collection)
-        seconds = read.seconds if read.seconds is not None else time.monotonic() - began
-        passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
+        try:
+            read = self.exchange(case, deadline, collection)
+            passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
+        except (ToolkitError, PassagesError):
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            _log.debug("a reply that cannot be read", exc_info=error)
+            why = self.client.secrets.strip(" ".join(f"{type(error).__name__}: {error}".split()))
+            raise HttpError(f"the reply cannot be read ({why[:200]})") from error
         return Reply(
             read.answer,
             passages,
             selected=read.selected,
-            seconds=seconds,
+            seconds=read.seconds if read.seconds is not None else time.monotonic() - began,
             usage=read.usage,
             first_token=read.first_token,
             confidence=read_confidence(read.raw),
@@ -239,89 +234,79 @@ class Server(ABC):
 
     # ---------------------------------------------------------------- requests
 
-    def address(self, path: str, url: str = "") -> str:
-        """Return the address of one of the server's interfaces; a version is not said twice (`…/v1` and `/v1/x`)."""
-        base = (url or self._url).rstrip("/")
-        version = re.match(r"/v\d+(?=/)", path)
-        return base + (path[version.end() :] if version and base.endswith(version[0]) else path)
-
     @contextmanager
     def send(
-        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **told: Any
+        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str = "", **given: Any
     ) -> Iterator[Response]:
         """Send a request and yield a response that is a success; an error says which interface gave it."""
+        base = (url or self.url).rstrip("/") if path else url or self.url
+        version = re.match(r"/v\d+(?=/)", path)  # is not said twice: …/v1 and /v1/x
+        rest = path[version.end() :] if version and base.endswith(version[0]) else path
         try:
-            with self._wire.send(
-                method, self.address(path, told.pop("url", "")), body, deadline=deadline, **told
-            ) as got:
-                got.check()
-                yield got
+            with self.client.send(method, base + rest, body, deadline=deadline, **given) as response:
+                response.check()
+                yield response
         except UnreachableError:
             raise
         except HttpError as error:
-            if error.status is not None and not str(error).startswith(path):
+            if path and error.status is not None and not str(error).startswith(path.partition("?")[0]):
                 error.args = (f"{path.partition('?')[0]}: {error}",)
             raise
 
-    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **told: Any) -> Any:
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
         """Return the JSON of a reply, None where a success has no words."""
-        with self.send(path, body, deadline=deadline, method=method, **told) as response:
-            return self.parse(response.read(), empty=method != "POST")
-
-    def upload(self, path: str, files: Any, data: Any = None, *, deadline: Deadline, url: str = "") -> Any:
-        """Send files as a form does, and return the JSON that comes back."""
-        form = httpx.Request("POST", "http://form", files=files, data=data)
-        content, kind = form.read(), form.headers["content-type"]
-        return self.fetch(path, deadline=deadline, content=content, headers={"Content-Type": kind}, url=url)
-
-    def parse(self, data: bytes, *, empty: bool = False) -> Any:
-        """Return the JSON of a body; raise in words what is none."""
-        if not data.strip():
-            if empty:
-                return None
-            raise HttpError("the reply is empty")
+        with self.send(path, body, deadline=deadline, method=method, **given) as response:
+            data = response.read()
+        if not data.strip() and method != "POST":
+            return None
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            raise HttpError(f"the reply is not JSON: {self._wire.secrets.words(data)}") from None
-        self.check(reply)
+            raise not_json(data, self.client.secrets) from None
+        self.reader.check(reply)
         return reply
 
-    def check(self, reply: Any) -> None:
-        """Raise the error that a reply reports."""
-        if isinstance(reply, dict) and reply.get("error"):
-            words = self._wire.secrets.words(json.dumps(reply["error"]))
-            raise HttpError(f"the server reports an error: {words}")
 
-    def events(self, response: Response) -> Iterator[Event]:
-        """Yield the events of a stream, its end included; raise where one is an error."""
-        for event in read_events(response.lines()):
-            self.check(event.data)
-            yield event
+def _place(passage: Any) -> tuple[Any, Any]:
+    fields = passage if isinstance(passage, Mapping) else {}
+    return fields.get("document_name", fields.get("filename")), fields.get("text", fields.get("content", str(passage)))
 
-    def streamed(self, response: Response) -> bool:
-        """Return whether a reply comes in events."""
-        return response.kind in STREAMED
 
-    def replies(self, response: Response) -> Iterator[Any]:
-        """Yield a whole reply, or the events of a stream; None is the mark of its end."""
-        if self.streamed(response):
-            yield from (event.data for event in self.events(response))
-        else:
-            yield self.parse(response.read())
+def parse_url(address: str, example: str) -> httpx.URL:
+    """Return an address; raise one that is none."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ToolkitError(f"--target-url {address!r} is not an address; it looks like {example}")
+    return url
 
-    def finish(self, read: Read, *, ended: bool | None, silent: bool = False) -> Read:
-        """Return a reply that is whole; raise where there is no answer, or the stream stopped before its end.
 
-        `ended` is None for what is no stream, or one whose end the system does not mark.
-        """
-        if ended:
-            self._ends = True
-        elif ended is False and self._ends:
-            raise HttpError("the stream stopped before its end", transient=True)
-        if read.answer is not None and read.answer.strip():
-            return read
-        if silent and read.answer is None:
-            return read
-        where = read.raw[0] if isinstance(read.raw, list) and read.raw else read.raw
-        raise NoAnswerError(f"no answer in the reply: {describe(where)}", where, blank=read.answer is not None)
+# ---------------------------------------------------------------- secrets in settings
+
+
+def secrets_in(url: str, told: Any = None) -> list[str]:
+    """Return the secrets of an address (its password, its query) and of settings with names that say so."""
+    parts = urlsplit(url)
+    values = [value for _, value in parse_qsl(parts.query)]
+    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(told)
+
+
+def _hidden_values(told: Any) -> list[str]:
+    if isinstance(told, Mapping):
+        own = [v for k, v in told.items() if names_a_secret(str(k)) and isinstance(v, str)]
+        return own + [secret for v in told.values() for secret in _hidden_values(v)]
+    return [secret for one in told for secret in _hidden_values(one)] if isinstance(told, list) else []
+
+
+def hide(value: Any) -> Any:
+    """Return settings with secrets hidden by their names, and addresses without password and query."""
+    if isinstance(value, Mapping):
+        # a header is given by the name of the variable that holds its value
+        named = {"header": value["header"]} if "header" in value else {}
+        hidden = {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
+        return {**hidden, **named}
+    if isinstance(value, list | tuple):
+        return [hide(one) for one in value]
+    return plain_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -1,54 +1,67 @@
-"""Requests made from a template: the question, what was said before it, and the settings of the server."""
+"""Requests made from templates: `{question}`, what was said before it, and the settings of the server are filled in."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
-from exhibit.evaluation.cases import Case
-
-CHAT: Mapping[str, Any] = {
-    "messages": ["{history}", {"content": "{question}", "role": "user"}],
-    "stream": False,
-    "context": "{parameters}",
-}
-"""How chat servers are asked."""
+_PLACE = re.compile(r"\{(\w+)\}")
+_SPREAD = re.compile(r"\.{3,}")
+"""A key of a template whose value's fields are fields of the object itself."""
 
 
-def fill(template: Any, case: Case, parameters: Mapping[str, Any]) -> Any:
-    """Return a request; `"{history}"` in a list becomes messages, inside a text lines of `role: words`."""
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """Return a request; a place that is a whole text becomes the value itself, and none where there is no value.
+
+    A list's place for a list becomes its items. A value that is a function is called: it is asked for when needed.
+    """
     if isinstance(template, str):
-        return _text(template, case, parameters)
+        whole = _PLACE.fullmatch(template)
+        if whole and whole[1] in values:
+            return _held(values, whole[1])
+        return _PLACE.sub(lambda place: _text(values, place), template)
     if isinstance(template, Mapping):
-        return {key: fill(value, case, parameters) for key, value in template.items()}
-    if isinstance(template, list):
-        filled: list[Any] = []
-        for value in template:
-            filled += messages(case) if value == "{history}" else [fill(value, case, parameters)]
+        filled: dict[str, Any] = {}
+        for key, value in template.items():
+            held = fill(value, values)
+            if _SPREAD.fullmatch(key):
+                filled |= held if isinstance(held, Mapping) else {}
+            elif held is not None and (held != {} or value == {}):
+                filled[key] = held
         return filled
+    if isinstance(template, list):
+        items: list[Any] = []
+        for value in template:
+            held = fill(value, values)
+            items += held if isinstance(held, list) and isinstance(value, str) else [held]
+        return items
     return template
 
 
-def messages(case: Case) -> list[dict[str, str]]:
-    """Return what was said before a question as chat servers take it."""
-    return [{"content": turn.content, "role": turn.role} for turn in case.history]
+def fill_path(template: str, values: Mapping[str, Any]) -> str:
+    """Return the path of a request; values are quoted."""
+    return _PLACE.sub(lambda place: quote(_text(values, place), safe=""), template)
 
 
 def uses_history(template: Any) -> bool:
     """Return whether a template has a place for what was said before, or for the session that it was said in."""
     if isinstance(template, str):
-        return "{history}" in template or "{session}" in template
-    if isinstance(template, Mapping):
-        return any(map(uses_history, template.values()))
-    return any(map(uses_history, template)) if isinstance(template, list) else False
+        return "{history}" in template or "{session}" in template or "{thread}" in template
+    parts = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()
+    return any(map(uses_history, parts))
 
 
-def _text(template: str, case: Case, parameters: Mapping[str, Any]) -> Any:
-    if template == "{parameters}":
-        return dict(parameters)
-    if template == "{history}":
-        return messages(case)
-    said = "\n".join(f"{turn.role}: {turn.content}" for turn in case.history)
-    # the question last: its own words must not be filled in again
-    text = template.replace("{session}", case.session or str(case.id)).replace("{history}", said)
-    return text.replace("{question}", case.question)
+def _held(values: Mapping[str, Any], name: str) -> Any:
+    value = values[name]
+    return value() if callable(value) else value
+
+
+def _text(values: Mapping[str, Any], place: re.Match[str]) -> str:
+    if place[1] not in values:
+        return place[0]
+    value = _held(values, place[1])
+    if isinstance(value, list):  # what was said, inside a text
+        return "\n".join(f"{turn.get('role', turn.get('type'))}: {turn['content']}" for turn in value)
+    return "" if value is None else str(value)

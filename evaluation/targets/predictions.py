@@ -17,11 +17,10 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._numbers import read_count, read_number
 from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
 from exhibit.evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
 from exhibit.evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
-from exhibit.evaluation.targets._usage import read_usage
+from exhibit.evaluation.targets._usage import read_count, read_number, read_usage
 from exhibit.schemas.errors import ToolkitError
 
 _FEW = 3
@@ -48,16 +47,22 @@ class Predictions:
         """Which row is for a dataset, id and question, of which some may not be told."""
         self._rows = read_rows(path)
         self._shape = _shape(path, self._rows)
+        self._alike: set[str] = set()
+        """Questions that several rows are for."""
         for place, row in enumerate(self._rows):
             question, id = question_of(row), id_of(row)
-            self._places.setdefault((row.get("dataset"), id, question), place)
+            first = self._places.setdefault((row.get("dataset"), id, question), place)
+            if first != place and id is not None:
+                raise ToolkitError(f"{path}: rows {first + 1} and {place + 1} are both for {id!r}: which one counts?")
             if question is not None:  # ids of another numbering: the question tells
-                self._places.setdefault((row.get("dataset"), None, question), place)
+                first = self._places.setdefault((row.get("dataset"), None, question), place)
+                self._alike |= {question} if first != place else set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Say what the rows were recognised as and how many questions they cover; refuse a file of truths."""
         predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
+        self._refuse_alike(dataset, predicted, where)
         if not predicted:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
             raise ToolkitError(f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}")
@@ -71,6 +76,18 @@ class Predictions:
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
         return notes
 
+    def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
+        """Raise where rows are matched by their question alone, and a question stands twice on either side."""
+        asked = Counter(plain_question(case.question) for case in dataset.cases)
+        for case in cases:
+            question = plain_question(case.question)
+            by_question = self._place(dataset.name, case, by_id=True) is None
+            if by_question and (question in self._alike or asked[question] > 1):
+                raise ToolkitError(
+                    f"{where}two questions are alike ({question[:80]!r}), and rows are matched by their question "
+                    "alone: give each row the id of train.json"
+                )
+
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Say what the corpus is; nothing is read for the replies."""
         return count_only(dataset, self._options)
@@ -83,10 +100,10 @@ class Predictions:
             else:
                 yield Asked(position, self._reply(self._row(dataset.name, case), dataset.documents.named))
 
-    def _place(self, dataset: str, case: Case) -> int | None:
+    def _place(self, dataset: str, case: Case, *, by_id: bool = False) -> int | None:
         id, question = str(case.id), plain_question(case.question)
         for named in (dataset, None):
-            for key in ((named, id, question), (named, id, None), (named, None, question)):
+            for key in ((named, id, question), (named, id, None), *(() if by_id else ((named, None, question),))):
                 if key in self._places:
                     return self._places[key]
         return None

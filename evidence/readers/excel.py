@@ -11,6 +11,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.archives import opened
 from exhibit.evidence.printable import Printable, grid, paragraph
+from exhibit.evidence.readers._xml import refuse_entities
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -35,12 +36,13 @@ def page(path: Path) -> Printable:
 
 
 @contextmanager
-def workbook(path: Path) -> Iterator[Any]:
-    """Open a workbook to read its values; a broken one is a DocumentError."""
+def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
+    """Open a workbook to read its values, with `merged` also which cells are one; a broken one is a DocumentError."""
     with opened(path, KIND) as archive:
         import openpyxl
 
-        yield openpyxl.load_workbook(archive.fp, read_only=True, data_only=True, keep_links=False)
+        refuse_entities(archive)
+        yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 
 def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:

@@ -23,6 +23,7 @@ TYPES = {"application/vnd.oasis.opendocument.text": ".odt"}
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TEXT, _TABLE, _OFFICE, _STYLE, _DRAW = (_NS % name for name in ("text", "table", "office", "style", "drawing"))
+_ROW_GROUPS = tuple(f"{_TABLE}table-{kind}" for kind in ("header-rows", "rows", "row-group"))
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "": "none"}
 _MOST_REPEATED = 1000
 """Spaces or cells that one tag may stand for."""
@@ -61,7 +62,7 @@ class _Writer:
             elif element.tag == f"{_TEXT}list":
                 yield from self._items(element, element.get(f"{_TEXT}style-name") or style, depth + 1)
             elif element.tag == f"{_TABLE}table":
-                rows = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in element.iter(f"{_TABLE}table-row"))
+                rows = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in _rows(element))
                 yield f"<table>{rows}</table>"
             elif element.tag not in (f"{_TEXT}tracked-changes", f"{_OFFICE}forms", f"{_TEXT}sequence-decls"):
                 yield from self.blocks(element, style, depth)
@@ -94,7 +95,7 @@ class _Writer:
         return self.inline(child)
 
     def _paragraphs(self, parent: Any) -> list[str]:
-        return ["".join(item.itertext()) for item in parent.iter(f"{_TEXT}p")]
+        return ["".join(item.itertext()) for item in _outermost(parent)]
 
     def _items(self, element: Any, style: str, depth: int) -> Iterator[str]:
         if element.get(f"{_TEXT}continue-numbering") != "true" and depth == 1:
@@ -130,6 +131,24 @@ class _Writer:
     def _cells(self, row: Any) -> Iterator[str]:
         for cell in row.iterfind(f"{_TABLE}table-cell"):
             yield f"<td>{''.join(self.blocks(cell))}</td>"
+
+
+def _rows(table: Any) -> Iterator[Any]:
+    """Yield a table's own rows; those of a table in one of its cells are that table's."""
+    for child in table:
+        if child.tag == f"{_TABLE}table-row":
+            yield child
+        elif child.tag in _ROW_GROUPS:
+            yield from _rows(child)
+
+
+def _outermost(parent: Any) -> Iterator[Any]:
+    """Yield the paragraphs below an element, but for those in another, whose words it has already."""
+    for child in parent:
+        if child.tag == f"{_TEXT}p":
+            yield child
+        else:
+            yield from _outermost(child)
 
 
 def page(path: Path) -> Printable:
@@ -186,7 +205,7 @@ def _edge(styles: Any, name: str) -> str:
     """Return all headers, or all footers, each line once."""
     if styles is None:
         return ""
-    texts = ("".join(p.itertext()) for edge in styles.iter(f"{_STYLE}{name}") for p in edge.iter(f"{_TEXT}p"))
+    texts = ("".join(p.itertext()) for edge in styles.iter(f"{_STYLE}{name}") for p in _outermost(edge))
     lines = dict.fromkeys(filter(str.strip, texts))
     return f"<{name}>{''.join(map(paragraph, lines))}</{name}>" if lines else ""
 

@@ -9,6 +9,7 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.archives import opened
 from exhibit.evidence.printable import Printable, grid, paragraph, section
+from exhibit.evidence.readers._xml import refuse_entities
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"
@@ -24,6 +25,7 @@ def page(path: Path) -> Printable:
     with opened(path, KIND) as archive:
         from pptx import Presentation
 
+        refuse_entities(archive)
         slides = [_slide(slide) for slide in Presentation(archive.fp).slides]
     return Printable("".join(f'<article class="sheet">{slide}</article>' for slide in slides))
 

@@ -25,8 +25,8 @@ KIND = "Word document"
 MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx"}
 
-_TEXT = ("document", "footnotes", "endnotes")
-"""The parts of word/ whose paragraphs are read in the order of the text."""
+_NOTES = ("footnotes", "endnotes")
+"""The parts whose paragraphs are read after those of the text."""
 _NO_LISTS = b'<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"/>'
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
@@ -34,10 +34,11 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 def page(path: Path) -> Printable:
     """Return the text as it reads once every tracked change is accepted."""
     with opened(path, KIND) as archive:
-        parts, changes = _prepared(archive)
+        main = _main_part(archive)
+        parts, changes = _prepared(archive, main)
         body = _html(_packed(archive, parts))
-        edges = {kind: _edges(archive, kind) for kind in ("header", "footer")}
-        comments = _comments(archive)
+        edges = {kind: _edges(archive, main, kind) for kind in ("header", "footer")}
+        comments = _comments(archive, main)
     top, bottom = (
         f"<{kind}>{''.join(map(paragraph, lines))}</{kind}>" if lines else "" for kind, lines in edges.items()
     )
@@ -49,21 +50,44 @@ def page(path: Path) -> Printable:
     return Printable(top + body + section("Comments", comments) + bottom, tuple(notes))
 
 
-def _prepared(archive: zipfile.ZipFile) -> tuple[dict[str, bytes], int]:
+def _main_part(archive: zipfile.ZipFile) -> str:
+    """Return the name of the part that has the text; most programs call it word/document.xml."""
+    named = [*_targets(archive, "", "officeDocument"), "word/document.xml"]
+    main = next((name for name in named if part(archive, name) is not None), None)
+    if main is None:
+        raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is it a whole Word document?")
+    return main
+
+
+def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
+    """Return the parts of a kind that another part names as its own."""
+    folder, name = posixpath.split(source)
+    relations = _tree(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    named = [] if relations is None else [
+        item.get("Target", "") for item in relations if str(item.get("Type", "")).endswith(f"/{kind}")
+    ]  # fmt: skip
+    return [posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/") for target in named]
+
+
+def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
+    """Return where a part of a kind is: as the main part says, else where most programs put it."""
+    return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
+
+
+def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
     """Return the parts that are changed for mammoth, and the number of tracked changes."""
     from lxml import etree
 
-    if part(archive, "word/document.xml") is None:
-        raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is it a whole Word document?")
-    lists = read_numbering(_tree(archive, "word/numbering.xml"), _tree(archive, "word/styles.xml"))
-    parts = {"word/numbering.xml": _NO_LISTS}  # or mammoth would count a second time, in its own way
+    numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
+    lists = read_numbering(_tree(archive, numbering), _tree(archive, styles))
+    parts = {numbering: _NO_LISTS}  # or mammoth would count a second time, in its own way
     changes = 0
-    for name in _TEXT:
-        root = _tree(archive, f"word/{name}.xml")
+    for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
+        root = _tree(archive, name)
         if root is not None:
             changes += accept_changes(root)
             _write_numbers(root, lists)
-            parts[f"word/{name}.xml"] = etree.tostring(root)
+            parts[name] = etree.tostring(root)
     return parts, changes
 
 
@@ -111,16 +135,10 @@ def _html(packed: io.BytesIO) -> str:
     return html
 
 
-def _edges(archive: zipfile.ZipFile, kind: str) -> list[str]:
+def _edges(archive: zipfile.ZipFile, main: str, kind: str) -> list[str]:
     """Return the lines of all headers, or of all footers, each once."""
-    relations = _tree(archive, "word/_rels/document.xml.rels")
-    targets = [] if relations is None else [
-        posixpath.normpath(posixpath.join("word", item.get("Target", "")))
-        for item in relations
-        if item.get("Type", "").endswith(f"/{kind}")
-    ]  # fmt: skip
     lines: dict[str, None] = {}
-    for name in targets:
+    for name in _targets(archive, main, kind):
         root = _tree(archive, name)
         if root is not None:
             accept_changes(root)
@@ -128,8 +146,8 @@ def _edges(archive: zipfile.ZipFile, kind: str) -> list[str]:
     return list(lines)
 
 
-def _comments(archive: zipfile.ZipFile) -> list[str]:
-    root = _tree(archive, "word/comments.xml")
+def _comments(archive: zipfile.ZipFile, main: str) -> list[str]:
+    root = _tree(archive, _part_of(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)

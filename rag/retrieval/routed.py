@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -43,10 +43,6 @@ _ENOUGH = 0.99
 the figures on mini are the same, so it is no setting."""
 
 
-_TEXTS = 64
-"""Texts that are held for a batch of questions, 4 MB of contracts."""
-
-
 _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
 """For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
 
@@ -80,7 +76,7 @@ def prepare(questions: Sequence[str], parts: Parts) -> Prepared:
 def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order; the second half, which asks no embedder."""
     results = []
-    library = library_of(parts.index, parts.config.limit)
+    library = library_of(parts.index, parts.config.passage_size)
     for query, vector, passage in zip(*prepared, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
@@ -109,7 +105,7 @@ def _rank(
         library,
         documents=documents,
         depth=max(config.depth, config.candidates * config.k),
-        limit=config.limit,
+        limit=config.passage_size,
         pool=config.pool,
         tight=config.tight,
         weights=config.weights,
@@ -143,7 +139,7 @@ def _second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return what passages are looked for in, for a batch of questions: the texts that they need are held, a few.
+    """Return what passages are looked for in, for a batch of questions.
 
     What passages of so many characters are made of is remembered from batch to batch, until the index changes.
     """
@@ -154,7 +150,7 @@ def library_of(index: Index, limit: int) -> Library:
         table=index.table,
         store=index.store("chunk"),
         words=index.lexicon.chunks,
-        text=lru_cache(_TEXTS)(lambda number: index.document_text(index.entries[number].filename)),
+        text=index.text_of,
         headings=index.lexicon.headings,
         is_whole=not index.missing,
         tiles=known[2],
@@ -177,7 +173,7 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
 def _named(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
     told = choice.trace()
-    shown = {index.entries[number].filename: why for number, why in told["documents"].items()}
+    shown = {index.document(number).filename: why for number, why in told["documents"].items()}
     return {"sure": told["sure"], "likeliest": shown}
 
 
@@ -188,7 +184,7 @@ def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int],
 
 
 def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[[int], str]) -> Hit:
-    entry = index.entries[passage.document]
+    entry = index.document(passage.document)
     row = passage.row
     while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1

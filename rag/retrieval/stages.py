@@ -16,7 +16,7 @@ from exhibit.rag.retrieval.state import Parts, Retrieved, State, Tokens
 
 def choose_documents(state: State, index: Index, config: Config) -> None:
     """Keep the best documents, judged by their passages among the first candidates; rank again within them."""
-    if not config.documents or not len(state.keys):
+    if not config.document_limit or not len(state.keys):
         return
     first = state.keys[: config.candidates * config.k]
     scores: dict[int, list[float]] = defaultdict(list)
@@ -26,8 +26,8 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
         number: config.document_max * max(cosines) + config.document_mean * float(np.mean(cosines))
         for number, cosines in scores.items()
     }
-    best = sorted(judged, key=lambda number: (-judged[number], number))[: config.documents]
-    state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}
+    best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
+    state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)
     )
@@ -47,7 +47,7 @@ def finish(
     """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from.
 
     `reranked` says that the second look has been taken. Where the confidence is below the config's, an answer is made
-    from nothing, and so is a refusal, whoever writes it.
+    from nothing, and so is a refusal, whoever writes it; but for the reader, which decides with that confidence itself.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -56,7 +56,8 @@ def finish(
     near = near_the_best(hits[: config.candidates * config.k], config)
     fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
-    if confidence is not None and config.refuse_below is not None and confidence < config.refuse_below:
+    unlikely = confidence is not None and confidence < (config.refuse_below or 0.0)
+    if unlikely and not config.reads:
         selected = []
     trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
     return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace, confidence)

@@ -11,6 +11,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._passages import read_passages
 from exhibit.storage.http import Deadline, Response
 from tests.evaluation.imitations import FILES, SERVERS
 
@@ -103,6 +104,7 @@ def ask(chance: random.Random, value: Callable[[random.Random], Any]) -> None:
     """Ask some target a question whose reply is odd."""
     name, settings = chance.choice(TARGETS)
     target: Any = open_target(name, TargetOptions(threads=1), {"url": "http://127.0.0.1:9", **settings})
-    target._wire = _Wire(target._wire, chance, value)
-    target._exchange = target.exchange  # without the net under it
-    target._reply(CASE, Deadline(600), "leases", lambda name: name)
+    target.client = _Wire(target.client, chance, value)
+    read = target.exchange(CASE, Deadline(600), "leases")  # without the net under `reply`
+    read_passages(read.passages, names=lambda name: name)
+    target.reply(CASE, Deadline(600), "leases", lambda name: name)

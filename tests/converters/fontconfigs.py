@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exhibit.converters._fonts import FACES, font_path
+from exhibit.converters._fonts import MONO, font_path
 
 _HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
 _WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
@@ -21,9 +21,8 @@ def misleading_fonts(folder: Path) -> Path:
     """Return a configuration by which every family, whatever its name, is a bold typewriter's."""
     fonts = folder / "typewriter"
     fonts.mkdir(exist_ok=True)
-    bold = next(face for face in FACES if face.file == "ExhibitMono-Bold.ttf")
-    (fonts / bold.file).write_bytes(font_path(bold).read_bytes())
-    return _written(folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format(bold.family)}{_HINTS}")
+    (fonts / "bold.ttf").write_bytes(font_path("ExhibitMono-Bold.ttf").read_bytes())
+    return _written(folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format(MONO)}{_HINTS}")
 
 
 def _written(path: Path, rules: str) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import _press, acord
-from exhibit.converters._benchmark import Benchmark, RawDocument, Tally
+from exhibit.converters import acord
+from exhibit.converters._benchmark import Benchmark, Tally
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
 from exhibit.hub._picture import Example
@@ -21,7 +21,6 @@ from exhibit.schemas.bundle import GOLD, INFO, TRAIN, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Gold, Row
 from exhibit.schemas.validate import validate
-from tests.press import SharedPress
 
 ASIS = "bc785f7fb7"
 LONG = "f63fe286c0"
@@ -201,23 +200,3 @@ def test_a_limit_keeps_the_first_clauses_and_their_grades(source):
         assert {quote.filename for quote in row.quotes} <= names
     kept = {row.id for row in benchmark.rows}
     assert len(kept) + len(tally.left_out["no clause of grade 3 or 4 in the library"]) == 6
-
-
-# ---------------------------------------------------------------- printed together
-
-
-def test_documents_printed_together_are_taken_apart_where_they_begin(tmp_path, monkeypatch):
-    monkeypatch.setattr(_press, "BATCH", 2)
-    texts = ["One clause.", "Two pages. " * 700, "A third.", "<b>&amp;</b> as it stands", "The last."]
-    short = [RawDocument(f"{n}.pdf", f"{n}", text=text, short=True) for n, text in enumerate(texts)]
-    other = RawDocument("official.pdf", "official", path=tmp_path / "elsewhere.pdf", short=True)
-    with SharedPress() as press:
-        printed = list(press.print_short([*short[:3], other, *short[3:]], tmp_path))
-    assert [document.filename for document in printed] == ["0.pdf", "1.pdf", "2.pdf", "official.pdf", "3.pdf", "4.pdf"]
-    assert printed[3] == other
-    for document in (*printed[:3], *printed[4:]):
-        assert document.path == tmp_path / document.filename
-        read_back = read_document(document.path)
-        assert "".join(read_back.text.split()) == "".join((document.text or "").split())
-        assert (len(read_back.pages) > 1) == (document.filename == "1.pdf")
-    assert not list(tmp_path.glob("*.partial"))

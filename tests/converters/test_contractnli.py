@@ -360,7 +360,7 @@ def test_without_raw_every_text_is_printed_with_its_offsets(copy):
 def test_a_file_that_is_not_utf8_is_read_as_windows_1252(copy):
     (copy / "raw" / TEXT).write_bytes("Non-Disclosure Agreement — “Fenwick”".encode("cp1252"))
     benchmark, _ = read(copy, split="test", limit=1)
-    assert "Agreement — “Fenwick”" in (benchmark.documents[0].html or "")
+    assert "Agreement — “Fenwick”" in benchmark.documents[0].blocks[0].text
 
 
 def test_a_zip_is_read_too_and_an_official_file_needs_no_browser(convert, copy, tmp_path, monkeypatch):

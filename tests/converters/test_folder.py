@@ -72,7 +72,15 @@ def write_questions(path: Path, documents: Path) -> int:
 
 def test_every_file_and_every_row_ends_in_one_line(convert, tmp_path, folder, programs):
     count = write_questions(tmp_path / "questions.csv", folder)
-    flags = ["--ocr", "--ocr-engine", "tesseract", "--keep-originals", "--engine", "serial"]  # what is patched is here
+    flags = [
+        "--ocr",
+        "--ocr-engine",
+        "tesseract",
+        "--keep-originals",
+        "--engine",
+        "serial",
+        "--only-asked",
+    ]  # what is patched is here
     bundle = convert("table", "--source", tmp_path / "questions.csv", "--documents", folder, *flags)
     assert validate(bundle) == []
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
@@ -114,9 +122,9 @@ def test_every_file_and_every_row_ends_in_one_line(convert, tmp_path, folder, pr
     assert "archive.zip: .zip" in reasons["no reader for files of this kind"]
     assert "covering.eml/film.mp4: .mp4" in reasons["no reader for files of this kind"]
     assert any(name.startswith("brokendocx.docx.pdf: damaged") for name in reasons["document cannot be read"])
-    assert f"row {count - 1}: nowhere.docx" in reasons["document is not in the folder"]
-    assert reasons["row without a question"] == [f"row {count}"]
-    assert set(reasons["document that no question is about (--all-documents takes it in)"]) == {
+    assert f"row {count}: nowhere.docx" in reasons["document is not in the folder"]
+    assert reasons["row without a question"] == [f"row {count + 1}"], "as Excel counts"
+    assert set(reasons["document that no question is about (--only-asked)"]) == {
         "spare.txt",
         "covering.eml",
     }

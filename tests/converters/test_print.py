@@ -16,20 +16,21 @@ import pypdf
 import pytest
 from playwright.sync_api import sync_playwright
 
-from exhibit.converters import _browser, _fonts, _together
+from exhibit.converters import _browser, _fonts
 from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
-from exhibit.converters._cpr.pages import blocks_of, page_of
-from exhibit.converters._fonts import FACES, Face, embedded, font_hashes, font_path
+from exhibit.converters._fonts import font_hashes, font_path
 from exhibit.converters._materialise import materialise, tasks
 from exhibit.converters._press import Press
 from exhibit.converters._print import PAGE, Printer, pdf_options, printing
-from exhibit.converters._typeset import filing_page, html_from_text
+from exhibit.converters._text_pdf import printer_name
+from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Limits
 from exhibit.engine.watch import programs_below
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
+from tests.converters.test_text_pdf import SCRIPTS
 from tests.press import SharedPress
 
 
@@ -84,6 +85,20 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
     assert len(asked) == 1  # an ordinary user cannot install the system's packages
 
 
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), Exception("Connection closed while reading")])
+def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
+    def start(self: object) -> None:
+        raise error
+
+    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.start", start)
+    with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
+        Printer().__enter__()
+    monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
+    monkeypatch.setattr(_browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(_browser, "_MAC", ())
+    assert find_browser() is None, "nor can it say where its own browser is"
+
+
 def test_the_sandbox_is_off_for_root_alone(monkeypatch):
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
     assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()
@@ -97,21 +112,6 @@ def printer():
         yield ready
 
 
-def test_every_character_is_found_again(printer, tmp_path):
-    lines = [
-        "ARTICLE I — “Definitions” ‘and’ § 1.01 ¶ 2; ½ × € £ ¥ ° ™ ® ©",
-        "Société Générale, Škoda, Łódź, Ærø, ñandú, ﬁnal ﬂoor, Ελλάδα, Москва",
-        "non-exclusive, re-\u00adentry, zero\u200bwidth, NBSP\u00a0here, tab\there",
-        '<script>alert(1)</script> & <b>not bold</b> &amp; "quotes"',
-        "a" * 300,
-        "    indented by four, and      spaced",
-    ]
-    text = "\n".join(lines)
-    printer.print_html(html_from_text(text), tmp_path / "a.pdf")
-    found = read_document(tmp_path / "a.pdf").text
-    assert fold(found, loose=True) == fold(text, loose=True)
-
-
 def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
     page = html_from_text("Clause 1. The parties agree.\n" * 200, title="An Agreement")
     printer.print_html(page, tmp_path / "one.pdf")
@@ -123,7 +123,7 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
 
 
 def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
-    printer._page.close()
+    printer._browser.close()
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
         printer.print_html("<p>Words.</p>", tmp_path / "bad.pdf")
     printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")
@@ -161,7 +161,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
     real = time.monotonic
     monkeypatch.setattr("exhibit.engine._crew.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with Press(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
-        press.print(RawDocument("first.pdf", "First", text="Rent is due."), tmp_path)
+        press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
         (place,) = press._desk._crew._places
         browser = programs_below(place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
@@ -171,7 +171,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
         clock.ahead += 2000
         with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
             bad.result()
-        press.print(RawDocument("last.pdf", "Last", text="Rent was due."), tmp_path)
+        press.print(RawDocument("last.pdf", "Last", html="Rent was due."), tmp_path)
         assert browser and not any(map(_alive, browser))
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["first.pdf", "last.pdf"]
     assert read_document(tmp_path / "last.pdf").text == "Rent was due."
@@ -194,33 +194,12 @@ def test_a_conversion_goes_on_after_a_page_that_never_ends(tmp_path, convert):
     assert "--item-timeout" in told or "--item-memory" in told, "whichever it passes first on this machine"
 
 
-def test_a_print_in_which_documents_have_no_place_is_an_error(printer, tmp_path, monkeypatch):
-    monkeypatch.setattr(_together, "_anchor", lambda number: "same")
-    documents = [RawDocument(f"{n}.pdf", f"{n}", text="words", short=True) for n in range(2)]
-    with pytest.raises(DocumentError, match="cannot be told apart"):
-        _together.print_together(printer, documents, tmp_path)
-
-
 def test_nothing_half_written_is_left(printer, tmp_path):
     printer.print_html("<p>x</p>", tmp_path / "a.pdf")
     assert [path.name for path in tmp_path.iterdir()] == ["a.pdf"]
 
 
 # ---------------------------------------------------------------- fonts
-
-SCRIPTS = {
-    "latin": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞß ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĲĴĶĹĻĽĿŁ ŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ ȘȚẠẢẤỆỰ",
-    "typographic": "“a” ‘b’ „c‚ «d» ‹e› – — ― … • ‣ · † ‡ § ¶ ° ′ ″ ‰ № ™ ® © ℠ € £ ¥ ₹ ₽ ¢ ½ ⅓ ⅞ ﬁnal ﬂoor",
-    "greek": "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ αβγδεζηθικλμνξοπρστυφχψως άέήίόύώ ἀλήθεια",
-    "cyrillic": "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя ЄІЇҐ Ђ Ћ Џ",
-    "mathematical": "± × ÷ ≤ ≥ ≠ ≈ ∑ ∏ √ ∞ ∫ ∂ ∆ ∈ ∉ ∀ ∃ ∅ ∩ ∪ ⊂ ⊆ ∧ ∨ ¬ ⇒ ⇔ → ← ↑ ↓ ↔ ≡ ∝ ⊥ ∥",
-    "bullets and boxes": "● ○ ■ □ ▪ ▫ ◆ ◇ ► ◦ ☐ ☑ ☒ ✓ ✔ ✗ ✘ ★ ☆ ➢ ❑ ❖ ─ │ ┌ ┐ └ ┘ ┼ ① ② ③",
-    "hebrew": "הסכם זה נחתם בין הצדדים",
-    "arabic": "هذا العقد مبرم بين الطرفين",
-    "chinese": "本协议由双方签订。繁體中文條款",
-    "japanese": "本契約は、両当事者間で締結される。カタカナ",
-    "korean": "본 계약은 양 당사자 간에 체결된다.",
-}
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -237,7 +216,7 @@ def test_every_script_is_drawn_and_read_back(printer, tmp_path, script):
         found = read_document(tmp_path / f"{name}.pdf").text
         # a character without a glyph is read as nothing
         assert fold(found, loose=True) == fold(words * times, loose=True)
-        assert _font_names(tmp_path / f"{name}.pdf") <= {path.stem for path in map(font_path, (*FACES, *_fonts.CORE))}
+        assert _font_names(tmp_path / f"{name}.pdf") <= {Path(file).stem for file in font_hashes()}
 
 
 def _font_names(path: Path) -> set[str]:
@@ -249,10 +228,6 @@ def _font_names(path: Path) -> set[str]:
 SOURCES = {
     "text.pdf": html_from_text("Clause 1. The parties agree “as follows”.\n" * 90, title="An Agreement"),
     "scripts.pdf": html_from_text("\n".join(SCRIPTS.values())),
-    "rules.pdf": page_of("Part 4", blocks_of("Part 4", "1. General\n\nEvery party must serve a list.\n\n" * 40)),
-    "filing.pdf": filing_page(
-        b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>", html=False
-    ),
     "foreign.pdf": "<h1>Terms</h1><p>Of trade, in the browser's own font, office and all.</p><pre>fixed  width</pre>"
     "<p style='font-family: sans-serif'>generic</p><p style='font-family: Verdana, sans-serif'>named</p>" * 9,
 }
@@ -296,39 +271,33 @@ def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_p
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=require_browser(), args=launch_arguments())
             page = browser.new_page(**PAGE)
-            for name in ("foreign.pdf", "text.pdf"):
-                page.set_content(SOURCES[name])
-                (tmp_path / name).write_bytes(page.pdf(**pdf_options()))
+            page.set_content(SOURCES["foreign.pdf"])
+            (tmp_path / "foreign.pdf").write_bytes(page.pdf(**pdf_options()))
             browser.close()
 
     _apart(print_unsealed)
     assert _font_names(tmp_path / "foreign.pdf") == {"ExhibitMono-Bold"}
-    # our own pages bring their fonts with them, and need no configuration
-    assert _font_names(tmp_path / "text.pdf") == {"ExhibitSerifCore-Regular", "ExhibitSerifCore-Bold"}
-
-
-def test_a_page_brings_no_more_of_a_font_than_it_needs(monkeypatch):
-    assert len(embedded("Clause 1. “Usual” words – and € 5.\n", _fonts.SERIF)) < 60_000
-    assert embedded("Ελλάδα", _fonts.SERIF).count("@font-face") == 1
-    assert embedded("☐ yes", _fonts.SERIF, bold=True).count("@font-face") == 3
-    assert embedded("本", _fonts.SERIF).count("@font-face") == 1
-    monkeypatch.setattr(_fonts, "_SEALED", False)  # where the browser cannot be told of a font, it comes with the page
-    assert embedded("本", _fonts.SERIF).count("@font-face") == 2
 
 
 def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
     (tmp_path / "ExhibitSerif-Regular.ttf").write_bytes(b"another font")
     monkeypatch.setattr(_fonts, "_FOLDER", tmp_path)
+    font_path.cache_clear()
+    monkeypatch.setattr(_fonts, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
     with pytest.raises(ServiceError, match="not the font that documents are printed with"):
-        font_path(Face("ExhibitSerif-Regular.ttf", _fonts.SERIF, "0" * 64))
+        font_path(_fonts.SERIF)
     with pytest.raises(ServiceError, match="is missing"):
-        font_path(Face("Other.ttf", _fonts.SERIF, "1" * 64))
+        font_path("Other.ttf")
 
 
 def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
     with SharedPress() as press:
-        assert printing(press.browsers) is None
-        press.print(RawDocument("a.pdf", "A", html="<p>Words.</p>"), tmp_path)
-    record = printing({*press.browsers, ""})
-    assert record is not None and record.fonts == font_hashes() and len(record.fonts) == 17
-    assert record.browser.startswith("Chromium ") and record.browser[9:].split(".")[0].isdigit()
+        assert printing(press.printers) is None
+        press.print(RawDocument("a.pdf", "A", text="Words."), tmp_path)
+        record = printing({*press.printers, ""})
+        assert record is not None and record.fonts == font_hashes() and len(record.fonts) == 14
+        assert record.printer == printer_name() and record.printer.startswith("ReportLab ")
+        press.print(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
+        press.print(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
+    record = printing(press.printers)
+    assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(printer_name())

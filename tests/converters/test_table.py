@@ -123,12 +123,12 @@ def test_passages_are_located_in_what_was_printed_and_what_was_copied(bundle):
 def test_what_could_not_be_used_is_in_the_bundle_s_account(bundle):
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
     missing = "no such file; paths count from the table's folder, or pass --documents DIR"
-    assert info["left_out"] == {missing: ["row 11: documents/dinghies.txt"]}
+    assert info["left_out"] == {missing: ["row 12: documents/dinghies.txt"]}
     assert info["account"] == {
         "files": {"given": 4, "kept": 4, "left_out": {}},
         "rows": {"given": 11, "kept": 10, "left_out": {missing: 1}},
     }
-    assert info["noted"]["column guessed from its name"] == [
+    assert info["noted"]["column guessed from its name or its cells"] == [
         "question = Query",
         "answer = Reference answer",
         "document = File",
@@ -404,13 +404,14 @@ def test_documents_of_a_folder_are_found_by_path_by_name_and_by_what_is_left_of_
     ]
     assert tally.left_out == {
         "document is not in the folder": ["line 11: nowhere.txt"],
-        "document that no question is about (--all-documents takes it in)": ["spare.txt"],
     }
+    assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "it is part of the haystack"
     assert tally.noted["document paired with a file of a similar name"] == [
         "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
     ]
-    everything = read(tmp_path / "t.jsonl", "--documents", documents, "--all-documents")
-    assert "spare.txt.pdf" in [document.filename for document in everything.documents]
+    asked = read(tmp_path / "t.jsonl", "--documents", documents, "--only-asked", tally=(left := Tally()))
+    assert "spare.txt.pdf" not in [document.filename for document in asked.documents]
+    assert left.left_out["document that no question is about (--only-asked)"] == ["spare.txt"]
 
 
 def test_the_only_document_of_a_folder_needs_no_column(folder):
@@ -533,3 +534,112 @@ def test_printing_a_page_asks_nobody_for_its_parts_and_runs_nothing(convert, tmp
     bundle = convert("table", "--source", write(tmp_path / "t.jsonl", {**QUESTION, "document": "page.html"}))
     assert read_document(bundle / "corpus" / "page.html.pdf").text.strip() == "The tenant pays."
     assert site.asked == []
+
+
+# ---------------------------------------------------------------- sheets as people have them
+
+NOTICE = "Either party may end this lease by ninety days' notice in writing."
+TERM = "The term of this lease is five years from the first day of May 2021."
+
+
+@pytest.fixture
+def leases(tmp_path: Path) -> Path:
+    """A folder of three leases, two of which have the same clause."""
+    documents = tmp_path / "leases"
+    documents.mkdir()
+    for name, text in (("Alder.txt", f"{NOTICE} The rent is £900."), ("Birch.txt", TERM), ("Cedar.txt", TERM)):
+        (documents / name).write_text(f"Lease. {text} The end of {name}. A lease.", encoding="utf-8")
+    return documents
+
+
+def workbook_of(
+    path: Path, rows: list[list[Any]], *merged: str, more: dict[str, list[list[Any]]] | None = None
+) -> Path:
+    """A workbook with a sheet of rows, some cells of which are merged, and more sheets."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for title, content in ({"Sheet": rows} | (more or {})).items():
+        sheet = book["Sheet"] if title == "Sheet" else book.create_sheet(title)
+        for row in content:
+            sheet.append(row)
+    for area in merged:
+        book["Sheet"].merge_cells(area)
+    book.save(path)
+    return path
+
+
+HEAD = ["No.", "What the client asks", "Expected", "Agreement", "Clause relied on"]
+
+
+def test_a_sheet_with_a_title_merged_cells_and_empty_rows_is_read_by_what_its_cells_hold(leases, tmp_path):
+    rows = [["Lease review, May 2026"], [], HEAD, [1, "How is it ended?", "90 days", "Alder", NOTICE],
+            [2, "What is the rent?", "£900", None, "The rent is £900."], [],
+            [3, "How long?", "5 years", "birch.TXT", TERM], [4, None, "x", "Cedar", TERM]]  # fmt: skip
+    path = workbook_of(tmp_path / "q.xlsx", rows, "A1:E1", "D4:D5")
+    tally = Tally()
+    flags = ["--documents", leases, "--question", "What the client asks", "--answer", "Expected"]
+    benchmark = read(path, *flags, tally=tally)
+    assert quotes(benchmark) == [
+        [("Alder.txt.pdf", NOTICE)], [("Alder.txt.pdf", "The rent is £900.")], [("Birch.txt.pdf", TERM)],
+    ]  # fmt: skip
+    assert tally.left_out == {"row without a question": ["row 8"]}, "as Excel counts"
+    assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
+    told = tally.noted["column guessed from its name or its cells"]
+    assert {"document = Agreement", "text = Clause relied on"} <= set(told)
+    copy = tmp_path / "q.csv"
+    text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
+    copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")
+    assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv has the same title and the same gaps"
+
+
+def test_sheets_with_one_header_are_one_table_and_a_cover_is_none(leases, tmp_path):
+    cover = [["Questions for the review"], ["by counsel"]]
+    first = [["Question", "Answer", "File"], ["How is it ended?", "90 days", "Alder.txt"]]
+    more = {"May": first, "June": [first[0], ["How long?", "5 years", "Birch.txt"]], "Notes": [["x", "y"], [1, 2]]}
+    tally = Tally()
+    benchmark = read(workbook_of(tmp_path / "q.xlsx", cover, more=more), "--documents", leases, tally=tally)
+    assert [row.question for row in benchmark.rows] == ["How is it ended?", "How long?"]
+    assert [row.items[0].name for row in benchmark.rows] == ["May, row 2", "June, row 2"]
+    assert [row.id for row in benchmark.rows] == [0, 1]
+    assert tally.noted["sheet of the workbook that was not read (--sheet)"] == ["q.xlsx: Sheet", "q.xlsx: Notes"]
+
+
+RAGAS = {
+    "user_input": "How is it ended?",
+    "reference": "By notice",
+    "reference_contexts": [f"<1-hop>\n\n{NOTICE}", TERM],
+}
+DEEPEVAL = {"input": "How is it ended?", "expected_output": "By notice", "context": [NOTICE, TERM], "source_file": None}
+
+
+@pytest.mark.parametrize("row", [RAGAS, DEEPEVAL], ids=["ragas", "deepeval"])
+def test_test_sets_of_other_tools_are_read_as_they_are(leases, tmp_path, row):
+    tally = Tally()
+    names = list(row)
+    lost = dict.fromkeys(row) | {names[0]: "Who signs?", names[1]: "Alder", names[2]: ["of another edition"]}
+    benchmark = read(write(tmp_path / "goldens.json", row, lost), "--documents", leases, tally=tally)
+    assert quotes(benchmark) == [[("Alder.txt.pdf", NOTICE)], []] and benchmark.rows[0].answer == "By notice"
+    [ambiguous] = tally.noted["passage without a document stands in several: it is ambiguous, and no gold"]
+    assert ambiguous.startswith("row 1: 'The term")
+    assert len(tally.noted["passage without a document stands in none"]) == 1
+
+
+def test_answers_stand_in_for_quotes_where_they_stand_once_and_are_counted_apart(convert, leases, tmp_path):
+    rows = [
+        {"question": "How is it ended?", "answer": "ninety  days' notice", "file": "Alder"},
+        {"question": "What is it?", "answer": "A lease", "file": "Alder"},
+        {"question": "How long?", "answer": "for half a decade", "file": "Birch"},
+    ]
+    source = write(tmp_path / "q.jsonl", *rows)
+    out = convert("table", "--source", source, "--documents", leases, "--as", "is", "--gold-from-answers")
+    lines = json_lines(out / GOLD)
+    assert [(line["how"], line["score"]) for line in lines] == [("answer", 1.0), ("answer", 1.0), ("absent", None)]
+    contexts = [row["contexts"][0] for row in json.loads((out / TRAIN).read_text(encoding="utf-8"))]
+    assert contexts[0] == {"filename": "Alder.txt", "text": "ninety  days' notice"}
+    assert contexts[2] == {"filename": "Birch.txt"}
+    info = json.loads((out / INFO).read_text(encoding="utf-8"))
+    assert info["counts"]["located"] == {"exact": 0, "folded": 0, "parts": 0, "fuzzy": 0, "answer": 2, "absent": 0}
+    assert [context.get("text") for context in contexts if context["filename"] == "Cedar.txt"] == []
+    bare = convert("table", "--source", source, "--documents", leases, "--as", "is", out="bare")
+    assert {line["how"] for line in json_lines(bare / GOLD)} == {"absent"}, "off by default"

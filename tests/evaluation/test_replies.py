@@ -13,9 +13,10 @@ from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets._advice import advise
 from exhibit.evaluation.targets._passages import read_passages
-from exhibit.evaluation.targets._secrets import hide, secrets_in
-from exhibit.evaluation.targets._shapes import describe, recognise, suggest
+from exhibit.evaluation.targets._server import hide, secrets_in
+from exhibit.evaluation.targets._shapes import describe, recognise
 from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
@@ -104,7 +105,7 @@ def test_what_is_like_no_shape_is_described_and_paths_are_suggested():
     }
     assert recognise(reply) is None and recognise([1, 2]) is None and recognise("text") is None
     assert describe(reply) == "{a-b: {said: text}, n: number, hits: [2 × {w: text}], ok: true or false}"
-    assert suggest(reply) == (['"a-b".said'], ["hits"])
+    assert advise(reply, lambda name: None) == ('"a-b".said', "hits[].{text: w}")
     assert (
         describe({"x": {"y": {"z": {"q": {"r": 1}}}}, "e": [], "z": None}) == "{x: {y: {z: {q: {…}}}}, e: [], z: null}"
     )

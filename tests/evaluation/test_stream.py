@@ -144,7 +144,7 @@ def test_places_that_were_found_are_remembered_up_to_a_limit(tmp_path, monkeypat
     (tmp_path / "a.txt").write_text(contract("Alder Ltd", "Norway"), encoding="utf-8")
     library = Documents({"a.txt": tmp_path / "a.txt"})
     looked_for = []
-    monkeypatch.setattr(library, "matches", lambda words, name: looked_for.append(words) or [])
+    monkeypatch.setattr(documents, "locate", lambda words, document: looked_for.append(words) or [])
     for words in ("one", "two", "three", "two", "four", "one", "four"):
         library.place(Passage(words, "a.txt"))
     assert looked_for == ["one", "two", "three", "four", "one"], "the oldest is forgotten first"

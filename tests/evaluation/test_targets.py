@@ -14,7 +14,6 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets import builtin as module
 from exhibit.evaluation.targets.builtin import renumber
-from exhibit.evaluation.targets.http import CHAT
 from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
@@ -162,7 +161,7 @@ def test_parts_that_are_not_there_are_named_together():
 
 
 def test_there_is_no_such_target():
-    with pytest.raises(ToolkitError, match="no target 'oracle'; there are azure, builtin, haystack, http"):
+    with pytest.raises(ToolkitError, match="no target 'oracle'; there are azure, builtin, function, haystack, http"):
         open_target("oracle", TargetOptions())
 
 
@@ -218,7 +217,7 @@ def test_a_stream_is_joined(http, server, dataset, kind):
     server.reply = lambda question: "".join(lines).encode()
     [reply] = ask(http(stream=True), dataset, dataset.cases[:1])
     assert (reply.answer, reply.passages[0].filename) == ("Chile [1]", "cedar.txt")
-    assert server.bodies[0]["stream"] is True and CHAT["stream"] is False
+    assert server.bodies[0]["stream"] is True
 
 
 def test_retrieval_servers_have_no_answer(http, server, dataset):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import unicodedata
 from dataclasses import replace
 from urllib.parse import quote as percent
@@ -17,9 +18,11 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
 from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets._passages import read_passages
 from exhibit.evaluation.verdicts import judge
 from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import row, rows_of
 
 PARTIES = """Alder Freight, Birch Court, Cedar & Daughters, Dune Rail, Élan Voyages, Fjord Ferries, Grove Mills,
@@ -138,7 +141,7 @@ def test_a_run_without_names_says_so_at_its_end_and_above_the_report_s_figures(f
     assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in told.err
     assert "templates: 15 of 30 passages have no name" in told.err and "30 of 30 passages have words" in told.err
     assert "the file of no passage is known (15 of 15 questions)" in told.err
-    assert "1.000 [1.000, 1.000] (n 15)" in told.out
+    assert "1.000 [1.000, 1.000] SD 0.000 (n 15)" in told.out
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert report.index("passages name files that the bundle lacks: doc-0, doc-1, doc-2") < report.index('id="outcome"')
     [first, *_] = rows_of(tmp_path / "r" / "templates" / "eval_results.jsonl")
@@ -248,3 +251,78 @@ def test_an_exact_name_wins_and_words_that_stand_twice_in_a_file_count_where_the
     gold = GoldPassage("case.txt", "Rent is due.", ((Span(23, 35),),))
     placed = documents.place(Passage("Rent is due.", "case.txt"), [gold])
     assert placed.span == Span(23, 35) and documents.place(Passage("Rent is due.", "case.txt")).span == Span(0, 12)
+
+
+def test_predictions_matched_by_question_refuse_two_alike_and_two_rows_with_one_id(dataset, tmp_path):
+    first = dataset.cases[0]
+    row_of = {"question": first.question, "answer": "x", "passages": [NOTICE]}
+
+    def probe(rows, data=dataset):
+        path = tmp_path / "p.json"
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        return open_target(f"predictions:{path}", TargetOptions()).probe(data, data.cases)
+
+    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0': which one counts\?"):
+        probe([{"id": 0, **row_of}, {"id": 0, **row_of}])
+    with pytest.raises(ToolkitError, match=r"two questions are alike \('Consider"):
+        probe([row_of, {**row_of, "answer": "y"}])
+    twice = replace(dataset, cases=(first, replace(first, id=99)))
+    with pytest.raises(ToolkitError, match="two questions are alike"):
+        probe([row_of], twice)
+    assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids tell them apart"
+
+
+# ---------------------------------------------------------------- nothing stale is scored
+
+
+def stale(folder, tmp_path, name, change):
+    """Convert the sample, change something of the bundle, and load it."""
+    copy = shutil.copytree(folder, tmp_path / name)
+    change(copy)
+    return load_datasets([copy], Selection())
+
+
+def append(path, text=" "):
+    path.write_bytes(path.read_bytes() + text.encode())
+
+
+def test_questions_gold_and_documents_must_be_those_that_bundle_json_records(converted, tmp_path):
+    bundle = converted("cuad")
+    for name in ("gold.jsonl", "train.json"):
+        with pytest.raises(ToolkitError, match=rf"{name}: not the file that bundle.json records"):
+            stale(bundle, tmp_path, name, lambda copy, name=name: append(copy / name, "\n"))
+    [dataset], warnings = stale(bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x"))
+    assert "stray.txt" not in dataset.files and "1 files that bundle.json lacks (stray.txt) are left out" in warnings[0]
+    first = next(path.name for path in sorted((bundle / "corpus").iterdir()))
+    [dataset], warnings = stale(bundle, tmp_path, "lost", lambda copy: (copy / "corpus" / first).unlink())
+    lost = [case.id for case in dataset.cases if case.filename == first]
+    assert lost and set(dataset.refused) == set(lost) and "not in corpus/" in warnings[0]
+    assert all("no system can find it there" in reason for reason in dataset.refused.values())
+
+
+def test_a_run_is_resumed_only_on_the_files_that_it_was_started_on(folder, dataset, tmp_path, capsys):
+    data = shutil.copytree(folder, tmp_path / "templates")
+    path = tmp_path / "replies.jsonl"
+    lines = [json.dumps({"id": case.id, "answer": "x", "passages": [NOTICE]}) for case in dataset.cases]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    flags = ["--dataset-paths", str(data), "--target", f"predictions:{path}", "--output-dir", str(tmp_path / "r")]
+    flags += ["--run-name", "r", "--report-cases", "0"]
+    assert evaluate_rag.main(flags) == 0 and evaluate_rag.main([*flags, "--resume"]) == 0
+    path.write_text("\n".join(lines).replace('"x"', '"y"'), encoding="utf-8")
+    assert evaluate_rag.main([*flags, "--resume"]) == 1
+    assert "was started on other files (replies.jsonl); its replies are stale" in capsys.readouterr().err
+    path.write_text("\n".join(lines), encoding="utf-8")
+    append(data / "corpus" / "Alder Freight.txt")
+    assert evaluate_rag.main([*flags, "--resume"]) == 1
+    assert "other files (templates/corpus/Alder Freight.txt)" in capsys.readouterr().err
+
+
+def test_two_ways_to_write_a_letter_are_one_name(folder, tmp_path):
+    data = shutil.copytree(folder, tmp_path / "templates")
+    rows = json.loads((data / "train.json").read_text(encoding="utf-8"))
+    for one in rows:
+        [context] = one["contexts"]
+        context["filename"] = unicodedata.normalize("NFD", context["filename"])
+    (data / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    [loaded], warnings = load_datasets([data], Selection())
+    assert warnings == [] and {case.gold[0].filename for case in loaded.cases} == set(loaded.files)

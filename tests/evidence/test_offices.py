@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import email.message
+import io
+import os
+import re
 import struct
 import subprocess
+import zipfile
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from exhibit.evidence import archives, folder
 from exhibit.evidence.folder import list_folder
 from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.printable import fragment, grid, paragraph, section
+from exhibit.evidence.read import read_document
 from exhibit.evidence.readers import eml, excel, msg, opendocument
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -321,19 +326,98 @@ def nested(depth: int) -> bytes:
     return inner
 
 
-def test_mails_in_mails_are_opened_five_deep_and_names_told_apart(tmp_path):
-    (tmp_path / "a.eml").write_bytes(nested(7))
-    assert len(list_folder(tmp_path)) == 1 + 5
-    assert folder._MOST == 1000
+def with_attached(*names: str) -> bytes:
     message = email.message.EmailMessage()
     message["Subject"] = "x"
     message.set_content("y")
-    for _ in range(3):
-        message.add_attachment(b"z", maintype="application", subtype="octet-stream", filename="same.txt")
-    (tmp_path / "a.eml").write_bytes(message.as_bytes())
-    assert [file.name for file in list_folder(tmp_path)][1:] == [
-        "a.eml/same.txt", "a.eml/2 same.txt", "a.eml/3 same.txt",
+    for name in names:
+        message.add_attachment(b"z", maintype="application", subtype="octet-stream", filename=name)
+    return message.as_bytes()
+
+
+def test_mails_in_mails_are_opened_five_deep_and_what_is_deeper_is_named(tmp_path):
+    (tmp_path / "a.eml").write_bytes(nested(7))
+    *mails, deeper = list_folder(tmp_path)
+    assert len(mails) == 1 + 5
+    assert deeper.name.endswith("/inner.eml: in a mail that 5 others enclose; not read")
+    with pytest.raises(DocumentError, match="no reader for .unread"):
+        read_document(deeper.path)
+
+
+def test_attachments_beyond_the_thousandth_are_named(tmp_path, monkeypatch):
+    assert folder._MOST == 1000
+    monkeypatch.setattr(folder, "_MOST", 2)
+    (tmp_path / "a.eml").write_bytes(with_attached("1.txt", "2.txt", "3.txt", "4.txt"))
+    assert [file.name for file in list_folder(tmp_path)][3:] == [
+        f"a.eml/{number}.txt: {folder._MANY}" for number in (3, 4)
+    ]
+
+
+def test_names_of_attachments_are_told_apart_and_cut_to_what_a_disk_takes(tmp_path):
+    (tmp_path / "a.eml").write_bytes(with_attached("same.txt", "same.txt", "SAME.txt"))
+    (tmp_path / "b.eml").write_bytes(with_attached("3 x.txt", "x.txt", "x.txt", "2 x.txt"))
+    names = [file.name for file in list_folder(tmp_path)]
+    assert names == [
+        "a.eml", "a.eml/same.txt", "a.eml/2 same.txt", "a.eml/3 SAME.txt",
+        "b.eml", "b.eml/3 x.txt", "b.eml/x.txt", "b.eml/2 x.txt", "b.eml/2 2 x.txt",
     ]  # fmt: skip
+    long = tmp_path / f"{'ä' * 120}.eml"
+    long.write_bytes(with_attached(f"{'n' * 300}.txt", f"{'n' * 299}m.txt"))
+    paths = [file.path for file in list_folder(tmp_path)][-2:]
+    assert all(len(os.fsencode(path.name)) <= 251 and path.suffix == ".txt" for path in paths)
+    assert len({path.name for path in paths}) == 2
+
+
+# ---------------------------------------------------------------- hostile parts of office files
+
+
+def test_a_table_in_a_cell_stands_once_however_deep(tmp_path):
+    body = "<text:p>deepest</text:p>"
+    for depth in range(12):
+        cell = f"<table:table-cell><text:p>level {depth}</text:p>{body}</table:table-cell>"
+        row = f"<table:table-row>{cell}</table:table-row>"
+        body = f"<table:table><table:table-header-rows>{row}</table:table-header-rows></table:table>"
+    (tmp_path / "a.odt").write_bytes(files.odt(body))
+    words = read_document(tmp_path / "a.odt").text
+    assert words.count("deepest") == 1 and all(words.count(f"level {depth}\n") == 1 for depth in range(12))
+
+
+def test_a_word_document_whose_main_part_has_another_name_is_read(tmp_path):
+    whole = files.docx(files.paragraph("Rent is due."), header1=f"<w:hdr {files.W}>{files.paragraph('Secret')}</w:hdr>")
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    moved = {
+        name.replace("document.xml", "document2.xml"): text.replace("word/document.xml", "word/document2.xml")
+        for name, text in parts.items()
+    }
+    (tmp_path / "a.docx").write_bytes(files.pack(moved))
+    words = read_document(tmp_path / "a.docx").text
+    assert "Rent is due." in words and "Secret" in words
+
+
+ENTITY = '<!DOCTYPE x [<!ENTITY e "expanded">]>'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    ("suffix", "whole", "name"),
+    [
+        (".xlsx", lambda: files.xlsx(["a", "b"]), "xl/worksheets/sheet1.xml"),
+        (".xlsx", lambda: files.xlsx(["a", "b"]), "xl/workbook.xml"),
+        (".pptx", lambda: files.pptx("Title", "Words"), "ppt/slides/slide1.xml"),
+        (".docx", lambda: files.docx(files.paragraph("x")), "word/document.xml"),
+    ],
+)
+def test_a_part_that_declares_entities_is_refused(tmp_path, suffix, whole, name, encoding):
+    with zipfile.ZipFile(io.BytesIO(whole())) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    text = re.sub(r"^<\?xml[^>]*>", "", parts[name].decode("utf-8")).lstrip()
+    start = f'<?xml version="1.0" encoding="{encoding}"?><!--{"x" * 500}-->{ENTITY}'
+    parts[name] = (start + re.sub(r"(<[^!?][^>]*>)([^<]+)", r"\1&e;", text, count=1)).encode(encoding)
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(files.pack(parts))
+    with pytest.raises(DocumentError, match="declares entities"):
+        read_document(path)
 
 
 # ---------------------------------------------------------------- Tesseract

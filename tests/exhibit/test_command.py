@@ -42,7 +42,34 @@ def test_the_version(capsys):
 
 def test_a_verb_that_is_not_there_is_guessed(capsys):
     assert main(["evalute"]) == 2
-    assert "did you mean 'evaluate'" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no verb 'evalute'",
+        "did you mean exhibit evaluate?",
+        "help: exhibit --help",
+    ]
+
+
+def three_lines(argv, capsys) -> list[str]:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["evaluate", "--presett", "x"], ["unrecognized arguments: --presett", "did you mean --preset?"]),
+        (["evaluate", "--splittr", "x"], ["unrecognized arguments: --splittr", "did you mean --splitter?"]),
+        (["export", "x", "--to", "bier", "--out", "y"], ["invalid choice: 'bier'", "did you mean beir?"]),
+        (["export", "x"], ["required: --to, --out", "usage: exhibit export [flags] DIR --to {"]),
+        (["evaluate", "--limit", "ten"], ["invalid int value: 'ten'", "usage: exhibit evaluate [flags] BUNDLE"]),
+    ],
+)
+def test_a_usage_error_is_three_lines(argv, said, capsys):
+    lines = three_lines(argv, capsys)
+    assert len(lines) == 3 and said[0] in lines[0] and lines[1].startswith(said[1])
+    assert lines[2] == f"help: exhibit {argv[0]} --help"
 
 
 @pytest.mark.parametrize(
@@ -58,10 +85,9 @@ def test_a_verb_that_is_not_there_is_guessed(capsys):
     ],
 )
 def test_a_verbs_help_names_commands_as_they_were_called(argv, usage, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(argv)
+    assert main(argv) == 0
     told = capsys.readouterr().out
-    assert ended.value.code == 0 and told.startswith(usage)
+    assert told.startswith(usage)
     assert "python -m" not in told and "evaluate_rag.py" not in told
 
 

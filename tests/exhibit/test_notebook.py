@@ -14,7 +14,7 @@ from tests.rag.bundles import write_bundle
 
 @pytest.fixture
 def converted(samples, tmp_path):
-    return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "cuad", limit=1, jobs=1)
+    return exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "cuad", max_documents=1, jobs=1)
 
 
 def test_a_conversion_shows_its_counts_and_is_loaded(converted):
@@ -36,7 +36,7 @@ def test_a_conversion_shows_its_counts_and_is_loaded(converted):
 
 def test_a_wrong_option_is_one_error(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
-        exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", colour="red")
+        exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", options={"colour": "red"})
     with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
         exhibit.convert("cuda")
     assert capsys.readouterr().err == ""
@@ -58,15 +58,17 @@ def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(convert
 def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folder = write_bundle(tmp_path / "<leases>")
-    fixed = {"embedder": "hashing", "output_dir": str(tmp_path / "results"), "report_cases": 0, "threads": 1}
+    fixed = {"embedder": "hashing", "output_dir": tmp_path / "results", "settings": {"report_cases": 0}, "threads": 1}
     before = exhibit.evaluate(folder, run_name="before", top_k=1, **fixed)
     after = exhibit.evaluate([folder], run_name="after", **fixed)
     drawn = before._repr_html_()
     assert "&lt;leases&gt;" in drawn and "<leases>" not in drawn
     assert "recall" in drawn and "[" in drawn and before.report.resolve().as_uri() in drawn
-    assert before.failures.failed == 0 and "report: " in repr(before)
+    assert "failed" not in repr(before) and "report: " in repr(before)
+    assert before.questions.loc[("<leases>", 0), "verdict"] and len(before.questions) == len(before.rows)
+    assert before.summary.loc[("recall@10", "<leases>"), "low"] == before.means["recall@10"].ci95[0]
     compared = exhibit.compare(before, after.folder)
-    assert compared.overlap.asked == before.failures.asked
+    assert compared.overlap.asked == len(before.rows)
     assert "<th scope='row'>failed questions ↓</th><td>0</td><td>0</td>" in compared._repr_html_()
     assert repr(compared).splitlines()[0].split() == ["before", "after", "change", "n"]
     assert set(compared.regressions) <= set(compared.differences)
@@ -86,5 +88,5 @@ def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkey
 
 def test_names_are_listed_and_others_refused():
     assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
-    with pytest.raises(AttributeError, match="it has Comparison"):
+    with pytest.raises(AttributeError, match="it has Bundle, Comparison"):
         exhibit.lod  # noqa: B018

@@ -1,4 +1,4 @@
-"""The base install has no Playwright: PDFs are converted, and what must be printed says what to install."""
+"""The base install has no Playwright: PDFs and texts are converted, what a browser must print says what it needs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def exhibit(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def test_a_benchmark_of_pdfs_is_converted(exhibit, samples, tmp_path):
-    out = tmp_path / "cuad"
-    done = exhibit("convert", "cuad", "--source", samples / "cuad", "--out", out, "--limit", "1", "--jobs", "1")
+@pytest.mark.parametrize("name", ["cuad", "maud"])
+def test_a_benchmark_of_pdfs_or_of_text_is_converted(exhibit, samples, tmp_path, name):
+    out = tmp_path / name
+    done = exhibit("convert", name, "--source", samples / name, "--out", out, "--limit", "1", "--jobs", "1")
     assert done.returncode == 0, done.stderr
     assert (out / "parquet" / "gold.parquet").is_file()
 

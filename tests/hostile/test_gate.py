@@ -7,9 +7,8 @@ import socket
 from types import SimpleNamespace
 
 import pytest
-from playwright.async_api import async_playwright
 
-from exhibit.converters._web import page as printing
+from exhibit.converters import _browser
 from exhibit.converters._web.page import PagePrinter
 from exhibit.storage.http import Deadline, HttpClient, HttpError
 from tests.hostile.test_security import server
@@ -25,12 +24,10 @@ call.createOffer().then(offer => call.setLocalDescription(offer));
 async def call_out(port: int) -> None:
     """Let a page look for a way out by WebRTC, in the browser that prints pages, until it has tried all it can."""
     printer = PagePrinter(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=1)
-    async with async_playwright() as playwright:
-        browser = await printer._launch(playwright)
-        page = await browser.new_page()
-        await page.set_content(CALL % port)
-        await page.wait_for_function("document.title === 'complete'", timeout=120_000)
-        await browser.close()
+    browser = await printer._running()
+    page = await browser.new_page()
+    await page.set_content(CALL % port)
+    await page.wait_for_function("document.title === 'complete'", timeout=120_000)
     await printer.aclose()
 
 
@@ -38,7 +35,7 @@ async def call_out(port: int) -> None:
 @pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_packet_leaves_by_webrtc(sealed, monkeypatch):
     if not sealed:  # so that it is known that this page would get out
-        monkeypatch.setattr(printing, "_SEALED", ())
+        monkeypatch.setattr(_browser, "_QUIET", ())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.setblocking(False)

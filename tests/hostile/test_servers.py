@@ -129,4 +129,4 @@ def test_what_nobody_thought_of_in_a_reply_fails_its_question_alone(monkeypatch)
     target = open_target("http", TargetOptions(threads=1), {"url": "http://127.0.0.1:9"})
     monkeypatch.setattr(target, "exchange", lambda *_: {}["choices"])
     with pytest.raises(HttpError, match=r"the reply cannot be read \(KeyError: 'choices'\)"):
-        target._reply(replies.CASE, Deadline(30), "leases", lambda name: name)
+        target.reply(replies.CASE, Deadline(30), "leases", lambda name: name)

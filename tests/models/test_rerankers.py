@@ -134,7 +134,13 @@ def test_a_server_without_model_or_key_is_asked_without(server, monkeypatch):
 
 @pytest.mark.parametrize(
     "reply",
-    [b"no json", b"[]", b'{"results": [{"index": 0}]}', b'{"results": [{"index": 0, "relevance_score": 1}]}'],
+    [
+        b"no json",
+        b"[]",
+        b'{"results": [{"index": 0}]}',
+        b'{"results": [{"index": 0, "relevance_score": 1}]}',
+        b'{"results": [{"index": 0, "relevance_score": 1}, {"index": 1, "relevance_score": NaN}]}',
+    ],
 )
 def test_a_reply_that_scores_not_every_passage_is_an_error(server, reply):
     server.reply = reply

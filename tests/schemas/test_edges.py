@@ -141,7 +141,17 @@ def test_words_of_an_error_can_be_printed_anywhere():
 def test_schema_files_are_written_when_they_differ(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(generate, "FOLDER", tmp_path / "json")
     assert generate.main(["--check"]) == 1
-    names = ["train", "gold", "bundle", "review", "patch"]
+    names = [
+        "train",
+        "gold",
+        "bundle",
+        "review",
+        "patch",
+        "run-config",
+        "run-provenance",
+        "run-summary",
+        "run-question",
+    ]
     assert capsys.readouterr().out == f"out of date: {', '.join(f'{name}.schema.json' for name in names)}\n"
     assert not (tmp_path / "json").exists(), "--check writes nothing"
     assert generate.main([]) == 0 and capsys.readouterr().out.startswith("written: train.schema.json, ")
@@ -187,7 +197,7 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
 
 
 def test_bundle_json_is_indented_by_one_and_ends_with_a_line(tmp_path):
-    write_info(BundleInfo.model_construct(name="leases"), tmp_path / "bundle.json")
+    write_info(BundleInfo.model_construct(name="leases", documents=[]), tmp_path / "bundle.json")
     text = (tmp_path / "bundle.json").read_bytes()
     assert text.startswith(b'{\n "') and b'\n "name": "leases"' in text and text.endswith(b"\n}\n")
 

@@ -56,6 +56,22 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(place, "_exchange", lambda *_: False)
+    old, replace = bundle(tmp_path / "out", "old"), Path.replace
+
+    def failing(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError(errno.EIO, "the disk fails")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(BundleError, match="nothing there was changed"), placed(old, force=True) as folder:
+        bundle(folder, "new")
+    assert (old / "train.json").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_force_never_replaces_what_is_not_a_bundle(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.doc").touch()

@@ -10,9 +10,9 @@ import pytest
 from exhibit.schemas.bundle import PARTIAL
 from exhibit.schemas.errors import BundleError
 from exhibit.storage._filesystems import StorageError
-from exhibit.storage.locations import list_files, parse_location
+from exhibit.storage.locations import Listed, list_files, parse_location
 from exhibit.storage.mirror import mirrored
-from exhibit.storage.upload import check_out, opened_out
+from exhibit.storage.upload import Sent, check_out, opened_out
 from exhibit.storage.validate import validate_at as validate
 from tests.hub.bundles import files_of, write
 from tests.storage.memory import get, memory, put, upload
@@ -156,3 +156,14 @@ def test_two_runs_at_once_never_mix(memory):
         o.send(o.folder / "corpus" / "aurora.txt")
         put(memory / "corpus/aurora.txt", b"somebody else's")
     assert "bundle.json" not in list_files(memory)
+
+
+def test_a_store_that_gives_no_mark_is_sent_everything_again(memory, tmp_path):
+    """Without a mark nobody can tell whether a file of the same size is still the one that was sent."""
+    with opened_out(memory, force=False) as out:
+        out.record("corpus/aurora.txt", Sent("0" * 64, 5, ""))
+        out.record("corpus/borealis.txt", Sent("1" * 64, 5, "mark"))
+        out.recall({"corpus/aurora.txt": Listed(5, ""), "corpus/borealis.txt": Listed(5, "mark")})
+        assert list(out.known) == ["corpus/borealis.txt"]
+        fill(out.folder, "aurora.txt")
+        out.sent.clear()

@@ -1,0 +1,298 @@
+"""Plain text to PDF in this process, by ReportLab: the same bytes on every machine, and no browser.
+
+Every character is kept, lines stand as the source broke them. Nothing in the file is compressed: what a compressor
+writes depends on its make, and one byte a character without is no longer than a browser's two with it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from exhibit.converters._fonts import BOLD, MONO, SERIF, SIGNS, font_path
+from exhibit.storage.whole import write_whole
+
+if TYPE_CHECKING:
+    from reportlab.pdfgen.canvas import Canvas
+    from reportlab.pdfgen.textobject import PDFTextObject
+
+Style = Literal["h1", "h2", "p", "pre"]
+
+
+class Block(NamedTuple):
+    """A stretch of a printed document: its name, a heading, text, or text set for a typewriter."""
+
+    style: Style
+    text: str
+
+
+class _Type(NamedTuple):
+    font: str
+    size: float
+    leading: float
+    before: float
+    after: float
+
+
+PAGE_BREAK = "\f"
+"""A line of a `pre` block after which a new page begins."""
+_A4 = (595.2756, 841.8898)  # points
+_MARGIN = 62.36  # points: 22 mm
+_WIDTH = _A4[0] - 2 * _MARGIN  # of a line, in points
+_TAB = " " * 4
+_TYPES: dict[Style, _Type] = {
+    "h1": _Type(BOLD, 14, 18, 0, 20),
+    "h2": _Type(BOLD, 11.5, 16, 14, 5),
+    "p": _Type(SERIF, 10.5, 15.2, 0, 7),
+    "pre": _Type(MONO, 8.5, 10.6, 0, 0),
+}
+_BOX = "\u25a1"
+_KEPT_TOGETHER = 3  # lines that a heading must have room for below it
+# Nothing is drawn for these; private use (the bullets of a symbol font, which is not here) would be a box.
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
+)
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
+)
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_FORM = re.compile(rb"<(F[BCDE][0-9A-F]{2})>")
+
+
+def printable(text: str) -> str:
+    """Return a text with plain line ends, and spaces for what has nothing to draw."""
+    return _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def needs_browser(text: str) -> bool:
+    """Return whether a text has Chinese, Japanese or Korean in it, whose font this printer cannot embed."""
+    return not text.isascii() and _CJK.search(text) is not None
+
+
+def printer_name() -> str:
+    """Return what bundle.json calls this printer."""
+    import reportlab
+
+    return f"ReportLab {reportlab.__version__}"
+
+
+def print_text(text: str, path: Path, *, title: str, heading: str = "") -> None:
+    """Print a text to a file; a heading is set above it when there is one."""
+    print_blocks([*([Block("h1", heading)] if heading else []), Block("p", text)], path, title=title)
+
+
+def print_blocks(blocks: Iterable[Block], path: Path, *, title: str) -> None:
+    """Print blocks one below the other to a file, which appears whole."""
+    write_whole(path, pdf_of(blocks, title=title))
+
+
+def pdf_of(blocks: Iterable[Block], *, title: str) -> bytes:
+    """Return a PDF of blocks, one below the other."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=_A4, pageCompression=0, invariant=1)
+    canvas.setTitle(printable(title))
+    canvas.setAuthor("")
+    canvas.setCreator("exhibit-rag")
+    sheet = _Sheet(canvas)
+    for block in blocks:
+        sheet.add(block)
+    sheet.close()
+    canvas.save()
+    # an Arabic letter is drawn in the form that its neighbours ask for, and read as the letter it is
+    return _FORM.sub(lambda form: b"<%04X>" % ord(_letter(form[1])), file.getvalue())
+
+
+def _letter(form: bytes) -> str:
+    plain = unicodedata.normalize("NFKC", chr(int(form, 16)))
+    return plain if len(plain) == 1 and ord(plain) < 0x10000 else chr(int(form, 16))
+
+
+class _Sheet:
+    """Pages that fill from top to bottom."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self._canvas = canvas
+        self._text: PDFTextObject | None = None
+        self._left = 0.0
+        self._shift = 0.0
+        self._font: tuple[str, float] | None = None
+
+    def add(self, block: Block) -> None:
+        """Set a block below what there is."""
+        kind = _TYPES[block.style]
+        heading = block.style in ("h1", "h2")
+        self._gap += kind.before
+        if self._text is not None and self._left < self._gap + kind.leading * (_KEPT_TOGETHER if heading else 1):
+            self.close()
+        for part, text in enumerate(block.text.split(PAGE_BREAK) if block.style == "pre" else [block.text]):
+            if part:
+                self.close()
+            for line in _lines(_drawable(text, kind.font), kind):
+                if self._text is not None and self._left < self._gap + kind.leading:
+                    self.close()
+                self._draw(line, kind)
+        self._gap = kind.after
+
+    def close(self) -> None:
+        """End the page, where one has begun."""
+        if self._text is not None:
+            self._canvas.drawText(self._text)
+            self._canvas.showPage()
+        self._text = None
+        self._gap = 0.0
+
+    _gap = 0.0
+    """Points to leave before the next line."""
+
+    def _draw(self, line: str, kind: _Type) -> None:
+        if self._text is None:
+            self._left = _A4[1] - 2 * _MARGIN
+            self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
+            self._font, self._shift = None, 0.0
+        shift = 0.0
+        if _RIGHT_TO_LEFT.search(line):
+            line, right = _as_drawn(line)
+            shift = _WIDTH - _width(line, kind) if right else 0.0
+        self._text.moveCursor(shift - self._shift, self._gap + kind.leading)
+        self._left -= self._gap + kind.leading
+        self._gap, self._shift = 0.0, shift
+        for font, run in _runs(line, kind.font):
+            if self._font != (font, kind.size):
+                self._font = (font, kind.size)
+                self._text.setFont(font, kind.size)
+            self._text.textOut(run)
+
+
+# ---------------------------------------------------------------- lines
+
+
+def _drawable(text: str, font: str) -> str:
+    """Return a text as it can be drawn: a box for what no font has."""
+    text = printable(text)
+    known = _face(font).charWidths.keys() | _face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
+    missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
+    return text.translate(dict.fromkeys(missing, _BOX)) if missing else text
+
+
+def _lines(text: str, kind: _Type) -> Iterator[str]:
+    """Yield a text's lines, those that are too long broken between words, or in a word that is longer than a line."""
+    scale = kind.size / 1000
+    space = _widths(kind.font)[" "] * scale
+    measured: dict[str, float] = {}
+    for paragraph in text.replace("\t", _TAB).split("\n"):
+        line: list[str] = []
+        used = 0.0
+        for spaces, word in _WORDS.findall(paragraph.rstrip()):
+            if word not in measured:
+                measured[word] = _width(word, kind)
+            wide = measured[word]
+            if line and used + len(spaces) * space + wide > _WIDTH:
+                yield "".join(line)
+                line, used, spaces = [], 0.0, ""
+            for piece in _pieces(word, kind) if wide > _WIDTH else (word,):
+                if piece is not word and line:
+                    yield "".join(line)
+                    line, used, spaces = [], 0.0, ""
+                line += [spaces, piece]
+                used += len(spaces) * space + (wide if piece is word else _width(piece, kind))
+        yield "".join(line)
+
+
+def _pieces(word: str, kind: _Type) -> Iterator[str]:
+    """Yield a word in parts of which each has room in a line."""
+    start, used = 0, 0.0
+    for at, character in enumerate(word):
+        wide = _width(character, kind)
+        if used + wide > _WIDTH and at > start:
+            yield word[start:at]
+            start, used = at, 0.0
+        used += wide
+    yield word[start:]
+
+
+_WORDS = re.compile(r"( *)([^ ]+)")
+
+
+def _width(text: str, kind: _Type) -> float:
+    widths = _widths(kind.font)
+    return sum(widths[character] for character in text) * kind.size / 1000
+
+
+class _Widths(dict[str, float]):
+    """The widths of characters in a font, or in the one that is taken for those it lacks."""
+
+    def __init__(self, font: str) -> None:
+        super().__init__()
+        self._faces = [_face(name) for name in (font, SIGNS)]
+
+    def __missing__(self, character: str) -> float:
+        code = ord(character)
+        self[character] = next(face.charWidths[code] for face in self._faces if code in face.charWidths)
+        return self[character]
+
+
+@cache
+def _widths(font: str) -> _Widths:
+    return _Widths(font)
+
+
+@cache
+def _face(name: str) -> Any:
+    """Return what ReportLab knows of a font, which it is told of here."""
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
+    pdfmetrics.registerFont(TTFont(name, str(font_path(name))))
+    return pdfmetrics.getFont(name).face
+
+
+def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
+    """Yield a line in parts, each with the font that has its characters."""
+    first, second = _face(font).charWidths, _face(SIGNS).charWidths
+    if line.isascii():
+        yield font, line
+        return
+    for signs, run in groupby(line, key=lambda character: ord(character) not in first and ord(character) in second):
+        yield SIGNS if signs else font, "".join(run)
+
+
+# ---------------------------------------------------------------- from right to left
+
+
+def _as_drawn(line: str) -> tuple[str, bool]:
+    """Return a line in the order in which it is drawn, and whether it begins at the right."""
+    from bidi import get_base_level, get_display
+
+    return get_display(joined(line)), get_base_level(line) == 1
+
+
+def joined(line: str) -> str:
+    """Return a line with its Arabic letters in the forms that their neighbours ask for."""
+    forms = _forms()
+    shaped = []
+    for at, letter in enumerate(line):
+        mine = forms.get(letter, {})
+        before = at > 0 and "initial" in forms.get(line[at - 1], {})
+        after = "initial" in mine and "final" in forms.get(line[at + 1 : at + 2], {})
+        form = ("medial" if after else "final") if before else ("initial" if after else "isolated")
+        shaped.append(mine.get(form, letter))
+    return "".join(shaped)
+
+
+@cache
+def _forms() -> dict[str, dict[str, str]]:
+    """Return the forms of each Arabic letter, as Unicode's own table of them has it."""
+    forms: dict[str, dict[str, str]] = {}
+    for code in (*range(0xFB50, 0xFBB2), *range(0xFBD3, 0xFC00), *range(0xFE80, 0xFEF5)):
+        form, _, letter = unicodedata.decomposition(chr(code)).partition(" ")
+        if form and " " not in letter:
+            forms.setdefault(chr(int(letter, 16)), {})[form.strip("<>")] = chr(code)
+    return forms

@@ -1,0 +1,276 @@
+"""A server's reply, whole or streamed, read as its system's file says; what it does not say is known by the fields."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from exhibit.evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
+from exhibit.evaluation.targets._system import ReplyPart, System
+from exhibit.evaluation.targets._usage import read_number, read_usage
+from exhibit.storage.http import STREAMED, Event, HttpError, Response, Secrets, read_events, read_texts
+
+_PIECES = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",
+           "response", "result", "token", "content", "text")  # fmt: skip
+"""Where an event of a stream may have a piece of the answer."""
+_CONTEXTS = sorted({path for shape in SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path))
+"""Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
+_KEPT = 3
+"""Events of a stream that are kept to be described."""
+
+
+class NoAnswerError(HttpError):
+    """A reply without an answer where one was looked for."""
+
+    def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
+        super().__init__(message)
+        self.reply = reply
+        self.blank = blank
+        """Whether there is a place for it, with no words in it."""
+
+
+@dataclass
+class Read:
+    """What a server replied, as far as it was understood."""
+
+    raw: Any = None
+    answer: str | None = None
+    passages: Any = None
+    """As the server writes them; None where it has none."""
+    shape: str = ""
+    pages_from: int = 1
+    usage: dict[str, float] = field(default_factory=dict)
+    first_token: float | None = None
+    selected: int | None = None
+    """How many of the passages the answer was made from, where that is known."""
+    seconds: float | None = None
+    """What the answer took, where the exchange asked for more than that."""
+    blank: bool = False
+    """Whether there is a place for an answer."""
+
+
+class Reader:
+    """Reads the replies of one server."""
+
+    def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
+        """Read as a system's file says; with `stream`, lines of JSON are a stream whatever they call themselves."""
+        self._reply, self._stream, self._secrets, self._asked_stream = system.reply, system.stream, secrets, stream
+        self.answers: bool | None = None
+        """Whether it answers, or only retrieves; None until that was seen."""
+        self._ends = False
+        """Whether it has been seen to mark the end of a stream: one without the mark is then half a reply."""
+
+    def read(self, response: Response) -> Read:
+        """Return what a response holds; raise HttpError where that is no reply."""
+        began = time.monotonic()
+        form = self._stream.format
+        if response.kind in STREAMED and form != "text":
+            return self._events(read_events(response.lines()), began)
+        if form == "parts" and response.kind != "application/json":
+            return self._events(self._parts(response), began)
+        if form == "text" and response.kind != "application/json":
+            return self._words(response, began)
+        data = response.read()
+        try:
+            reply = json.loads(data)
+        except (ValueError, RecursionError):
+            if self._asked_stream and data.strip():  # lines of JSON that call themselves something else
+                return self._events(read_events(data.decode("utf-8", "replace").split("\n")), began)
+            raise not_json(data, self._secrets) from None
+        return self.whole(reply)
+
+    # ---------------------------------------------------------------- a whole reply
+
+    def whole(self, reply: Any) -> Read:
+        """Return what a reply holds."""
+        self.check(reply)
+        paths = self._reply
+        shape = recognise(reply) if paths.answer is None or paths.passages is None else None
+        inner = unwrap(reply) if shape or paths.unwrap else reply
+        if paths.inside and isinstance(reply, Mapping) and paths.inside in reply:
+            inner = reply[paths.inside]
+        read = Read(reply, shape=shape.name if shape and paths.answer is None else "")
+        read.pages_from = shape.pages_from if shape else paths.pages_from
+        answers = paths.answer if paths.answer is not None else shape.answers if shape else ()
+        contexts = paths.passages if paths.passages is not None else shape.passages if shape else ()
+        whole = reply if paths.answer is not None and not (paths.unwrap or paths.inside) else inner
+        read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
+        read.passages = self._passages(contexts, reply if paths.passages is not None and whole is reply else inner)
+        read.usage = self._spent(reply) or read_usage(inner) or read_usage(reply)
+        read.blank = any(search(path, whole) is not None for path in answers if path)
+        return self._finished(read)
+
+    def _passages(self, paths: Iterable[str], reply: Any) -> Any:
+        held = first_list([path for path in paths if path], reply)
+        if isinstance(held, list) and self._reply.fields:
+            return [self._renamed(one) for one in held]
+        if isinstance(held, Mapping) and self._reply.fields:
+            return {key: self._renamed(one) for key, one in held.items()}
+        return held
+
+    def passages_at(self, path: str, reply: Any) -> Any:
+        """Return the passages at a path of a reply, with the fields that the file renames."""
+        return self._passages([path], reply)
+
+    def _renamed(self, passage: Any) -> Any:
+        if not isinstance(passage, Mapping):
+            return passage
+        named = {name: search(path, passage) for name, path in self._reply.fields.items()}
+        return {**passage, **{name: value for name, value in named.items() if value is not None}}
+
+    def _spent(self, reply: Any) -> dict[str, float]:
+        spent = {name: read_number(search(path, reply)) for name, path in self._reply.usage.items()}
+        return {name: number for name, number in spent.items() if number}
+
+    def check(self, reply: Any) -> None:
+        """Raise the error that a reply reports."""
+        told = search(self._reply.error, reply) if self._reply.error else None
+        if not told and isinstance(reply, Mapping):
+            told = reply.get("error")
+        if told:
+            refused = bool(self._reply.refused) and search(self._reply.refused, reply)
+            raise self._reported(told, status=401 if refused else None)
+
+    def _reported(self, told: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
+        words = self._secrets.words(told if isinstance(told, str) else json.dumps(told))
+        return HttpError(f"the server reports an error: {words}", transient=transient, status=status)
+
+    # ---------------------------------------------------------------- a stream
+
+    def _events(self, events: Iterable[Event], began: float) -> Read:
+        read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
+        pieces, ended, keyed = _Pieces(read, began), False, self._stream
+        answers = self._chosen(keyed.answer, self._reply.answer, _PIECES)
+        contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
+        auto = keyed.passages is None and self._reply.passages is None
+        for name, event, done in events:
+            ended = ended or done or bool(keyed.end and search(keyed.end, event))
+            if done:
+                continue
+            told = (event if name == "error" else None) or (search(keyed.error, event) if keyed.error else None)
+            if told:
+                raise self._reported(told, transient=True)
+            self.check(event)
+            if len(read.raw) < _KEPT:
+                read.raw.append(event)
+            pieces.add(_piece(event, answers))
+            passages = self._passages(contexts, unwrap(event) if auto else event)
+            # servers repeat an empty default in every later event
+            if passages and (not read.passages or _size(passages) > _size(read.passages)):
+                read.passages = passages
+            spent = unwrap(event) if auto else search(keyed.usage, event)
+            read.usage = {**read.usage, **(self._spent(event) or read_usage(spent))}
+        return self._finished(pieces.joined(), ended=ended)
+
+    @staticmethod
+    def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
+        """Return where something is in an event: as the file says of streams or of whole replies, or as is usual."""
+        return [path for path in (own if own is not None else whole if whole is not None else usual) if path]
+
+    def _parts(self, response: Response) -> Iterator[Event]:
+        """Yield lines of a letter and JSON as objects."""
+        for line in response.lines():
+            letter, sign, text = line.partition(":")
+            if not line.strip():
+                continue
+            try:
+                if not sign or len(letter) > 1:
+                    raise ValueError
+                yield Event("", {letter: json.loads(text)})
+            except (ValueError, RecursionError):
+                words = self._secrets.words(line[:200])
+                raise HttpError(f"a line of the stream is not one of a chat server: {words}") from None
+
+    def _words(self, response: Response, began: float) -> Read:
+        """Read a stream of the answer's words alone, as events or bare."""
+        pieces, data = _Pieces(Read(), began), b""
+        if response.kind in STREAMED:
+            for text in read_texts(response.lines()):
+                pieces.add(text)
+            return self._finished(pieces.joined())
+        for part in response.parts():
+            data += part
+            pieces.add(part.decode("utf-8", "ignore"))
+        # a letter that two parts share is in neither: the answer is read again, whole
+        pieces.pieces = [data.decode("utf-8", "replace")]
+        return self._finished(pieces.joined())
+
+    # ---------------------------------------------------------------- what it comes to
+
+    def _finished(self, read: Read, *, ended: bool | None = None) -> Read:
+        """Return a reply that is whole; raise where there is no answer, or the stream stopped before its end."""
+        if ended:
+            self._ends = True
+        elif ended is False and self._ends:
+            raise HttpError("the stream stopped before its end", transient=True)
+        if read.answer is None:
+            silent = self._reply.answer == ("",) or (bool(read.passages) and not self.answers)
+            if read.blank or not silent:
+                path = self._reply.answer[0] if self._reply.answer and not ended else ""
+                where = read.raw[0] if ended is not None and read.raw else read.raw
+                asked = f"at {path} of the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
+                raise NoAnswerError(f"no answer {asked}: {describe(where)}", where, blank=read.blank)
+            return read
+        if self._reply.failed and self._reply.failed in read.answer:
+            raise self._reported(read.answer[:200], transient=True)
+        if self._reply.selected and read.passages:
+            read.selected = len(read.passages)
+        if self._reply.citations and read.passages:
+            read.answer = _ranked(read.answer, read.passages, self._reply)
+        return read
+
+
+class _Pieces:
+    """The words of a streamed answer as they come."""
+
+    def __init__(self, read: Read, began: float) -> None:
+        self.read, self.began = read, began
+        self.pieces: list[str] = []
+
+    def add(self, piece: str | None) -> None:
+        if piece:
+            self.pieces.append(piece)
+            if self.read.first_token is None and piece.strip():
+                self.read.first_token = time.monotonic() - self.began
+
+    def joined(self) -> Read:
+        words = "".join(self.pieces)
+        self.read.answer, self.read.blank = words if words.strip() else None, bool(self.pieces)
+        return self.read
+
+
+def not_json(data: bytes, secrets: Secrets) -> HttpError:
+    """Return the error for a body that is no JSON."""
+    return HttpError(f"the reply is not JSON: {secrets.words(data)}" if data.strip() else "the reply is empty")
+
+
+def _words_at(paths: Iterable[str], reply: Any) -> str | None:
+    chosen = [path for path in paths if path]
+    return reply if isinstance(reply, str) and reply.strip() and chosen else first_words(chosen, reply)
+
+
+def _piece(event: Any, paths: list[str]) -> str | None:
+    if isinstance(event, str):
+        return event if paths else None
+    values = (search(path, event) for path in paths)
+    return next((text for text in values if isinstance(text, str) and text), None)
+
+
+def _size(passages: Any) -> int:
+    return len(passages) if isinstance(passages, list | Mapping | str) else 0
+
+
+def _ranked(answer: str, passages: Any, reply: ReplyPart) -> str:
+    """Return an answer whose citations are ranks: systems cite by the passage's key, or count from 0."""
+    keys = [str(key) for key in (passages if isinstance(passages, Mapping) else range(len(passages)))]
+    marks = "|".join(re.escape(mark).replace(r"\{n\}", r"(\d+)") for mark in reply.citations)
+
+    def rank(mark: re.Match[str]) -> str:
+        number = next(group for group in mark.groups() if group is not None)
+        return f"[{keys.index(number) + 1}]" if number in keys else mark[0]
+
+    return re.sub(marks, rank, answer)

@@ -1,0 +1,68 @@
+"""Converts the samples that come with the project, checks them, tests the built-in pipeline and writes a report.
+
+    exhibit demo
+    exhibit demo --out elsewhere --only cuad
+
+Nothing is downloaded but the embedder's weights, where they are not here yet, and no key is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from exhibit.conversion import convert
+from exhibit.evidence.check import main as check
+from exhibit.evidence.show import main as show
+from exhibit.schemas.command import Parser, guarded, print_note
+from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.validate import main as validate
+from exhibit.viewer.evaluate import main as evaluate
+
+SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
+_SHOWN = 33
+"""A question of the sample of CUAD whose gold is drawn on its page."""
+
+
+def samples_folder() -> Path:
+    """Return where the samples are: inside the installed package, or beside it in a checkout."""
+    places = (Path(__file__).parent / "samples", Path(__file__).parent.parent / "samples")
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run every step; return the exit code of the first that fails."""
+    what, _, examples = (__doc__ or "").partition("\n\n")
+    parser = Parser(
+        prog="exhibit demo",
+        description=what,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where datasets_out and results go")
+    parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
+    parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
+    options = parser.parse_args(argv)
+    names = [options.only] if options.only else list(SAMPLES)
+    bundles = [str(_converted(name, options.out / "datasets_out" / name)) for name in names]
+    code = validate(bundles) or check(bundles)
+    if not code and "cuad" in names:
+        picture = options.out / "datasets_out" / "gold-on-the-page.png"
+        code = show([bundles[names.index("cuad")], str(_SHOWN), "--out", str(picture)])
+    if code:
+        return code
+    results = options.out / "results"
+    if (results / options.run_name).exists():
+        raise ToolkitError(f"{results / options.run_name}: a demo is there already; remove it, or give --run-name")
+    code = evaluate([*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name])
+    print_note(f"open {results / options.run_name / 'report.html'} in a browser")
+    return code
+
+
+def _converted(name: str, out: Path) -> Path:
+    """Return where the sample's bundle is after it was converted."""
+    print_note(f"converting the sample of {name}")
+    convert(name, source=samples_folder() / name, out=out, force=True)
+    return out

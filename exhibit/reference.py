@@ -1,0 +1,62 @@
+"""Help of every verb, kept in `help.json`, so that asking for it imports nothing.
+
+python -m exhibit.reference [--check]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from exhibit.commands import VERBS, spellings
+from exhibit.schemas.command import Manner, Parser, called, guarded
+from exhibit.schemas.plugins import own_names
+
+FILE = Path(__file__).parent / "help.json"
+_COLUMNS = "100"  # argparse wraps at the terminal's width, which a file has not
+
+
+def help_of(*words: str) -> str:
+    """Return what `exhibit WORDS --help` prints."""
+    verb = VERBS[words[0]]
+    text = io.StringIO()
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = _COLUMNS
+    try:
+        with called(Manner(spellings())), contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+            getattr(import_module(verb.module), verb.attribute)([*verb.words, *words[1:], "--help"])
+    finally:
+        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+    return text.getvalue()
+
+
+def generate() -> str:
+    """Return the text of `help.json`: each verb's help, and each converter's."""
+    asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(own_names("exhibit.converters"))]
+    texts = {" ".join(words): help_of(*words) for words in asked}
+    return json.dumps(texts, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the file, or with --check say whether it is out of date."""
+    parser = Parser(prog="python -m exhibit.reference", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is out of date")
+    check = parser.parse_args(argv).check
+    text = generate()
+    if FILE.is_file() and FILE.read_text(encoding="utf-8") == text:
+        return 0
+    if not check:
+        FILE.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{'out of date' if check else 'written'}: {FILE.name}\n")
+    return int(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Plain text to PDF: every character can be found again, and the bytes are the same everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exhibit.converters._cpr.pages import blocks_of
+from exhibit.converters._text_pdf import Block, joined, needs_browser, pdf_of, print_blocks, print_text
+from exhibit.converters._typeset import filed_text, filing
+from exhibit.evidence import fold, read_document
+
+SCRIPTS = {
+    "latin": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞß ĀĂĄĆĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮİĲĴĶĹĻĽĿŁ ŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽ ȘȚẠẢẤỆỰ",
+    "typographic": "“a” ‘b’ „c‚ «d» ‹e› – — ― … • ‣ · † ‡ § ¶ ° ′ ″ ‰ № ™ ® © ℠ € £ ¥ ₹ ₽ ¢ ½ ⅓ ⅞ ﬁnal ﬂoor",
+    "greek": "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ αβγδεζηθικλμνξοπρστυφχψως άέήίόύώ ἀλήθεια",
+    "cyrillic": "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя ЄІЇҐ Ђ Ћ Џ",
+    "mathematical": "± × ÷ ≤ ≥ ≠ ≈ ∑ ∏ √ ∞ ∫ ∂ ∆ ∈ ∉ ∀ ∃ ∅ ∩ ∪ ⊂ ⊆ ∧ ∨ ¬ ⇒ ⇔ → ← ↑ ↓ ↔ ≡ ∝ ⊥ ∥",
+    "bullets and boxes": "● ○ ■ □ ▪ ▫ ◆ ◇ ► ◦ ☐ ☑ ☒ ✓ ✔ ✗ ✘ ★ ☆ ➢ ❑ ❖ ─ │ ┌ ┐ └ ┘ ┼ ① ② ③",
+    "hebrew": "הסכם זה נחתם בין הצדדים",
+    "arabic": "هذا العقد مبرم بين الطرفين",
+    "chinese": "本协议由双方签订。繁體中文條款",
+    "japanese": "本契約は、両当事者間で締結される。カタカナ",
+    "korean": "본 계약은 양 당사자 간에 체결된다.",
+}
+
+
+def read_back(path: Path, *blocks: Block) -> str:
+    print_blocks(blocks, path, title="T")
+    return read_document(path).text
+
+
+def test_every_character_is_found_again(tmp_path):
+    lines = [
+        "ARTICLE I — “Definitions” ‘and’ § 1.01 ¶ 2; ½ × € £ ¥ ° ™ ® ©",
+        "Société Générale, Škoda, Łódź, Ærø, ñandú, ﬁnal ﬂoor, Ελλάδα, Москва",
+        "non-exclusive, re-\u00adentry, zero\u200bwidth, NBSP\u00a0here, tab\there",
+        '<script>alert(1)</script> & <b>not bold</b> &amp; "quotes" (a) \\ %',
+        "a" * 300,
+        "    indented by four, and      spaced",
+    ]
+    text = "\n".join(lines)
+    assert fold(read_back(tmp_path / "a.pdf", Block("p", text)), loose=True) == fold(text, loose=True)
+
+
+def test_what_no_font_has_is_drawn_as_a_box(tmp_path):
+    assert read_back(tmp_path / "a.pdf", Block("p", "Thai ก, a card 🂡, bold 𝐀.")) == "Thai □, a card □, bold □."
+
+
+@settings(max_examples=25)
+@given(st.text(st.characters(max_codepoint=0x24F, categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=400))
+def test_whatever_is_printed_is_read_back(tmp_path_factory, text):
+    read = read_back(tmp_path_factory.mktemp("any") / "a.pdf", Block("p", text))
+    assert fold(read, loose=True) == fold(text, loose=True)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_drawn_and_read_back_or_left_to_the_browser(tmp_path, script):
+    words = SCRIPTS[script]
+    assert needs_browser(words) == (script in ("chinese", "japanese", "korean"))
+    if not needs_browser(words):
+        print_text(words, tmp_path / "a.pdf", title="T", heading=words)
+        assert fold(read_document(tmp_path / "a.pdf").text, loose=True) == fold(words * 2, loose=True)
+
+
+def test_arabic_letters_are_drawn_joined_and_read_as_letters(tmp_path):
+    words = SCRIPTS["arabic"]
+    text = read_back(tmp_path / "a.pdf", Block("p", words))
+    assert text == words, "in order, and no form of a letter instead of it"
+    assert "ﻌ" in joined("العقد") and joined("plain") == "plain"
+
+
+def test_the_bytes_are_the_same_in_another_process_language_and_place(tmp_path):
+    text = "Clause 1. The parties agree “as follows”.\n" * 90 + "\n".join(
+        words for words in SCRIPTS.values() if not needs_browser(words)
+    )
+    here = pdf_of([Block("h1", "An Agreement"), Block("p", text)], title="An Agreement")
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    program = (
+        "import hashlib, sys; from pathlib import Path; from exhibit.converters._text_pdf import Block, pdf_of\n"
+        "text = Path(sys.argv[1]).read_text(encoding='utf-8')\n"
+        "data = pdf_of([Block('h1', 'An Agreement'), Block('p', text)], title='An Agreement')\n"
+        "print(hashlib.sha256(data).hexdigest())"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "text.txt"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONHASHSEED": "7",
+            "LC_ALL": "C",
+            "TZ": "Asia/Tokyo",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert there.stdout.strip() == hashlib.sha256(here).hexdigest()
+    assert b"FlateDecode" not in here, "what a compressor writes depends on its make"
+    # the bytes themselves are known: whoever changes the print, its library or its fonts sees it here
+    assert hashlib.sha256(here).hexdigest() == "aae91e8fd2d1227456fa1c615fdabc7e43b1f0b6b1d79c1909b791bc554c5f03"
+
+
+def test_a_long_text_fills_pages_and_a_heading_stays_with_its_text(tmp_path):
+    text = "\n\n".join(
+        ["1. General", *["Every party must serve a list of its documents."] * 60, "---", "Costs", "Paid."]
+    )
+    blocks = blocks_of("Part 4", text)
+    print_blocks(blocks, tmp_path / "a.pdf", title="Part 4")
+    document = read_document(tmp_path / "a.pdf")
+    assert len(document.pages) > 1 and document.text.startswith("Part 4\n")
+    for page in document.pages:
+        words = document.text[page.span.start : page.span.end].strip()
+        assert words and not words.endswith("Costs"), "a heading is never the last line of a page"
+
+
+def test_a_filing_keeps_its_columns_and_its_page_ends(tmp_path):
+    page = filing(b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>")
+    text = read_back(tmp_path / "a.pdf", *filed_text(page))
+    assert "AGREEMENT" in text and "<" not in text
+    assert len(read_document(tmp_path / "a.pdf").pages) == 2

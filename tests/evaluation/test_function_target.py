@@ -1,0 +1,155 @@
+"""A Python function under test: called with each question, plain or async, whatever it returns or raises."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+
+from exhibit.evaluation.cases import Passage, Reply, Turn
+from exhibit.evaluation.datasets import Selection, load_datasets
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+from tests.evaluation.imitations import quotes
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    [dataset], _ = load_datasets([write_bundle(tmp_path / "leases")], Selection())
+    return dataset
+
+
+def ask(function, dataset, cases=None, **options):
+    target = open_target("function", TargetOptions(function=function, **options))
+    replies = dict(target.ask(dataset, dataset.cases[:1] if cases is None else cases))
+    return [replies[position] for position in sorted(replies)]
+
+
+@dataclass
+class Document:
+    """As LangChain has them."""
+
+    page_content: str
+    metadata: dict[str, object]
+
+
+RESULTS = {
+    "text": "Norway.",
+    "mapping": {"answer": "Norway.", "passages": [{"filename": "alder.txt", "text": "the law of Norway"}]},
+    "pair": ("Norway.", ["alder.txt: the law of Norway"]),
+    "object": SimpleNamespace(answer="Norway.", passages=(Passage("the law of Norway", "alder.txt", Span(3, 9)),)),
+    "chain": {"answer": "Norway.", "context": [Document("the law of Norway", {"source": "docs/alder.txt", "page": 0})]},
+    "reply": Reply("Norway.", (Passage("the law of Norway", "alder.txt"),)),
+    "index": SimpleNamespace(
+        response="Norway.",
+        source_nodes=[SimpleNamespace(node=Document("", {"file_name": "alder.txt"}), text="the law of Norway")],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_what_functions_return_is_a_reply(dataset, kind):
+    [reply] = ask(lambda question: RESULTS[kind], dataset)
+    assert reply.answer == "Norway." and not reply.error and reply.seconds >= 0
+    if kind != "text":
+        assert (reply.passages[0].filename, reply.passages[0].text) == ("alder.txt", "the law of Norway")
+
+
+def test_an_async_function_is_awaited_in_one_loop_with_others_beside_it(dataset):
+    together = asyncio.Event()
+    loops, waiting = set(), []
+
+    async def answer(question: str) -> str:
+        loops.add(asyncio.get_running_loop())
+        waiting.append(question)
+        if len(waiting) == 3:
+            together.set()
+        await asyncio.wait_for(together.wait(), 60)
+        return f"re: {question}"
+
+    replies = ask(answer, dataset, dataset.cases[:3], threads=3)
+    assert [reply.answer for reply in replies] == [f"re: {case.question}" for case in dataset.cases[:3]]
+    assert len(loops) == 1
+
+
+def test_what_a_function_asks_for_it_is_given(dataset):
+    seen = []
+
+    def answer(question, *, history, as_of=None):
+        seen.append((question, history, as_of))
+        return "x"
+
+    said = (Turn("user", "Hello."),)
+    ask(answer, dataset, [replace(dataset.cases[0], history=said, labels={"as_of": "2021-01-01"})])
+    assert seen == [(dataset.cases[0].question, [{"role": "user", "content": "Hello."}], "2021-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (None, "gave no answer: null"),
+        (7, "gave no answer: number"),
+        ({"colour": "red"}, "gave no answer: {colour: text}"),
+        ({"answer": "", "passages": [], "output": {}}, "neither an answer nor passages"),
+        ({"answer": "x", "passages": 7}, "passages are int, not a list"),
+        (KeyError("answers"), "KeyError: 'answers'"),
+    ],
+)
+def test_what_goes_wrong_fails_its_question_alone(dataset, wrong, told):
+    def answer(question):
+        if question == dataset.cases[1].question:
+            if isinstance(wrong, Exception):
+                raise wrong
+            return wrong
+        return "fine"
+
+    replies = ask(answer, dataset, dataset.cases[:3])
+    assert told in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
+
+
+def test_an_async_function_that_never_ends_is_given_up(dataset):
+    async def answer(question):
+        await asyncio.Event().wait()
+
+    [reply] = ask(answer, dataset, timeout=0.1)
+    assert reply.error == "no whole reply within 0.1 s (--timeout)"
+
+
+def test_the_probe_tries_one_question_and_others_where_it_fails(dataset):
+    asked = []
+
+    def answer(question):
+        asked.append(question)
+        if len(asked) == 1:
+            raise RuntimeError("cold")
+        return "warm"
+
+    target = open_target("function", TargetOptions(function=answer))
+    [note] = target.probe(dataset, dataset.cases)
+    assert len(asked) == 2 and "a reply without passages" in note
+    target = open_target("function", TargetOptions(function=lambda: None))
+    with pytest.raises(ToolkitError, match="none of 3 questions was answered. The first error: TypeError"):
+        target.probe(dataset, dataset.cases)
+    with pytest.raises(ToolkitError, match="--target function is for Python"):
+        open_target("function", TargetOptions())
+
+
+def test_a_whole_run_of_a_function(dataset, tmp_path):
+    by_question = {case.question: case for case in dataset.cases}
+    threads = set()
+
+    def answer(question):
+        threads.add(threading.get_ident())
+        case = by_question[question]
+        return {"answer": case.truth, "passages": [{"filename": f, "text": t} for f, t in quotes(case)]}
+
+    told = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
+    run = evaluate(parse_settings({**told, "run_name": "r", "report_cases": 0}), parts={"function": answer})
+    assert run.summary["answer_f1"].mean == run.summary["char_recall@8"].mean == 1.0 and not run.failures.failed

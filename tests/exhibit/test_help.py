@@ -1,0 +1,32 @@
+"""The help that is kept is the help there is, and asking for it takes next to no time."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+from exhibit.reference import FILE, generate
+
+ROOT = Path(__file__).parent.parent.parent
+MOST = 0.5
+"""Seconds of processor time."""
+
+
+def test_the_kept_help_is_that_of_the_code():
+    assert FILE.read_text(encoding="utf-8") == generate(), "run python -m exhibit.reference"
+
+
+def test_help_takes_under_half_a_second_of_processor_time():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for words in (["-m", "exhibit", "evaluate"], ["evaluate_rag.py"], ["-m", "exhibit", "convert", "cuad"]):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, *words, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0 and done.stdout.startswith("usage: ")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent / 3 < MOST

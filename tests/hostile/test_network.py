@@ -1,0 +1,141 @@
+"""Documents are printed with no network at all, and a browser that prints web pages asks for nothing of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from playwright.sync_api import Route
+
+from exhibit.converters import _browser, _print
+from exhibit.converters._print import Printer
+from exhibit.converters._web.download import Reply
+from exhibit.converters._web.page import PagePrinter
+from exhibit.evidence import read_document
+from tests.hostile.references import LEADING, PASSIVE, documents
+
+
+@contextmanager
+def recorder() -> Iterator[tuple[int, list[bytes]]]:
+    """Yield a port of this machine, for TCP and UDP, and the first line of whatever comes there."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as packets:
+        packets.bind(server.getsockname())
+
+        def listen() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.settimeout(5)
+                    try:
+                        heard.append(connection.recv(500).split(b"\r\n")[0])
+                    except OSError:
+                        heard.append(b"a connection without a word")
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], heard
+        packets.setblocking(False)
+        with suppress(BlockingIOError):
+            heard.append(packets.recv(500))
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
+    """Let the printing browser send whatever it sends to a port of this machine."""
+
+    def options(folder: Path) -> dict[str, object]:
+        there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
+        return _browser.launch_options(folder, gate=not sealed) | {"proxy": there}
+
+    monkeypatch.setattr(_print, "launch_options", options)
+
+
+def test_a_document_asks_for_nothing_in_any_of_eighty_ways_and_is_printed(tmp_path, monkeypatch):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret of this machine", encoding="utf-8")
+    assert len({*PASSIVE, *LEADING}) >= 70
+    with recorder() as (port, heard):
+        through(monkeypatch, port, sealed=True)
+        with Printer() as printer:
+            for word, page in documents([f"http://127.0.0.1:{port}", "https://elsewhere.example"], str(secret)).items():
+                printer.print_html(page, tmp_path / f"{word}.pdf")
+                text = read_document(tmp_path / f"{word}.pdf").text
+                assert text.startswith(word) and "secret of" not in text and "elsewhere" not in text
+                if word in ("leading1", "passive0"):
+                    printer.print_html(page, tmp_path / "again.pdf")
+                    once, again = ((tmp_path / name).read_bytes() for name in (f"{word}.pdf", "again.pdf"))
+                    assert once == again, f"{word}: every time the same"
+    assert heard == []
+
+
+def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_path, monkeypatch):
+    def hand_over(html: bytes, route: Route) -> None:
+        if route.request.url == _print._ADDRESS:
+            route.fulfill(status=200, content_type="text/html", body=html)
+        else:
+            route.continue_()
+
+    monkeypatch.setattr(_print, "_hand_over", hand_over)
+    monkeypatch.setitem(_print.PAGE, "offline", False)
+    with recorder() as (port, heard):
+        through(monkeypatch, port, sealed=False)
+        with Printer() as printer:
+            printer.print_html(documents(["http://elsewhere.example"], "/dev/null")["passive0"], tmp_path / "a.pdf")
+    assert len({line for line in heard if line.startswith(b"GET http://elsewhere.example/")}) >= 35
+
+
+def test_the_browser_asks_the_gate_for_what_the_page_needs_and_for_nothing_of_its_own():
+    async def print_one(port: int) -> None:
+        printer = PagePrinter(SimpleNamespace(url=f"http://127.0.0.1:{port}"), timeout=60, pages=1)
+        page = b"<p>Words.</p><img src='http://pictures.example/a.png'><iframe src='https://frames.example/'></iframe>"
+        reply = Reply("http://site.example/x", 200, httpx.Headers({"content-type": "text/html"}), "html", page)
+        try:
+            await printer.print(reply, "http://site.example/x")
+            await asyncio.sleep(2)  # what a browser asks for by itself it asks for in its first second
+        finally:
+            await printer.aclose()
+
+    with recorder() as (port, heard):
+        asyncio.run(print_one(port))
+    asked = {line.split(b" ")[1] for line in heard if b"HTTP/1.1" in line}  # the others were opened in advance
+    assert asked - {b"http://site.example/favicon.ico"} == {b"http://pictures.example/a.png", b"frames.example:443"}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
+    """`times`: once as when a neighbour ended it; twice when the page itself does."""
+
+    class Ending(PagePrinter):
+        async def _printed(self, page, reply, url):
+            if reply.data == b"bad" and self.left:
+                self.left -= 1
+                await page.context.browser.close()
+            return await super()._printed(page, reply, url)
+
+    async def print_two() -> list[object]:
+        printer = Ending(SimpleNamespace(url="http://127.0.0.1:9"), timeout=60, pages=2)
+        printer.left = times
+        replies = [
+            Reply(f"http://site.example/{data}", 200, httpx.Headers(), "html", data.encode())
+            for data in ("bad", "good")
+        ]
+        try:
+            return await asyncio.gather(*(printer.print(r, r.url) for r in replies), return_exceptions=True)
+        finally:
+            await printer.aclose()
+
+    bad, good = asyncio.run(print_two())
+    assert isinstance(good, tuple) and good[0].startswith(b"%PDF")
+    assert isinstance(bad, tuple) if times == 1 else "it ends the browser" in str(bad)
