@@ -172,7 +172,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
     hits = [number for number in looked_at if holds_gold(passages[number - 1], golds)]
     if not hits:
-        version = next((n for n, passage in enumerate(read, 1) if right_version(passage, case) is False), None)
+        version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
         if version is not None:
             return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
         files = {gold.filename for gold in golds if gold.filename}

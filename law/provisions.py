@@ -99,7 +99,8 @@ def _below(text: str, at: int, system: System) -> tuple[tuple[tuple[str, str], .
         return (), at
     forms = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     part = re.compile(
-        rf",?[ \xa0](?P<word>{forms})[ \xa0]?(?P<number>\d{{1,3}}(?:[ºª°]|[a-z])?(?!\w)|[IVXLC]+(?!\w)|[a-z]{{1,2}}(?!\w)\)?)"
+        rf",?[ \xa0](?P<word>{forms})[ \xa0]?"
+        r"(?P<number>\d{1,3}(?:[ºª°]|[a-z])?(?!\w)|[IVXLC]+(?!\w)|[a-z]{1,2}(?!\w)\)?)"
         r"|,[ \xa0](?P<roman>[IVXLC]{1,7})(?!\w)"
     )
     below: list[tuple[str, str]] = []

@@ -104,6 +104,11 @@ class Index:
         """The documents in the order they were added."""
         return [self.document(number) for number in self.numbers]
 
+    def of_kind(self, kind: str) -> list[Entry]:
+        """Return the documents of a kind, as their profiles name it, in the order they were added."""
+        rows = self._database.read("SELECT number FROM names WHERE kind = ? ORDER BY number", kind)
+        return [self.document(number) for (number,) in rows]
+
     def __len__(self) -> int:
         return self._extent("chunk")[0] if self._known_table is None else len(self._known_table)
 

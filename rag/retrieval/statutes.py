@@ -85,10 +85,9 @@ def _laws(index: Index) -> list[_Law]:
     known = _LAWS.get(index)
     if known is None or known[0] is not index.table:
         grouped: dict[str, list[tuple[int, Edition]]] = defaultdict(list)
-        for number, entry in index.entries.items():
-            if entry.profile.kind == "legislation":
-                edition = Edition(entry.profile.title, entry.profile.date)
-                grouped[edition.title].append((number, edition))
+        for entry in index.of_kind("legislation"):
+            edition = Edition(entry.profile.title, entry.profile.date)
+            grouped[edition.title].append((entry.number, edition))
         laws = [
             _Law(law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
             for title, editions in grouped.items()
@@ -140,7 +139,7 @@ def _place(index: Index, number: int, label: str, system: System) -> RankedPassa
     found = [unit for unit in _units(index, number, system) if label_key(unit.label) == label_key(label)]
     if not found:
         return None
-    text = index.document_text(index.entries[number].filename)
+    text = index.text_of(number)
     # of two with one number the longer one is the law's own, the other a line of its contents
     span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
@@ -156,11 +155,11 @@ def _units_of(text: str, system: System) -> list[Unit]:
 
 
 def _units(index: Index, number: int, system: System) -> list[Unit]:
-    return _units_of(index.document_text(index.entries[number].filename), system)
+    return _units_of(index.text_of(number), system)
 
 
 def _system(index: Index, law: _Law) -> System:
-    return system_of(index.document_text(index.entries[law.editions[-1][0]].filename))
+    return system_of(index.text_of(law.editions[-1][0]))
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: Context) -> Answer:

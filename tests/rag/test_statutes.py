@@ -72,13 +72,13 @@ def test_without_a_day_the_law_of_today_is_meant(index):
     for today, file in ((date(2020, 1, 1), OLD), (date(2024, 1, 1), NEW), (date(1999, 1, 1), NEW)):
         found = route(question, index, today=today)
         assert found is not None
-        assert [index.entries[number].filename for number in found.documents] == [file]
+        assert [index.document(number).filename for number in found.documents] == [file]
 
 
 def test_two_days_are_two_versions(index):
     found = route("Změnil se § 4 předpisu č. 907/2019 Sb. mezi 1. 1. 2020 a 1. 1. 2024?", index)
     assert found is not None
-    assert [index.entries[passage.document].filename for passage in found.passages] == [OLD, NEW]
+    assert [index.document(passage.document).filename for passage in found.passages] == [OLD, NEW]
 
 
 def test_a_question_that_names_no_law_goes_the_usual_way(index):
