@@ -27,7 +27,7 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
         for number, cosines in scores.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
-    state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}
+    state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)
     )
