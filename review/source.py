@@ -17,7 +17,7 @@ from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.bundle import corpus_files, sha256_of
-from exhibit.storage.locations import parse_location
+from exhibit.storage.locations import is_url, parse_location
 from exhibit.storage.mirror import mirrored
 
 Record = dict[str, Any]
@@ -63,7 +63,7 @@ def open_run(folder: Path, *, paths: Iterable[str] = ()) -> ReviewedRun:
     for name, told in config.get("datasets", {}).items():
         if not (folder / name / RESULTS).is_file():
             raise BundleError(f"{folder}: no results of {name}; go on with --resume --run-name {folder.name}")
-        bundles[name] = _bundle(given.get(name) or str(told.get("origin") or told.get("path") or ""), name)
+        bundles[name] = _bundle(given[name]) if name in given else _local_bundle(told, name)
         if told.get("train_sha256") not in (None, sha256_of(bundles[name] / TRAIN)):
             print_note(f"{bundles[name]}: its questions are no longer those of the run {folder.name}")
         path = folder / name / RESULTS
@@ -73,13 +73,21 @@ def open_run(folder: Path, *, paths: Iterable[str] = ()) -> ReviewedRun:
     return ReviewedRun(folder, config, rows, bundles)
 
 
-def _bundle(address: str, name: str) -> Path:
+def _local_bundle(told: Mapping[str, Any], name: str) -> Path:
+    """Return a bundle where the run says it was; a run may come from elsewhere, so it names no server to ask."""
+    address = str(told.get("origin") or told.get("path") or "")
+    if is_url(address):
+        raise BundleError(f"{name}: it was at {address}, where a run sends nobody; add --dataset-paths {address}")
+    return _bundle(address or name)
+
+
+def _bundle(address: str) -> Path:
     if is_repository(address):
         repo_id, revision = parse_address(address)
         return fetch(repo_id, revision=revision, say=print_note).folder
-    root = mirrored(parse_location(address)) if address else Path(address)
-    if not address or not (root / TRAIN).is_file():
-        raise BundleError(f"{address or name}: the bundle of {name} is not there; give it with --dataset-paths DIR")
+    root = mirrored(parse_location(address))
+    if not (root / TRAIN).is_file():
+        raise BundleError(f"{address}: no bundle there; give it with --dataset-paths DIR")
     return root
 
 

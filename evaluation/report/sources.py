@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from exhibit.evaluation.datasets import find_datasets
 from exhibit.evaluation.records import CONFIG, read_json
 from exhibit.evaluation.report.run import ROWS
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.storage.locations import is_url
 
 
@@ -26,18 +25,10 @@ def dataset_roots(folder: Path, say: Callable[[str], None]) -> dict[str, Path]:
     roots: dict[str, Path] = {}
     for name, about in told.items() if isinstance(told, dict) else ():
         path = str((about or {}).get("path") or "")
-        if is_url(path):
-            try:
-                bundles, _, problems = find_datasets([path])
-            except ToolkitError as error:
-                bundles, problems = {}, [str(error)]
-            if bundles:
-                roots[name] = next(iter(bundles.values()))
-            gone = "; ".join(problems)
-        else:
-            if path and Path(path).is_dir():
-                roots[name] = Path(path)
-            gone = f"{path or 'its folder'}: not there"
+        # a run may come from elsewhere: it names no server to ask, and no folder that is not a bundle
+        gone = f"{path or 'its folder'}: {'no folder of this machine' if is_url(path) else 'not there'}"
+        if not is_url(path) and (Path(path) / TRAIN).is_file() and (Path(path) / CORPUS).is_dir():
+            roots[name] = Path(path)
         if name not in roots:
             say(f"{name}: the pages of its documents are not drawn: {gone}; give its bundle with --dataset-paths")
     return roots
