@@ -29,6 +29,7 @@ from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.viewer import write_report
 from tests.evaluation.metrics.build import at, case, gold
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
@@ -58,7 +59,9 @@ def run(tmp_path, bundle):
             }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append)
+        return evaluate(
+            settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=write_report
+        )
 
     return start
 
@@ -78,11 +81,13 @@ def test_the_results_folder(run, tmp_path):
     names = {path.name for path in (done.folder / "leases").iterdir()}
     assert names == {
         "summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl", "run.trec",
-        "qrels.trec", "evidence.json",
+        "qrels.trec", "evidence.json", "predictions.json",
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
-    assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95"} and summary["char_recall@8"]["n"] == 6
+    assert (
+        set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95", "std"} and summary["char_recall@8"]["n"] == 6
+    )
     of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
     assert of_dataset["drm@1"]["mean"] == summary["drm@1"]["mean"] and "pooled" in of_dataset["drm@1"]
     assert "groundedness" not in summary and "abstention_accuracy" in summary
@@ -128,7 +133,8 @@ def test_one_object_a_question(run):
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
                            "verdict", "stage", "evidence", "notes"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
-    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
+    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "seconds",
+                                    "error",
                                     "usage", "first_token", "confidence"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
@@ -142,7 +148,7 @@ def test_a_run_read_back_has_the_same_means(run):
 
 def test_two_runs_are_the_same_apart_from_times(run):
     one, other = contents(run("one").folder), contents(run("two").folder)
-    assert one == other and len(one) == 10
+    assert one == other and len(one) == 11
 
 
 def test_retrieval_alone_and_other_settings(run):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evaluate_rag import main as evaluate
-from exhibit.evaluation.report.sources import dataset_roots
 from exhibit.rag.config import Config
-from exhibit.review.source import open_run
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.bundles import dataset_roots
 from tests.rag.bundles import write_bundle
 
 SECRET = "the private key of this machine"
@@ -47,19 +47,16 @@ def test_a_run_names_no_server_to_ask(finished, monkeypatch, address):
     monkeypatch.setattr("socket.socket.connect", ask)
     monkeypatch.setattr("socket.getaddrinfo", ask)
     said: list[str] = []
-    assert dataset_roots(moved(finished, address), said.append) == {}
-    assert address in said[0] and "--dataset-paths" in said[0]
-    with pytest.raises(BundleError, match="where a run sends nobody; add --dataset-paths"):
-        open_run(finished)
+    assert dataset_roots([RunFolder(moved(finished, address))], say=said.append) == {}
+    assert f"{address}: not on this machine; give it with --dataset-paths" in said[0]
 
 
 def test_a_run_names_no_folder_that_is_not_a_bundle(finished, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "id_rsa.txt").write_text(SECRET, encoding="utf-8")
     said: list[str] = []
-    assert dataset_roots(moved(finished, str(tmp_path)), said.append) == {} and "not there" in said[0]
-    with pytest.raises(BundleError, match="no bundle there"):
-        open_run(finished)
+    assert dataset_roots([RunFolder(moved(finished, str(tmp_path)))], say=said.append) == {}
+    assert "not there" in said[0]
 
 
 @pytest.mark.parametrize("setting", ["reranker = 'http:http://evil.example/'", "store = 'milvus:http://evil.example'"])
