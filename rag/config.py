@@ -242,6 +242,10 @@ class Config(Search, Ingest):
         except (OSError, UnicodeDecodeError) as error:
             raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
         settings = parse_toml(text, where=path)
+        for key, value in settings.items():
+            # a file may come from elsewhere: it does not decide where questions and keys are sent
+            if "://" in str(value) and overrides.get(key) != value:
+                raise ToolkitError(f"{path}: {key} = {value!r}: a server is for you to name: add --{key} {value}")
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod
