@@ -18,7 +18,7 @@ from exhibit.schemas.plugins import load_plugin, plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
-"""The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
+"""The preset that the settings' own defaults are: the one that finds most, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
 RENAMED = {"documents": "document_limit", "limit": "passage_size"}
