@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation review
+ROOMS := schemas storage engine evidence law models hub converters rag draft evaluation viewer
 JOBS ?= 2
 SECONDS ?= 300
 SEED ?= 1

@@ -17,7 +17,7 @@ ROOMS = [
     "rag",
     "draft",
     "evaluation",
-    "review",
+    "viewer",
 ]
 
 # folders of data, which have no __init__.py, are among them

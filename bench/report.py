@@ -24,9 +24,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from exhibit.converters._browser import launch_options
-from exhibit.evaluation.report.pages import Sheets, draw_sheets
 from exhibit.evidence import Span, read_document
 from exhibit.schemas.command import guarded
+from exhibit.viewer.sheets import Sheets, draw_sheets
 
 DOCUMENTS, CHARACTERS = 510, 50_000
 """As many documents as CUAD has, and as long."""
@@ -194,7 +194,7 @@ _OPEN = """key => new Promise(done => {
 _DRAW = """
 import resource, sys, time
 from pathlib import Path
-from exhibit.evaluation.report import write_report
+from exhibit.viewer import write_report
 started = time.perf_counter(), time.process_time()
 write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
 print(time.perf_counter() - started[0], time.process_time() - started[1])

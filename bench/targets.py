@@ -26,11 +26,11 @@ from unittest.mock import patch
 from bench._table import print_table
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.report import write_report
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
+from exhibit.viewer import write_report
 
 CLAUSE = "The term of this Agreement is five years from the Effective Date, unless either party ends it before."
 PASSAGES = 5

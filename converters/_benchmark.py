@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from exhibit.converters._text_pdf import Block
 from exhibit.evidence.readers.text import decode
-from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.schemas.errors import BundleError, SourceError, printable
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
@@ -186,7 +186,7 @@ class Tally:
             if self._items.get(item):
                 return
             self._items[item] = reason
-        self.left_out.setdefault(reason, []).append(name)
+        self.left_out.setdefault(reason, []).append(printable(name))  # a name may be no UTF-8, which bundle.json is
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""
@@ -196,7 +196,7 @@ class Tally:
 
     def note(self, remark: str, name: str) -> None:
         """Remember a peculiarity that changes nothing in what is kept."""
-        self.noted.setdefault(remark, []).append(name)
+        self.noted.setdefault(remark, []).append(printable(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
         """Return how many files and rows were given, kept and left out; one that is neither is a fault of ours."""

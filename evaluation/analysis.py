@@ -5,16 +5,17 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.metrics import about
-from exhibit.evaluation.records import RESULTS, read_tables
+from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Estimate, Table, mean, summarise, summarise_by, summarise_run
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
-from exhibit.schemas.bundle import read_lines
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run_folder import RunFolder
 
 SOURCE_TYPE = "source_type"
 """The label that `--all` compares by: what sort of law a question is about."""
@@ -26,7 +27,8 @@ _ANSWERED = ("Answers", "Citations")
 
 def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     """Return what a finished run was asked, how it did in all and by each kind of question, and where it did worst."""
-    tables = read_tables(folder)
+    run = RunFolder(folder)
+    tables = read_tables(run)
     columns = {table.name: summarise(table) for table in tables}
     columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
     names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
@@ -37,10 +39,9 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = ()) -> list[str]:
     lines += ["", "IN ALL", *table_of(columns, names).splitlines()]
     for label in kinds_of([labels for table in tables for labels in table.labels]):
         lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics)]
-    rows = [row for table in tables for row in _rows(folder / table.name / RESULTS)]
-    lines += ["", "WHAT BECAME OF THE QUESTIONS", *_verdicts(rows)]
+    lines += ["", "WHAT BECAME OF THE QUESTIONS", *_verdicts(run)]
     lines += _flagged(tables)
-    return lines + _weakest(tables, rows)
+    return lines + _weakest(tables, run)
 
 
 def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -114,31 +115,31 @@ def _flags(tables: Iterable[Table]) -> Iterator[tuple[str, list[str]]]:
         yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
 
 
-def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    counts = Counter(str(row["verdict"]) for row in rows)
+def _verdicts(run: RunFolder) -> list[str]:
+    counts = Counter(row.verdict for row in run.rows)
     return [f"  {verdict:<28} {count:>6}" for verdict, count in counts.most_common()]
 
 
-def _weakest(tables: Sequence[Table], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _weakest(tables: Sequence[Table], run: RunFolder) -> list[str]:
     """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [name for name in names if about(name).unit == "share" and about(name).better == "more"]
     told = [name for name in shares if about(name).group in _ANSWERED] or shares
-    scored = [(score, row) for row in rows if (score := mean(row["scores"].get(name) for name in told)) is not None]
-    scored = [(score, row) for score, row in scored if not row["reply"]["error"]]
-    if not scored:
+    answered = (row for row in run.rows if not row.reply.error)
+    scored = ((mean(row.scores.get(name) for name in told), row) for row in answered)
+    weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=_score)
+    if not weakest:
         return []
     lines = ["", "WEAKEST ANSWERS (mean of their shares for answers and citations, confidence, question)"]
-    for score, row in sorted(scored, key=lambda one: one[0])[:_WEAKEST]:
-        sure = row["reply"].get("confidence")
-        question = textwrap.shorten(str(row["question"]), 80, placeholder=" …")
-        lines.append(f"  {score:.3f}  {'–' if sure is None else f'{sure:.2f}':>4}  {row['id']}: {question}")
+    for score, row in weakest:
+        sure = row.reply.confidence
+        question = textwrap.shorten(row.question, 80, placeholder=" …")
+        lines.append(f"  {score:.3f}  {'–' if sure is None else f'{sure:.2f}':>4}  {row.id}: {question}")
     return lines
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    for line in read_lines(path):
-        yield parse_json(line, where=path)
+def _score(one: tuple[float | None, RunQuestion]) -> float:
+    return one[0] or 0.0
 
 
 def _value(labels: Mapping[str, Any], label: str) -> str:

@@ -19,11 +19,11 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
-from exhibit.evaluation.confidence import CONFIDENCE, in_words
+from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
-from exhibit.evaluation.evaluate import Run, evaluate
+from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.records import read_json, summary_json
+from exhibit.evaluation.records import summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
 from exhibit.evaluation.targets import target_names
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
@@ -32,14 +32,15 @@ from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
+from exhibit.schemas.run_folder import RunFolder
 
 FAILED = 3
 """The exit code of a run in which too many questions failed."""
 
 
 @guarded("stopped; go on with the same command and --resume")
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation; print one table and where the report is."""
+def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
+    """Run the evaluation; print one table and where the report is, which `draw` writes."""
     flags = _flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
@@ -56,14 +57,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
         print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
-    run = evaluate(with_fetched(settings), warn=print_note)
+    run = evaluate(with_fetched(settings), warn=print_note, draw=draw)
     print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
     for note in run.notes:
         print_note(note)
     return _judge(run, settings)
 
 
-def _lines(run: Run, settings: Settings, label: str) -> Iterator[str]:
+def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
@@ -72,13 +73,14 @@ def _lines(run: Run, settings: Settings, label: str) -> Iterator[str]:
         yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics))
     if settings.flag_below is not None:
         yield from ("", *flag_lines(run.tables, settings.flag_below))
-    for path in (run.folder / table.name / CONFIDENCE for table in run.tables):
-        if path.is_file():
-            yield in_words(path.parent.name, read_json(path))
-    yield f"\nresults: {run.folder}\nreport:  {run.report}"
+    folder = RunFolder(run.folder)
+    for name in folder.datasets:
+        if (sure := folder.confidence(name)).questions:
+            yield in_words(name, sure)
+    yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
-def _record(run: Run) -> dict[str, Any]:
+def _record(run: EvaluatedRun) -> dict[str, Any]:
     """Return the same for a program: every metric of every dataset with its interval, and what failed."""
     failures = run.failures
     return {
@@ -105,7 +107,7 @@ def _flags(words: list[str]) -> dict[str, Any]:
     return {**flags, **parse_set(pairs)}
 
 
-def _judge(run: Run, settings: Settings) -> int:
+def _judge(run: EvaluatedRun, settings: Settings) -> int:
     """Return 3, after saying why, when so many questions failed that the means say little."""
     failures = run.failures
     if not failures.failed:

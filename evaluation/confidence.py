@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from exhibit.evaluation.cases import Case
+from exhibit.schemas.run import Confidence
 
-CONFIDENCE = "confidence.json"
 _BINS = 10  # of the calibration curve, as usual
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
@@ -41,11 +41,10 @@ def describe(told: Sequence[Told]) -> dict[str, Any] | None:
     }
 
 
-def in_words(name: str, told: dict[str, Any]) -> str:
+def in_words(name: str, told: Confidence) -> str:
     """Return what the confidence of a dataset's replies is worth, in a line."""
-    area = told["auroc"]
-    worth = "every question has an answer, or none has" if area is None else f"AUROC {area:.2f}"
-    return f"{name}: confidence beside {told['questions']} answers, {told['answerable']} of them answerable: {worth}"
+    worth = "every question has an answer, or none has" if told.auroc is None else f"AUROC {told.auroc:.2f}"
+    return f"{name}: confidence beside {told.questions} answers, {told.answerable} of them answerable: {worth}"
 
 
 def auroc(told: Sequence[Told]) -> float | None:

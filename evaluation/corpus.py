@@ -27,6 +27,8 @@ class CorpusFiles:
     """Files that are not those of bundle.json."""
     stray: tuple[str, ...] = ()
     """Files that bundle.json does not have."""
+    closed: tuple[str, ...] = ()
+    """Files that this user may not open."""
 
 
 def changed_tables(bundle: Bundle) -> list[str]:
@@ -45,12 +47,22 @@ def changed_tables(bundle: Bundle) -> list[str]:
 def check_files(bundle: Bundle, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
     """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
     recorded = _recorded(bundle)
-    digests = {name: sha256_of(path) for name, path in sorted(files.items())}
+    digests = {name: _digest(path) for name, path in sorted(files.items())}
     stray = tuple(name for name in digests if recorded and name not in recorded)
-    changed = tuple(name for name in digests if digests[name] != recorded.get(name, digests[name]))
-    used = {name: path for name, path in files.items() if allow_changed or name not in stray}
+    closed = tuple(name for name in digests if not digests[name])
+    changed = tuple(name for name in digests if digests[name] not in ("", recorded.get(name, digests[name])))
+    taken = {name: path for name, path in files.items() if name not in closed}
+    used = {name: path for name, path in taken.items() if allow_changed or name not in stray}
     own = {name: sha256_of(bundle.root / name) for name in (INFO, TRAIN, GOLD) if (bundle.root / name).is_file()}
-    return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray)
+    return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray, closed)
+
+
+def _digest(path: Location) -> str:
+    """Return a file's sha256; of one that cannot be opened nothing, which no bundle.json records."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return ""
 
 
 def _recorded(bundle: Bundle) -> dict[str, str]:
@@ -142,10 +154,12 @@ def _warnings(
     missing = [case for case in cases if "not among the documents" in refused.get(case.id, "")]
     if missing:
         names = {name for case in missing for name in _names(case) - files.used.keys()}
-        by_type = sorted(name for name in names if name in bundle.files and name not in files.stray)
+        closed = sorted(names & set(files.closed))
+        by_type = sorted(name for name in names if name in bundle.files and name not in (*files.stray, *closed))
         for lost, why in (
             (by_type, "left out by their type (--file-type)"),
-            (sorted(names - set(by_type)), "not in corpus/"),
+            (closed, "not to be opened by this user"),
+            (sorted(names - {*by_type, *closed}), "not in corpus/"),
         ):
             count = sum(bool(_names(case) & set(lost)) for case in missing)
             if lost:

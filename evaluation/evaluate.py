@@ -19,11 +19,9 @@ from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
 from exhibit.evaluation.measured import Measured, measure_rounds
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
-from exhibit.evaluation.provenance import PROVENANCE, changed_data, describe_run, read_provenance
-from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json, summary_json, write_json
+from exhibit.evaluation.provenance import changed_data, describe_run
+from exhibit.evaluation.records import summary_json, write_json
 from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
-from exhibit.evaluation.report import write_report
-from exhibit.evaluation.report.write import NAME as REPORT
 from exhibit.evaluation.scoring import Scoring
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
@@ -33,30 +31,36 @@ from exhibit.law.officials.account import write_account
 from exhibit.law.references import ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import TRAIN
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.place import locked
 
-FORMAT = "exhibit-run/1"
-
 Warn = Callable[[str], None]
+Draw = Callable[..., Path]
+"""What writes the report of a run that has ended: `exhibit.viewer.write_report`."""
 
 
 @dataclass(frozen=True)
-class Run:
+class EvaluatedRun:
     """What came of it."""
 
     folder: Path
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
-    report: Path
     failures: Failures
     notes: tuple[str, ...] = ()
     """What is missing to judge the system by, in words."""
+
+    @property
+    def report(self) -> Path:
+        """Where the report is, if one was asked for."""
+        return self.folder / REPORT
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return each dataset's means."""
@@ -64,15 +68,21 @@ class Run:
 
 
 def evaluate(
-    settings: Settings, *, parts: Mapping[str, Any] | None = None, judge: LLM | None = None, warn: Warn | None = None
-) -> Run:
-    """Run it; `parts` (cache, embedder, llm) are used instead of what the settings name."""
+    settings: Settings,
+    *,
+    parts: Mapping[str, Any] | None = None,
+    judge: LLM | None = None,
+    warn: Warn | None = None,
+    draw: Draw | None = None,
+) -> EvaluatedRun:
+    """Run it; `parts` (cache, embedder, llm) are used instead of what the settings name, `draw` writes the report."""
     with limits_in_force(settings.limits):
-        return _evaluate(settings, parts, judge, warn)
+        return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
 
 
-def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | None, warn: Warn | None) -> Run:
-    say = warn or (lambda _: None)
+def _evaluate(
+    settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | None, say: Warn, draw: Draw | None
+) -> EvaluatedRun:
     plan = _prepare(settings, dict(parts or {}), judge, say)
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +91,8 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         _probe(folder, settings, plan, say)
         (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
         write_json(folder / CONFIG, config)
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), before=read_provenance(folder)))
+        started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), started=started))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _without_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
@@ -91,18 +102,13 @@ def _evaluate(settings: Settings, parts: Mapping[str, Any] | None, judge: LLM | 
         if isinstance(plan.options.officials, Register):
             write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         write_json(folder / SUMMARY, summary_json(summary))
-        report = _report(folder, settings, plan, say)
+        if draw is not None:
+            roots = {dataset.name: dataset.root for dataset in plan.datasets}
+            cases, jobs, limits = settings.report_cases, settings.jobs, settings.limits
+            draw(folder, datasets=roots, cases=cases, jobs=jobs, limits=limits, say=say)
     failures = reduce(add, (one.failures for one in measured), Failures(0, 0))
     notes = tuple(line for one in measured for line in one.evidence.lines(one.name))
-    return Run(folder, tuple(tables), summary, report, failures, notes)
-
-
-def _report(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> Path:
-    """Write the report from what the run has written; nothing of the run in memory is needed for it."""
-    roots = {dataset.name: dataset.root for dataset in plan.datasets}
-    return write_report(
-        folder, datasets=roots, cases=settings.report_cases, jobs=settings.jobs, limits=settings.limits, say=say
-    )
+    return EvaluatedRun(folder, tuple(tables), summary, failures, notes)
 
 
 # ---------------------------------------------------------------- before any work
@@ -202,7 +208,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
     if settings.resume:
         asked = _config(settings, plan)
         stopped = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}") if not _ended(path.parent)]
-        alike = [folder for folder in stopped if not same_replies(read_json(folder / CONFIG), asked)]
+        alike = [folder for folder in stopped if not same_replies(load_json(folder / CONFIG), asked)]
         if not alike:
             raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
@@ -225,13 +231,13 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
         raise BundleError(f"{folder}: holds something else than a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; go on with it with --resume, or choose another --run-name")
-    stale = changed_data(read_provenance(folder), plan.datasets, _inputs(settings))
+    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _inputs(settings))
     if stale:
         listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         raise BundleError(
             f"{folder}: was started on other files ({listed}); its replies are stale: choose another --run-name"
         )
-    differing = same_replies(read_json(folder / CONFIG), config)
+    differing = same_replies(load_json(folder / CONFIG), config)
     if differing:
         raise BundleError(
             f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
@@ -245,6 +251,12 @@ def _inputs(settings: Settings) -> dict[str, str]:
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
+def _drafted(dataset: Dataset) -> str:
+    """Return what figures on a bundle whose questions a program drafted must say beside them."""
+    info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
+    return info.draft.told(info.counts.questions) if info and info.draft else ""
+
+
 def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     datasets = {
         dataset.name: {
@@ -253,6 +265,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "files": len(dataset.files),
             "groups": dataset.groups,
             "headline": dataset.headline,
+            "draft": _drafted(dataset),
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
@@ -285,7 +298,7 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
     """Return a dataset asked and measured."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
-    write_json(place / "ingestion.json", ingestion.as_json())
+    write_json(place / INGESTION, ingestion.as_json())
     for reason in ingestion.set_aside:
         say(f"{dataset.name}: set aside: {reason}")
     for note in ingestion.notes:

@@ -14,16 +14,17 @@ from typing import IO
 from exhibit.engine import track
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.columns import Column
-from exhibit.evaluation.confidence import CONFIDENCE, describe
+from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled
-from exhibit.evaluation.missing import EVIDENCE, Evidence
-from exhibit.evaluation.records import SUMMARY, RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
+from exhibit.evaluation.missing import Evidence
+from exhibit.evaluation.records import RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
 from exhibit.evaluation.replies import Failures, Round
 from exhibit.evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
 from exhibit.evaluation.statistics import Table, summarise
 from exhibit.evaluation.trec import Lines
+from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
 Say = Callable[[str], None]
 
@@ -43,8 +44,8 @@ class Rows:
     def __iter__(self) -> Iterator[RowText]:
         self._file.seek(0)
         for line in self._file:
-            head, tail, repeats, trec = json.loads(line)
-            yield RowText(head, tail, tuple(repeats), Lines(*trec))
+            row, trec = json.loads(line)
+            yield RowText(row, Lines(*trec))
 
     def close(self) -> None:
         """Give the space back."""
@@ -117,14 +118,14 @@ class Measured:
         """Write the dataset's files, now that it is known which metrics apply to the run."""
         write_rows(self._place, self._rows, table, failed=failed)
         self._rows.close()
-        write_json(self._place / "breakdown.json", breakdown(table))
+        write_json(self._place / BREAKDOWN, breakdown(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
-        summary = with_drm_means(summary_json(summarise(table)), pooled(counts), table)
+        means = with_drm_means(summarise(table), pooled(counts), table)
         write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
         confidence = describe([(sure, bool(exists)) for sure, exists in zip(self._sure, self._exists, strict=True)])
         if confidence is not None:
             write_json(self._place / CONFIDENCE, confidence)
-        write_json(self._place / SUMMARY, summary)
+        write_json(self._place / SUMMARY, summary_json(means))
 
 
 def _table(dataset: Dataset, values: dict[str, Column]) -> Table:

@@ -14,7 +14,6 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.law.names import FileNames
 
-EVIDENCE = "evidence.json"
 _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
 """Share of the questions that may lack something before the run's last line says so."""

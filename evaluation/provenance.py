@@ -10,22 +10,19 @@ from typing import Any
 
 from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.records import read_json
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.run import Provenance
 
-PROVENANCE = "provenance.json"
 _INPUTS = "inputs"
 """The files besides the datasets that decide the replies, such as one of predictions."""
 
 
-def describe_run(
-    datasets: Iterable[Dataset], inputs: Mapping[str, str], *, before: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
     """Return what is written beside a run's settings; a run that is resumed began when it first did."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "started": (before or {}).get("started") or now,
+        "started": started or now,
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
         "machine": machine(),
@@ -34,16 +31,10 @@ def describe_run(
     }
 
 
-def read_provenance(folder: Path) -> dict[str, Any]:
-    """Return what is known of a run; nothing of one that was made before this was written."""
-    path = folder / PROVENANCE
-    return read_json(path) if path.is_file() else {}
-
-
-def changed_data(before: Mapping[str, Any], datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
+def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
     """Return which files of a run that is resumed are others than those it was started on."""
     now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
-    then: dict[str, dict[str, str]] = {**(before.get("data") or {}), _INPUTS: before.get(_INPUTS) or {}}
+    then = {**before.data, _INPUTS: before.inputs}
     return [
         f"{name}/{file}" if name != _INPUTS else file
         for name, files in then.items()

@@ -1,9 +1,10 @@
-"""A run's files: `eval_results.jsonl`, summaries and breakdowns, written whole and read back."""
+"""A run's files, written whole: a row a question, means and breakdowns; and the tables that figures are taken from."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,17 +13,14 @@ from exhibit.evaluation.columns import Column
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.journal import told_place
 from exhibit.evaluation.missing import notes_on
-from exhibit.evaluation.statistics import Estimate, Table, macro, summarise_by
+from exhibit.evaluation.statistics import Table, macro, summarise_by
 from exhibit.evaluation.trec import Lines, trec_files, trec_lines
 from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.refusal import is_refusal
-from exhibit.schemas.errors import BundleError
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.whole import whole, write_whole
 
-RESULTS = "eval_results.jsonl"
-SUMMARY = "summary.json"
-CONFIG = "config.json"
 _QUOTED = 10
 """Passages that are written with their words."""
 _MOST_VALUES = 60
@@ -38,14 +36,9 @@ def write_json(path: Path, content: Any) -> None:
 
 
 class RowText(NamedTuple):
-    """A question's row as text, all but its scores: which metrics apply is known when the whole run is measured."""
+    """A question's row as JSON, all but its scores: which metrics apply is known when the whole run is measured."""
 
-    head: str
-    """What stands before the scores."""
-    tail: str
-    """What stands after them."""
-    repeats: tuple[str, ...]
-    """Where it was asked several times: what was different each time, but for the scores."""
+    row: str
     trec: Lines
     """Its lines for other tools."""
 
@@ -54,7 +47,7 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
     """Return the row of a question that was asked once or several times: the reply is the first that is no error."""
     case = next((one for one in times if not one.reply.error), times[0])
     judgment = examine(case)
-    head = {
+    row = {
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
@@ -63,20 +56,18 @@ def row_text(times: Sequence[Case], located: Mapping[tuple[int | str, int], Gold
         "labels": case.labels,
         "gold": [_gold(case, index, located) for index in range(len(case.gold))],
         "reply": _reply(case),
-    }
-    tail = {
+        "scores": {},
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
         "notes": notes_on(case),
     }
-    replies = [one.reply for one in times] if len(times) > 1 else []
-    repeats = ({"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies)
-    return RowText(_json(head), _json(tail), tuple(map(_json, repeats)), trec_lines(times[0], tag=tag))
-
-
-def _json(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    if len(times) > 1:
+        replies = (one.reply for one in times)
+        row["repeats"] = [{"answer": one.answer, "seconds": one.seconds, "error": one.error} for one in replies]
+    text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    # half a surrogate pair, which damaged PDFs hold, becomes a question mark
+    return RowText(text.encode("utf-8", "replace").decode("utf-8"), trec_lines(times[0], tag=tag))
 
 
 def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: float | None = None) -> None:
@@ -86,35 +77,25 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
     """
     every = max(1, len(table.repeats))
     with whole(folder / RESULTS) as results, trec_files(folder) as trec, results.open("wb") as out:
-        for number, row in enumerate(rows):
+        for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
-            line = [
-                row.head[:-1],
-                f', "scores": {_json(scores)}, ',
-                row.tail[1:-1],
-                _repeats(row, table, number),
-                "}\n",
-            ]
-            # half a surrogate pair, which damaged PDFs hold, becomes a question mark
-            out.write("".join(line).encode("utf-8", "replace"))
-            trec.add(row.trec)
-
-
-def _repeats(row: RowText, table: Table, number: int) -> str:
-    if not row.repeats:
-        return ""
-    scores = [{name: column[number] for name, column in one.items()} for one in table.repeats]
-    told = [f'{text[:-1]}, "scores": {_json(own)}}}' for text, own in zip(row.repeats, scores, strict=True)]
-    return f', "repeats": [{", ".join(told)}]'
+            row = QUESTION.validate_json(text.row, strict=True)
+            told: dict[str, Any] = {"scores": scores}
+            if row.repeats:
+                times = ({name: column[number] for name, column in one.items()} for one in table.repeats)
+                pairs = zip(row.repeats, times, strict=True)
+                told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
+            out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
+            trec.add(text.trec)
 
 
 def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
     gold = case.gold[index]
-    told = located.get((case.id, index), GoldMatch(None))
-    places = [[list(span) for span in place] for place in gold.places]
+    match = located.get((case.id, index), GoldMatch(None))
     return {
-        "filename": gold.filename, "text": gold.text, "places": places, "pages": list(told.pages), "how": told.how
+        "filename": gold.filename, "text": gold.text, "places": gold.places, "pages": list(match.pages),
+        "how": match.how,
     }  # fmt: skip
 
 
@@ -137,7 +118,7 @@ def _reply(case: Case) -> dict[str, Any]:
 def _passage(passage: Passage, rank: int) -> dict[str, Any]:
     row = {
         "filename": passage.filename,
-        "span": list(passage.span) if passage.span else None,
+        "span": passage.span,
         "page": passage.page,
         "score": passage.score,
         **({"also_in": list(passage.also_in)} if passage.also_in else {}),
@@ -148,17 +129,19 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
 # ---------------------------------------------------------------- means
 
 
-def summary_json(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+def summary_json(means: Means) -> dict[str, Any]:
     """Return means as `summary.json` has them."""
-    return {name: estimate.as_json() for name, estimate in estimates.items()}
+    return {name: estimate.as_json() for name, estimate in means.items()}
 
 
-def with_drm_means(summary: dict[str, Any], pooled: Mapping[str, float | None], table: Table) -> dict[str, Any]:
-    """Return a dataset's summary with DRM's two other means beside it: over all passages, and over documents."""
-    for name in summary:
-        if name in pooled:
-            summary[name] |= {"pooled": pooled[name], "macro": macro(table.values[name], table.documents)}
-    return summary
+def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
+    """Return a dataset's means with DRM's two others beside it: over all passages, and over documents."""
+    return {
+        name: replace(one, pooled=pooled[name], macro=macro(table.values[name], table.documents))
+        if name in pooled
+        else one
+        for name, one in means.items()
+    }
 
 
 def breakdown(table: Table) -> dict[str, dict[str, Any]]:
@@ -172,40 +155,16 @@ def breakdown(table: Table) -> dict[str, dict[str, Any]]:
     return kinds
 
 
-# ---------------------------------------------------------------- reading
+# ---------------------------------------------------------------- tables
 
 
-def read_tables(folder: Path) -> list[Table]:
-    """Return the tables of a run, one a dataset."""
-    if not folder.is_dir():
-        raise BundleError(f"{folder}: no such run")
-    config = read_json(folder / CONFIG)
-    names = [name for name in config.get("datasets", {}) if (folder / name / RESULTS).is_file()]
-    if not names:
-        raise BundleError(f"{folder}: no results in it; it was stopped: go on with --resume --run-name {folder.name}")
-    return [_table(folder / name / RESULTS, name, config["datasets"][name].get("groups")) for name in names]
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file of a run."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BundleError(f"{path}: missing; {path.parent} is not a run of evaluate_rag.py") from None
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{path}: damaged: {error}") from error
-    if not isinstance(content, dict):
-        raise BundleError(f"{path}: must be a JSON object")
-    return content
-
-
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file of results; one at a time is read."""
-    with path.open("rb") as file:
-        # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
-        for line in file:
-            if line.strip():
-                yield parse_json(line.decode("utf-8"), where=path)
+def read_tables(run: RunFolder | Path) -> list[Table]:
+    """Return the values of a run, a table a dataset; rows are read one at a time."""
+    folder = run if isinstance(run, RunFolder) else RunFolder(run)
+    tables = {name: _Reading() for name in folder.rows.names}
+    for row in folder.rows:
+        tables[row.dataset].add(row)
+    return [reading.table(name, folder.config.datasets[name].groups) for name, reading in tables.items()]
 
 
 class _Reading:
@@ -219,21 +178,24 @@ class _Reading:
         self.values: dict[str, Column] = {}
         self.repeats: list[dict[str, Column]] | None = None
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: RunQuestion) -> None:
         before = len(self.ids)
-        bad = bool(row["reply"]["error"])
-        times = row.get("repeats") or ()
+        bad, times = bool(row.reply.error), row.repeats
         if self.repeats is None:
             self.repeats = [{} for _ in times]
         del self.repeats[len(times) :]
         # a failed question has no score, even where −1 was asked for
-        _append(self.values, dict.fromkeys(row["scores"]) if bad else row["scores"], before)
+        _append(self.values, dict.fromkeys(row.scores) if bad else row.scores, before)
         for own, one in zip(self.repeats, times, strict=False):
-            _append(own, one["scores"], before)
-        self.ids.append(row["id"])
-        self.documents.append(_document(row))
-        self.labels.append(row["labels"])
-        self.failed.append(sum(bool(one["error"]) for one in times) if times else int(bad))
+            _append(own, one.scores, before)
+        self.ids.append(row.id)
+        self.documents.append(row.document)
+        self.labels.append(row.labels)
+        self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
+
+    def table(self, name: str, groups: str | None) -> Table:
+        repeats = self.repeats or ()
+        return Table(name, self.ids, self.documents, self.values, self.failed, self.labels, groups, repeats)
 
 
 def _append(columns: dict[str, Column], scores: Mapping[str, float | None], before: int) -> None:
@@ -242,24 +204,3 @@ def _append(columns: dict[str, Column], scores: Mapping[str, float | None], befo
             columns[name] = Column([None] * before)
     for name, column in columns.items():
         column.extend([scores.get(name)])
-
-
-def _table(path: Path, name: str, groups: str | None) -> Table:
-    read = _Reading()
-    for row in read_rows(path):
-        read.add(row)
-    return Table(
-        name=name,
-        ids=read.ids,
-        documents=read.documents,
-        values=read.values,
-        failed=read.failed,
-        labels=read.labels,
-        groups=groups,
-        repeats=read.repeats or (),
-    )
-
-
-def _document(row: Mapping[str, Any]) -> str:
-    named: Iterable[str | None] = [row["filename"], *(gold["filename"] for gold in row["gold"])]
-    return next((name for name in named if name), f"\0{row['id']}")

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.columns import Column
+from exhibit.schemas.run import Estimate as Estimate
 
 RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
 BLOCK = 100
@@ -33,31 +34,6 @@ Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 Values = Sequence[float | None]
 """One value a case; None where the metric does not apply, never 0."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean; None, and without an interval, where there is nothing to take it of."""
-
-    mean: float | None
-    n: int
-    errors: int = 0
-    """Questions that failed, which are in no mean."""
-    ci95: Interval | None = None
-    """None where fewer than two documents tell nothing of a third."""
-    datasets: int = 1
-    """Of how many datasets' means it is the mean; n and errors are then sums over them."""
-    repeats: int = 1
-    """How often every question was asked; a question's value is then the mean over its repeats."""
-    spread: float | None = None
-    """The standard deviation of the repeats' means: how much the figure moves when nothing but chance does."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `summary.json` has it."""
-        ci95 = [None, None] if self.ci95 is None else list(self.ci95)
-        told = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
-        told |= {"datasets": self.datasets} if self.datasets > 1 else {}
-        return told | ({"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {})
 
 
 @dataclass(frozen=True)
@@ -201,14 +177,17 @@ def pooled(parts: Values, wholes: Values) -> float | None:
 
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     strata = _strata([(table, table.values[name]) for table in tables])
-    n = sum(value is not None for table in tables for value in table.values[name])
+    values = [value for table in tables for value in table.values[name] if value is not None]
     errors = sum(table.errors for table in tables)
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
     repeats = min(len(table.repeats) for table in tables)
     means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
     known = [one for one in means if one is not None]
     spread = stdev(known) if len(known) > 1 else None
-    return Estimate(_mean(strata), n, errors, _interval(strata), max(1, datasets), max(1, repeats), spread)
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Estimate(
+        _mean(strata), len(values), errors, _interval(strata), max(1, datasets), max(1, repeats), spread, deviation
+    )
 
 
 # ---------------------------------------------------------------- two runs

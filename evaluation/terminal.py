@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from exhibit.evaluation.bands import Bands, read_scale
 from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap
 
@@ -25,8 +26,12 @@ def table_of(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[st
 
 def mean_rows(columns: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> list[list[str]]:
     """Return the cells of such a table, its head first."""
-    head = ["", *(_head(name, means) for name, means in columns.items())]
-    return [head, *([_title(name), *(cell(name, means.get(name)) for means in columns.values())] for name in metrics)]
+    head, scale = ["", *(_head(name, means) for name, means in columns.items())], read_scale()
+    rows = []
+    for name in metrics:
+        cells = (cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
+        rows.append([_title(name), *cells])
+    return [head, *rows]
 
 
 def mean_notes(columns: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
@@ -41,8 +46,8 @@ def mean_notes(columns: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
     return lines
 
 
-def cell(name: str, estimate: Estimate | None) -> str:
-    """Return a mean, its interval in brackets, what it is taken over and what failed; a dash where there is none."""
+def cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> str:
+    """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return f"–{failed}"
@@ -51,7 +56,9 @@ def cell(name: str, estimate: Estimate | None) -> str:
     ends = f" [{', '.join(map(told.figure, estimate.ci95))}]" if estimate.ci95 else ""
     over = f"{estimate.datasets} datasets" if estimate.datasets > 1 else f"n {estimate.n}"
     spread = f" ±{told.figure(estimate.spread)} over {estimate.repeats} runs" if estimate.spread is not None else ""
-    return f"{mean}{ends}{spread} ({over}{failed})"
+    std = f" SD {told.figure(estimate.std)}" if estimate.std is not None and estimate.datasets == 1 else ""
+    band = f" {bands.band(estimate.mean).lower()}" if bands else ""
+    return f"{mean}{ends}{std}{spread} ({over}{failed}){band}"
 
 
 def _head(name: str, means: Mapping[str, Estimate]) -> str:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
-    from exhibit.runs import Comparison, Evaluation, compare
+    from exhibit.runs import Comparison, Run, compare
     from exhibit.schemas import ToolkitError, __version__
 
 _PLACES = {
     "Bundle": "exhibit.bundles",
     "Comparison": "exhibit.runs",
     "Conversion": "exhibit.conversion",
-    "Evaluation": "exhibit.runs",
     "Published": "exhibit.hub.publish",
+    "Run": "exhibit.runs",
     "ToolkitError": "exhibit.schemas",
     "__version__": "exhibit.schemas",
     "compare": "exhibit.runs",
@@ -49,8 +49,8 @@ __all__ = [
     "Bundle",
     "Comparison",
     "Conversion",
-    "Evaluation",
     "Published",
+    "Run",
     "ToolkitError",
     "__version__",
     "compare",
@@ -75,7 +75,7 @@ ROOMS = (
     "rag",
     "draft",
     "evaluation",
-    "review",
+    "viewer",
 )
 """The packages of the product, from the ground up."""
 

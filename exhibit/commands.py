@@ -26,7 +26,7 @@ VERBS = {
     "draft": Verb("exhibit.draft.__main__", "main", "draft questions on a folder of documents", "python -m draft"),
     "playbook": Verb("exhibit.draft.__main__", "playbook_main", "list and check the questions that drafts ask"),
     "evaluate": Verb(
-        "exhibit.evaluation.command",
+        "exhibit.viewer.evaluate",
         "main",
         "test a RAG system on bundles, and write a report",
         "python evaluate_rag.py",
@@ -34,12 +34,14 @@ VERBS = {
     "settings": Verb("exhibit.evaluation.catalogue", "main", "list what evaluate --set takes: default, range, meaning"),
     "demo": Verb("exhibit.demo", "main", "convert the samples that come with it, test the pipeline on them, and show"),
     "results": Verb(
-        "exhibit.evaluation.results",
+        "exhibit.viewer.results",
         "main",
         "draw and compare runs, follow them over time; say how sound the gold is",
         "python -m evaluation.results",
     ),
-    "review": Verb("exhibit.review.__main__", "main", "let an expert check gold and answers", "python -m review"),
+    "review": Verb(
+        "exhibit.viewer.review.__main__", "main", "let an expert check gold and answers", "python -m review"
+    ),
     "score": Verb(
         "exhibit.evaluation.score", "main", "score a file of predictions against a gold file", "python score.py"
     ),

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.conversion import convert
-from exhibit.evaluation.command import main as evaluate
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.schemas.command import Parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
+from exhibit.viewer.evaluate import main as evaluate
 
 SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
 _SHOWN = 33

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exhibit.bundles import Bundle
-from exhibit.runs import Evaluation, evaluate_settings
+from exhibit.runs import Run, evaluate_settings
 
 Place = Bundle | Path | str
 
@@ -36,7 +36,7 @@ def evaluate(
     run_name: str | None = None,
     resume: bool = False,
     settings: Mapping[str, Any] | None = None,
-) -> Evaluation:
+) -> Run:
     """Test a RAG system on bundles, and write a report.
 
     `target` is a system by name, a .toml file, or any function of a question, plain or async, that returns an answer,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exhibit import _html
 from exhibit.evaluation.command import with_fetched
-from exhibit.evaluation.evaluate import Run
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.replies import Failures
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Difference, Estimate, Overlap, overlap
+from exhibit.evaluation.statistics import Difference, Overlap, overlap
 from exhibit.evaluation.statistics import compare as compare_tables
 from exhibit.evaluation.terminal import (
     ALL,
@@ -29,35 +28,43 @@ from exhibit.evaluation.terminal import (
 )
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import REPORT, Means, RunQuestion
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.report import write_report
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A run that ended."""
+class Run(RunFolder):
+    """A run that ended: its figures and questions as tables of pandas, and its report."""
 
-    run: Run
-    asked: tuple[str, ...] = ()
-    """The metrics that were asked for; none means the ones that tell most are shown."""
-
-    @property
-    def folder(self) -> Path:
-        """Where the run is kept."""
-        return self.run.folder
+    def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
+        """Open the results folder of a run; `asked` are the metrics to show, else those that tell most."""
+        super().__init__(folder)
+        self.asked = tuple(asked)
 
     @property
     def report(self) -> Path:
         """The report, a page for a browser."""
-        return self.run.report
+        return self.folder / REPORT
 
-    @property
-    def summary(self) -> dict[str, Estimate]:
-        """Every metric's mean over the run, with its interval."""
-        return self.run.summary
+    @cached_property
+    def questions(self) -> DataFrame:
+        """A row a question: what was asked, expected and answered, what became of it, and every score."""
+        return _frame((_flat(row) for row in self.rows), index=["dataset", "id"])
 
-    @property
-    def failures(self) -> Failures:
-        """How many questions failed."""
-        return self.run.failures
+    @cached_property
+    def summary(self) -> DataFrame:
+        """A row a metric and a dataset, `ALL` where there are several: the mean with its interval."""
+        rows = [
+            {"metric": metric, "dataset": name, **one.as_json()}
+            for name, means in self._columns().items()
+            for metric, one in means.items()
+        ]
+        for row in rows:
+            row["low"], row["high"] = row.pop("ci95")
+        return _frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
         return "\n".join([table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"])
@@ -67,18 +74,32 @@ class Evaluation:
         told = _html.paragraphs([*mean_notes(columns), *self._failed()])
         return _html.table(mean_rows(columns, self._metrics())) + told + _html.link(self.report, "the report")
 
-    def _columns(self) -> dict[str, dict[str, Estimate]]:
-        means = self.run.by_dataset()
-        return means | ({ALL: self.summary} if len(means) > 1 else {})
+    def _columns(self) -> dict[str, Means]:
+        means = {name: self.means_of(name) for name in self.datasets}
+        return means | ({ALL: self.means} if len(means) > 1 else {})
 
     def _metrics(self) -> list[str]:
-        return shown_metrics(self.summary, self.asked)
+        return shown_metrics(self.means, self.asked)
 
     def _failed(self) -> list[str]:
-        failures = self.failures
-        if not failures.failed:
-            return []
-        return [f"{failures.failed} of {failures.asked} questions failed. The first: {failures.first}"]
+        errors = [row.reply.error for row in self.rows if row.reply.error]
+        return [f"{len(errors)} of {len(self.rows)} questions failed. The first: {errors[0]}"] if errors else []
+
+
+def _flat(row: RunQuestion) -> dict[str, Any]:
+    told: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
+    told |= {"file": row.file}
+    told |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
+    return told | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
+
+
+def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ToolkitError("tables need pandas; pip install 'exhibit-rag[notebook]'") from error
+    frame = pandas.DataFrame(rows)
+    return frame.set_index(index) if len(frame) else frame
 
 
 @dataclass(frozen=True)
@@ -102,17 +123,18 @@ class Comparison:
         return _html.table(rows) + _html.paragraphs([*not_compared(self.overlap), *worse])
 
 
-def evaluate_settings(given: Mapping[str, Any], *, parts: Mapping[str, Any] | None = None) -> Evaluation:
+def evaluate_settings(given: Mapping[str, Any], *, parts: Mapping[str, Any] | None = None) -> Run:
     """Run an evaluation with settings by their names, and `parts` instead of those that they name."""
     parsed = parse_settings(given, where="evaluate()")
-    return Evaluation(evaluate_run(with_fetched(parsed), parts=parts, warn=print_note), parsed.metrics)
+    done = evaluate_run(with_fetched(parsed), parts=parts, warn=print_note, draw=write_report)
+    return Run(done.folder, asked=parsed.metrics)
 
 
-def compare(first: Evaluation | Path | str, second: Evaluation | Path | str) -> Comparison:
-    """Compare two runs, each an evaluation or its folder."""
-    folders = [run.folder if isinstance(run, Evaluation) else Path(run) for run in (first, second)]
-    before, after = (read_tables(folder) for folder in folders)
+def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
+    """Compare two runs, each a run or its folder."""
+    runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
+    before, after = map(read_tables, runs)
     differences = compare_tables(before, after)
     if not differences:
-        raise ToolkitError(f"{folders[0]} and {folders[1]} have no dataset and metric in common")
+        raise ToolkitError(f"{runs[0].folder} and {runs[1].folder} have no dataset and metric in common")
     return Comparison(differences, overlap(before, after))

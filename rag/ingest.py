@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +25,13 @@ from exhibit.law.structure.profile import Profile, read_profile
 from exhibit.law.structure.section import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
+from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.ocr import read_with_ocr
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
-from exhibit.rag.waiting import Waiting
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -203,6 +204,7 @@ def ingest(
     notes: list[str] = []
     pages = documents = 0
     vectors = _Vectors(index, embedder)
+    alike = {name for name, number in Counter(path.name for path in paths).items() if number > 1}
     ocr = choose_ocr(config.ocr_language, config.ocr_engine) if config.ocr else None
     work = Preparation(config, summarise if summarise.alone else None, ocr)
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
@@ -215,6 +217,8 @@ def ingest(
             set_aside.append(str(outcome.error))
             continue
         prepared = outcome.unwrap()
+        if prepared.filename in alike:
+            prepared = replace(prepared, filename=_by_path(path, index))
         notes += [f"{prepared.filename}: {note}" for note in prepared.notes]
         vectors.add(prepared, summarise, config)
         documents += 1
@@ -223,6 +227,13 @@ def ingest(
         dismiss()
     vectors.make(Building(index) if askable and len(index) else None)
     return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
+
+
+def _by_path(path: Location, index: Index) -> str:
+    """Return a name for one of several files that are called alike: as much of its path as tells it apart."""
+    parts = str(path).replace("\\", "/").split("/")
+    names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))
+    return next((name for name in names if name not in index), parts[-1])
 
 
 def _check_unchanged(path: Location, sha256: str) -> None:

@@ -21,7 +21,6 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.index import MANIFEST, Index, open_index
 from exhibit.rag.index_files import RECORD, digest, index_kind
 from exhibit.rag.ingest import Report, ingest
-from exhibit.rag.packed import packed
 from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import prepare
@@ -98,7 +97,7 @@ class Pipeline:
         What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
         are made it can be asked by others (`open` with `unfinished`).
         """
-        paths = packed(find_files(source) if isinstance(source, Path | Remote) else source)
+        paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
             raise BundleError(f"{source}: no file in it")
         if self._index is not None:
@@ -213,6 +212,7 @@ class Pipeline:
             summaries=self.summaries(retrieved),
             budget=self.config.budget,
             tokens=self._tokens,
+            confidence=retrieved.confidence,
         )
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:

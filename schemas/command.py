@@ -187,6 +187,8 @@ class _Plain:
 def plain_terminal() -> Iterator[None]:
     """Let what the block prints for a person hold no control characters; a file or a pipe gets every byte as it is."""
     stream: Any = sys.stdout
+    if hasattr(stream, "reconfigure"):  # what an older encoding (cp1252, latin-1) lacks is written out, not an error
+        stream.reconfigure(errors="backslashreplace")
     if isinstance(stream, _Plain) or not stream.isatty():
         yield
         return

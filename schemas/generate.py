@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from exhibit.schemas.command import guarded
 from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.schemas.review import Patch, Review
+from exhibit.schemas.run import Means, Provenance, RunConfig, RunQuestion
 
 FOLDER = Path(__file__).parent / "json"
 SCHEMAS: dict[str, type[BaseModel] | Any] = {
@@ -21,6 +22,10 @@ SCHEMAS: dict[str, type[BaseModel] | Any] = {
     "bundle.schema.json": BundleInfo,
     "review.schema.json": Review,
     "patch.schema.json": Patch,
+    "run-config.schema.json": RunConfig,
+    "run-provenance.schema.json": Provenance,
+    "run-summary.schema.json": Means,
+    "run-question.schema.json": RunQuestion,
 }
 
 

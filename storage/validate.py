@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from exhibit.schemas.bundle import GOLD, INFO, PARTIAL, TRAIN
 from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.published import published_problems
+from exhibit.schemas.run import CONFIG
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.schemas.validate import Problem, validate
 from exhibit.storage.bundle import open_bundle, sha256_of
 from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
@@ -46,15 +49,24 @@ def _halves(line: str) -> tuple[str, str, str]:
     return line.partition(": ")
 
 
+def _problems(root: Location, *, minimal: bool) -> list[Problem]:
+    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
+        faults = RunFolder(root).faults()
+        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in faults]
+    return _minimal(root) if minimal else validate_at(root)
+
+
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Validate each folder; exit 1 when any promise is broken."""
     parser = Parser(
         prog=spelled("python -m schemas.validate"),
-        description="Checks bundles against their contract and prints every broken promise.",
+        description="Checks bundles, and runs, against their contract and prints every broken promise.",
         epilog=spelled("example: python -m schemas.validate datasets_out/*"),
     )
-    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    parser.add_argument(
+        "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"
+    )
     parser.add_argument(
         "--minimal",
         action="store_true",
@@ -69,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
         print_note(note)
     for root in roots:
         try:
-            problems = _minimal(root) if arguments.minimal else validate_at(root)
+            problems = _problems(root, minimal=arguments.minimal)
         except ToolkitError as error:
             print_error(error)
             broken += 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -20,7 +18,7 @@ from exhibit.schemas.plugins import plugin_names
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "draft", "evaluation",
-    "review",
+    "viewer",
     "exhibit",
 )  # fmt: skip
 OUTSIDE = ("training", "bench")
@@ -28,7 +26,7 @@ OUTSIDE = ("training", "bench")
 ONE_EACH = {
     "Query": "rag/questions/question.py",
     "Passage": "evaluation/cases.py",
-    "Run": "evaluation/evaluate.py",
+    "Run": "exhibit/runs.py",
     "Line": "law/structure/lines.py",
 }
 """Classes whose names stand for one thing in the whole tree."""
@@ -239,14 +237,6 @@ def test_only_one_place_writes_error():
     writers = {told(path) for path in files() for text in constants(path) if text.startswith("error: ")}
     # a notebook reads what a command of its own said
     assert writers == {"schemas/command.py", "exhibit/conversion.py"}
-
-
-def test_the_old_name_of_results_gives_one_line_of_advice():
-    ran = subprocess.run(
-        [sys.executable, "-m", "rag.results", "diff", "a", "b"], cwd=ROOT, capture_output=True, encoding="utf-8"
-    )
-    assert ran.returncode == 2 and ran.stdout == ""
-    assert ran.stderr == "error: this command is now python -m evaluation.results, with the same arguments\n"
 
 
 def test_what_is_changed_on_purpose_are_rooms_that_there_are():

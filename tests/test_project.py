@@ -22,7 +22,7 @@ import exhibit
 ROOT = Path(__file__).parent.parent
 FLOORS = (
     ("schemas",), ("storage",), ("engine",), ("evidence",), ("law",), ("models",), ("hub", "converters", "rag"),
-    ("draft", "evaluation"), ("review",), ("exhibit",),
+    ("draft", "evaluation"), ("viewer",), ("exhibit",),
 )  # fmt: skip
 """From the ground up: a room may import from the floors below its own, never from a room beside it."""
 ROOMS = tuple(room for floor in FLOORS for room in floor)

@@ -1,6 +1,6 @@
 """Curves over k as one SVG file: a row a metric, a panel a dataset; ours drawn through, published dashed.
 
-The geometry is the report's (`evaluation.report.plots`); what is added is a file that stands alone, in light and dark.
+The geometry is the report's (`viewer.plots`); what is added is a file that stands alone, in light and dark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench.legalbenchrag.names import DATASETS, METRICS
 from bench.legalbenchrag.papers import Paper
 from bench.legalbenchrag.runs import Measured
 from exhibit.evaluation.metrics import KS
-from exhibit.evaluation.report.frame import PlotLine, Point
+from exhibit.viewer.plots import PlotLine, Point
 
 WIDTH, PANEL, TALL = 960, 176, 168
 _LEFT, _TOP, _GAP = 34, 26, 18
@@ -113,8 +113,8 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
             parts += _drawn(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
     for number, run in enumerate(runs):
         line = _our_line(panel, run, metric, dataset)
-        if line.band:
-            parts.append(f'<polygon class="band" fill="{_colour(number)}" points="{line.band}"/>')
+        for band in line.bands:
+            parts.append(f'<polygon class="band" fill="{_colour(number)}" points="{band}"/>')
         parts += _drawn(line, f'class="line" stroke="{_colour(number)}"')
     return parts
 
@@ -125,7 +125,7 @@ def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLin
     sides = [(k, figure.ci95) for k, figure in known if figure.ci95]
     outline = [panel.point(k, high, "") for k, (_, high) in sides]
     outline += [panel.point(k, low, "") for k, (low, _) in reversed(sides)]
-    return PlotLine(run.label, points, " ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline))
+    return PlotLine(run.label, points, [" ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline)])
 
 
 def _drawn(line: PlotLine, look: str) -> list[str]:

@@ -18,12 +18,12 @@ from bench.reword import free, reword, unname
 from exhibit.converters import legalbenchrag
 from exhibit.converters._cli import main as convert
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.records import CONFIG, RESULTS, SUMMARY, read_json
 from exhibit.evaluation.settings import Settings, parse_settings
 from exhibit.rag.config import Config, Search, setting_help
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import INFO, TRAIN, read_info, read_lines
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info, read_lines
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.run import BREAKDOWN, CONFIG, RESULTS, SUMMARY
 from exhibit.storage.bundle import sha256_of
 
 BUNDLES, RUNS = "bundles", "runs"
@@ -196,7 +196,7 @@ def is_finished(folder: Path, settings: Settings, bundle: Path) -> bool:
 
 
 def _is_same(folder: Path, settings: Settings, bundle: Path) -> bool:
-    config = read_json(folder / CONFIG)
+    config = load_json(folder / CONFIG)
     questions = config.get("datasets", {}).get(bundle.name, {}).get("train_sha256")
     asked = all(config.get(name) == value for name, value in settings.asked().items())
     return bool(asked and config.get("version") == __version__ and questions == sha256_of(bundle / TRAIN))
@@ -248,10 +248,10 @@ class Measured:
 
 def read_measured(folder: Path, condition: Condition) -> Measured:
     """Return a run from its summary files."""
-    config = read_json(folder / CONFIG)
+    config = load_json(folder / CONFIG)
     [dataset] = config["datasets"]
-    groups = read_json(folder / dataset / "breakdown.json").get(config["datasets"][dataset]["groups"], {})
-    means = {ALL: read_json(folder / SUMMARY), **groups}
+    groups = load_json(folder / dataset / BREAKDOWN).get(config["datasets"][dataset]["groups"], {})
+    means = {ALL: load_json(folder / SUMMARY), **groups}
     figures = {
         name: {metric: one for metric, told in every.items() if (one := _figure(told))} for name, every in means.items()
     }

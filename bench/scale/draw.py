@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from exhibit.evaluation.report.frame import PlotLine, Point
+from exhibit.viewer.plots import PlotLine, Point
 
 WIDTH, HEIGHT = 700, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 566, 46, 346

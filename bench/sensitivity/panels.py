@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from bench.sensitivity.trials import METRICS, Curve, Value, Way
-from exhibit.evaluation.report.frame import PlotLine, Point
+from exhibit.viewer.plots import PlotLine, Point
 
 WAYS = {"names": Way(False, True), "no-names": Way(False, False), "unnamed": Way(True, True)}
 """A picture each."""

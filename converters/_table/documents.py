@@ -199,8 +199,11 @@ def shown(name: str) -> str:
 
 
 def _looks_like_pdf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"%PDF-"
+    try:
+        with path.open("rb") as file:
+            return file.read(5) == b"%PDF-"
+    except OSError:
+        return False  # whoever reads it says why it cannot be
 
 
 def _check_distinct(documents: dict[str, RawDocument]) -> None:

@@ -155,7 +155,7 @@ class Builtin:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
         elif answering is not None and self._worth_sharing(questions):
             replies = self._share(questions, answering)
-        elif self._pipeline.llm is None:
+        elif self._pipeline.llm is None and not self._options.config.reads:
             replies = self._extract(searched, questions=len(cases))
         else:
             replies = self._generate(searched)
@@ -218,7 +218,7 @@ class Builtin:
                 yield _answered(retrieved, context, answer, searched + seconds)
 
     def _generate(self, results: Iterable[_Searched]) -> Iterator[Reply]:
-        """Yield replies by a language model, asked from here alone: it has one budget, and its own requests at once."""
+        """Yield replies by a model, asked from here alone: it has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
         for batch in _batches(results, _ANSWERED):
             answers = self._answer(answerer, [one.retrieved for one in batch])
@@ -309,7 +309,8 @@ def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: f
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
-    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage))
+    told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
+    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage), confidence=told)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -39,10 +39,6 @@ for 127 of those the answer was in none of the eight documents that were looked 
 _ENOUGH = 0.99
 """No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
 the figures on mini are the same, so it is no setting."""
-
-
-_TEXTS = 64
-"""Texts that are held for a batch of questions, 4 MB of contracts."""
 
 
 _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
@@ -121,7 +117,7 @@ def _second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return what passages are looked for in, for a batch of questions: the texts that they need are held, a few.
+    """Return what passages are looked for in, for a batch of questions.
 
     What passages of so many characters are made of is remembered from batch to batch, until the index changes.
     """
@@ -132,7 +128,7 @@ def library_of(index: Index, limit: int) -> Library:
         table=index.table,
         store=index.store("chunk"),
         words=index.lexicon.chunks,
-        text=lru_cache(_TEXTS)(lambda number: index.document_text(index.entries[number].filename)),
+        text=index.text_of,
         headings=index.lexicon.headings,
         is_whole=not index.missing,
         tiles=known[2],
@@ -155,7 +151,7 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
 def _named(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
     told = choice.trace()
-    shown = {index.entries[number].filename: why for number, why in told["documents"].items()}
+    shown = {index.document(number).filename: why for number, why in told["documents"].items()}
     return {"sure": told["sure"], "likeliest": shown}
 
 
@@ -166,7 +162,7 @@ def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int],
 
 
 def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[[int], str]) -> Hit:
-    entry = index.entries[passage.document]
+    entry = index.document(passage.document)
     row = passage.row
     while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1

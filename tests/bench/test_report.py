@@ -8,7 +8,7 @@ import pytest
 
 from bench.report import documents, draw_apart, first_paint, main, make_run, open_times, size_of
 from tests.browser import browsing
-from tests.evaluation.report_data import opened
+from tests.viewer.report_data import opened
 
 TEXT = " ".join(f"The party of part {n} shall not assign clause {n * 7} of schedule {n % 13}." for n in range(3000))
 

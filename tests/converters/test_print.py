@@ -85,6 +85,20 @@ def test_a_browser_is_fetched_by_playwright_then_by_the_distribution(monkeypatch
     assert len(asked) == 1  # an ordinary user cannot install the system's packages
 
 
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), Exception("Connection closed while reading")])
+def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
+    def start(self: object) -> None:
+        raise error
+
+    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.start", start)
+    with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
+        Printer().__enter__()
+    monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
+    monkeypatch.setattr(_browser.shutil, "which", lambda name: None)
+    monkeypatch.setattr(_browser, "_MAC", ())
+    assert find_browser() is None, "nor can it say where its own browser is"
+
+
 def test_the_sandbox_is_off_for_root_alone(monkeypatch):
     monkeypatch.setattr(_browser.os, "geteuid", lambda: 0)
     assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.confidence import auroc, calibration, confidences, describe, in_words, risk_at_coverage
-from exhibit.evaluation.report.run import DatasetRun, RecordedRun
-from exhibit.evaluation.report.sureness import confidence_plots
+from exhibit.evaluation.confidence import auroc, calibration, confidences, describe, risk_at_coverage
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
@@ -39,22 +37,3 @@ def test_only_replies_with_a_confidence_count():
     told = describe(confidences(cases))
     assert told is not None and (told["questions"], told["answerable"], told["auroc"]) == (2, 1, 1.0)
     assert describe(confidences([case(False)])) is None
-
-
-def test_the_report_draws_what_the_confidence_is_worth():
-    told = describe([(0.05, False), (0.15, False), (0.45, True), (0.95, True)])
-    run = RecordedRun("first", {}, {}, [DatasetRun("cuad", confidence=told), DatasetRun("leases")])
-    calibration, risk = confidence_plots(run)
-    assert calibration.note.endswith("AUROC cuad 1.00")
-    (line,) = calibration.lines
-    # from the left edge to the right, and from the bottom to the top
-    places = [(round(point.x, 1), round(point.y, 1)) for point in line.points]
-    assert places == [(48.8, 176), (78.4, 176), (167.2, 14), (315.2, 14)]
-    assert "100% answerable at 95% confidence (1 questions)" in calibration.summary
-    assert risk.lines[0].points[0].y == 176 and risk.lines[0].points[-1].y == 176 - 0.5 * 162
-    sure = describe([(0.5, True), (0.9, True)])
-    assert confidence_plots(RecordedRun("one", {}, {}, [DatasetRun("maud", confidence=sure)])) == [], (
-        "nothing to tell apart"
-    )
-    assert confidence_plots(RecordedRun("none", {}, {}, [DatasetRun("leases")])) == []
-    assert in_words("cuad", told) == "cuad: confidence beside 4 answers, 2 of them answerable: AUROC 1.00"

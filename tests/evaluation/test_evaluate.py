@@ -29,6 +29,7 @@ from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.viewer import write_report
 from tests.evaluation.metrics.build import at, case, gold
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
@@ -58,7 +59,9 @@ def run(tmp_path, bundle):
             }
         )
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-        return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append)
+        return evaluate(
+            settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=write_report
+        )
 
     return start
 
@@ -82,7 +85,9 @@ def test_the_results_folder(run, tmp_path):
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
-    assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95"} and summary["char_recall@8"]["n"] == 6
+    assert (
+        set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95", "std"} and summary["char_recall@8"]["n"] == 6
+    )
     of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
     assert of_dataset["drm@1"]["mean"] == summary["drm@1"]["mean"] and "pooled" in of_dataset["drm@1"]
     assert "groundedness" not in summary and "abstention_accuracy" in summary

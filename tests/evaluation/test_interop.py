@@ -13,12 +13,13 @@ import pytest
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, read_rows, squad_inputs
+from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.metrics._squad import squad_prediction, squad_words
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.run_folder import RunFolder
 from tests.evaluation import systems
 from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
@@ -121,11 +122,11 @@ def test_squad_v2_gives_our_figures(runs):
 
     for name in ("good", "poor"):
         told = squad_inputs(runs / name)
-        rows = {f"{dataset}/{row['id']}": row for dataset, row in read_rows(runs / name)}
-        assert len(told["predictions"]) == sum(not row["reply"]["error"] for row in rows.values())
+        rows = {f"{row.dataset}/{row.id}": row for row in RunFolder(runs / name).rows}
+        assert len(told["predictions"]) == sum(not row.reply.error for row in rows.values())
         for prediction, reference in zip(told["predictions"], told["references"], strict=True):
             golds, said = reference["answers"]["text"] or [""], prediction["prediction_text"]
-            scores = rows[prediction["id"]]["scores"]
+            scores = rows[prediction["id"]].scores
             assert scores["answer_f1"] == pytest.approx(max(compute_f1(gold, said) for gold in golds), abs=1e-12)
             assert scores["answer_exact_match"] == max(compute_exact(gold, said) for gold in golds)
 

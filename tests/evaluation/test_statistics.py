@@ -51,7 +51,7 @@ def test_a_mean_leaves_out_what_does_not_apply_and_counts_errors():
 
 def test_a_summary_is_written_as_the_results_have_it():
     found = estimate(table([1.0, 1.0, 1.0])).as_json()
-    assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0]}
+    assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0], "std": 0.0}
     assert Estimate(None, 0, 2).as_json() == {"mean": None, "n": 0, "errors": 2, "ci95": [None, None]}
 
 
@@ -61,7 +61,7 @@ def test_nothing_to_average_is_none_and_not_zero():
 
 
 def test_one_document_has_no_interval():
-    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None)
+    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5)
 
 
 def test_rows_of_one_document_are_drawn_together():

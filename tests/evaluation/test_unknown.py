@@ -141,7 +141,7 @@ def test_a_run_without_names_says_so_at_its_end_and_above_the_report_s_figures(f
     assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in told.err
     assert "templates: 15 of 30 passages have no name" in told.err and "30 of 30 passages have words" in told.err
     assert "the file of no passage is known (15 of 15 questions)" in told.err
-    assert "1.000 [1.000, 1.000] (n 15)" in told.out
+    assert "1.000 [1.000, 1.000] SD 0.000 (n 15)" in told.out
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert report.index("passages name files that the bundle lacks: doc-0, doc-1, doc-2") < report.index('id="outcome"')
     [first, *_] = rows_of(tmp_path / "r" / "templates" / "eval_results.jsonl")

@@ -64,9 +64,11 @@ def test_runs_draw_figures_with_intervals_and_are_compared(tmp_path, monkeypatch
     drawn = before._repr_html_()
     assert "&lt;leases&gt;" in drawn and "<leases>" not in drawn
     assert "recall" in drawn and "[" in drawn and before.report.resolve().as_uri() in drawn
-    assert before.failures.failed == 0 and "report: " in repr(before)
+    assert "failed" not in repr(before) and "report: " in repr(before)
+    assert before.questions.loc[("<leases>", 0), "verdict"] and len(before.questions) == len(before.rows)
+    assert before.summary.loc[("recall@10", "<leases>"), "low"] == before.means["recall@10"].ci95[0]
     compared = exhibit.compare(before, after.folder)
-    assert compared.overlap.asked == before.failures.asked
+    assert compared.overlap.asked == len(before.rows)
     assert "<th scope='row'>failed questions ↓</th><td>0</td><td>0</td>" in compared._repr_html_()
     assert repr(compared).splitlines()[0].split() == ["before", "after", "change", "n"]
     assert set(compared.regressions) <= set(compared.differences)

@@ -97,6 +97,22 @@ def test_no_control_character_reaches_a_terminal_and_a_file_gets_all(monkeypatch
     assert file.getvalue() == "\x1b"
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii"])
+def test_what_an_older_encoding_lacks_is_written_out(monkeypatch, encoding):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+
+    @guarded()
+    def main() -> int:
+        print("drm@1 ↓ 0.5, Łódź")
+        return 0
+
+    assert main() == 0
+    assert written.getvalue().decode(encoding).strip() == "drm@1 \\u2193 0.5, \\u0141" + (
+        "\\xf3d\\u017a" if encoding == "ascii" else "ód\\u017a"
+    )
+
+
 def test_a_reader_that_goes_away_ends_a_command_without_a_word():
     code = (
         "import sys\nfrom schemas.command import guarded\n"

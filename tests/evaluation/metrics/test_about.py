@@ -12,9 +12,10 @@ import pytest
 from exhibit.evaluation import metrics
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.metrics import GROUPS, about, metric_modules, metric_names, shortened
-from exhibit.evaluation.results import main
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.viewer import write_report
+from exhibit.viewer.results import main
 from tests.rag.bundles import rows_of, write_bundle
 
 WASTE = '''
@@ -89,7 +90,7 @@ def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
     bundle = write_bundle(tmp_path / "leases")
     told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "size": 120, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-    before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts)
+    before = evaluate(parse_settings({**told, "run_name": "before"}), parts=parts, draw=write_report)
     after = shutil.copytree(before.folder, tmp_path / "results" / "after")  # a second run would give the same
     path = after / "leases" / "eval_results.jsonl"
     rows = rows_of(path)
@@ -99,12 +100,12 @@ def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
 
     assert main(["summary", str(before.folder)]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wasted")]
-    assert re.match(r"wasted tokens ↓ +\d{3} \[\d{3}, \d{3}\] \(n 9\)", line), line
+    assert re.match(r"wasted tokens ↓ +\d{3} \[\d{3}, \d{3}\] SD \d+ \(n 9\)", line), line
 
     report = before.report.read_text(encoding="utf-8")
     [head] = re.findall(r"<th scope=\"row\" title=\"wasted: tokens nobody needed\">(.*?)</th>", report)
     assert head.startswith("Wasted tokens, tokens") and "lower is better" in head
-    [cell] = re.findall(r"title=\"wasted: .*?</th>\s*<td>(.*?)</td>", report, re.DOTALL)
+    [cell] = re.findall(r"title=\"wasted: .*?</th>\s*<td[^>]*>(.*?)</td>", report, re.DOTALL)
     mean = before.summary["wasted"].mean
     assert f"<b>{mean:.0f}</b>" in cell and "level" not in cell, "no bar behind what is no share"
 

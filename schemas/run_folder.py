@@ -1,0 +1,238 @@
+"""A run's folder, read back lazily: report, comparison, trend, review, notebook and exports all read it here.
+
+run = RunFolder("results/first")
+run.means["char_recall@8"].mean
+for question in run.rows:
+    question.reply.answer
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from pydantic import TypeAdapter, ValidationError
+
+from exhibit.schemas.bundle import load_json, read_text
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.run import (
+    BREAKDOWN,
+    CONFIDENCE,
+    CONFIG,
+    EVIDENCE,
+    FILES,
+    FORMAT,
+    INGESTION,
+    PROVENANCE,
+    QUESTION,
+    RESULTS,
+    SUMMARY,
+    Confidence,
+    Ingestion,
+    Means,
+    MissingEvidence,
+    Provenance,
+    RunConfig,
+    RunQuestion,
+)
+from exhibit.schemas.secrets import is_secret_setting
+
+Content = TypeVar("Content")
+
+
+def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
+    try:
+        return expected.validate_json(read_text(path), strict=True)
+    except ValidationError as error:
+        raise BundleError(_fault(str(path), error)) from error
+
+
+def _fault(where: str, error: ValidationError) -> str:
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"])) or "all of it"
+    return f"{where}: not as evaluate_rag.py writes it: {field}: {first['msg']}; run the evaluation again"
+
+
+class Rows(Sequence[RunQuestion]):
+    """The questions of a run where they are, on disk: their places are held, eight bytes each, and nothing else."""
+
+    def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self._paths = [folder / name / RESULTS for name in self.names]
+
+    @cached_property
+    def _starts(self) -> list[array[int]]:
+        """Where the rows of each dataset begin: lines are passed over, none is parsed."""
+        starts = [array("Q") for _ in self._paths]
+        for places, path in zip(starts, self._paths, strict=True):
+            at = 0
+            with path.open("rb") as file:
+                for line in file:
+                    if line.strip():
+                        places.append(at)
+                    at += len(line)
+        return starts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._starts))
+
+    @overload
+    def __getitem__(self, place: int) -> RunQuestion: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[RunQuestion]: ...
+    def __getitem__(self, place: int | slice) -> RunQuestion | list[RunQuestion]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        for dataset, starts in enumerate(self._starts):
+            if place < len(starts):
+                with self._paths[dataset].open("rb") as file:
+                    file.seek(starts[place])
+                    return self._parsed(dataset, file.readline(), f"byte {starts[place]}")
+            place -= len(starts)
+        raise IndexError(place)
+
+    def __iter__(self) -> Iterator[RunQuestion]:
+        """Yield every question in the order of the files; one at a time is read."""
+        for dataset, path in enumerate(self._paths):
+            with path.open("rb") as file:
+                # by bytes: a line ends at a line feed, and not at U+2028 and other marks that JSON keeps inside strings
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield self._parsed(dataset, line, f"line {number}")
+
+    def _parsed(self, dataset: int, line: bytes, where: str) -> RunQuestion:
+        try:
+            row = QUESTION.validate_json(line, strict=True)
+        except ValidationError as error:
+            raise BundleError(_fault(f"{self._paths[dataset]}: {where}", error)) from error
+        name = self.names[dataset]
+        return row if row.dataset == name else row.model_copy(update={"dataset": name})
+
+
+class RunFolder:
+    """A run that ended; each of its files is read when it is asked for, and checked against its model."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise BundleError(f"{folder}: no such run")
+
+    @property
+    def name(self) -> str:
+        """The run's name, which is its folder's."""
+        return self.folder.resolve().name
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What was asked for; raise where the folder is no run, or one that this version cannot read."""
+        path = self.folder / CONFIG
+        if not path.is_file():
+            raise BundleError(f"{path}: missing; {self.folder} is not a run of evaluate_rag.py")
+        content = load_json(path)
+        written = content.get("format", FORMAT) if isinstance(content, dict) else None
+        if isinstance(written, str) and written != FORMAT:
+            raise BundleError(f"{path}: a run of the format {written}, which this version does not read ({FORMAT})")
+        config: RunConfig = _read(path, FILES[CONFIG])
+        return config
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What the run stood on; of a run without the file, when its settings were written."""
+        path = self.folder / PROVENANCE
+        known: Provenance = _read(path, FILES[PROVENANCE]) if path.is_file() else Provenance()
+        if known.started:
+            return known
+        began = datetime.fromtimestamp((self.folder / CONFIG).stat().st_mtime, UTC)
+        return known.model_copy(update={"started": began.isoformat(timespec="seconds")})
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of the datasets, in order."""
+        return list(self.config.datasets)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Every question with its reply; raise where the run was stopped before it had them all."""
+        missing = [name for name in self.datasets if not (self.folder / name / RESULTS).is_file()]
+        if missing or not self.datasets:
+            what = f"no results of {', '.join(missing)}" if missing else "no results in it"
+            name = self.folder.name
+            raise BundleError(f"{self.folder}: {what}; it was stopped: go on with --resume --run-name {name}")
+        return Rows(self.folder, self.datasets)
+
+    def rows_of(self, dataset: str) -> Rows:
+        """Return the questions of one dataset."""
+        return Rows(self.folder, [dataset])
+
+    @cached_property
+    def means(self) -> Means:
+        """The means over the run, each of its datasets counting alike; empty where the run has not ended."""
+        return self._optional(SUMMARY, Means())
+
+    def means_of(self, dataset: str) -> Means:
+        """Return a dataset's means."""
+        return self._optional(f"{dataset}/{SUMMARY}", Means())
+
+    def breakdown(self, dataset: str) -> dict[str, dict[str, Means]]:
+        """Return a dataset's means by label and value."""
+        return self._optional(f"{dataset}/{BREAKDOWN}", dict[str, dict[str, Means]]())
+
+    def ingestion(self, dataset: str) -> Ingestion:
+        """Return what the system read of a dataset; nothing is known where there is no such file."""
+        return self._optional(f"{dataset}/{INGESTION}", Ingestion())
+
+    def confidence(self, dataset: str) -> Confidence:
+        """Return what the confidence beside the answers is worth; of no questions where there was none."""
+        return self._optional(f"{dataset}/{CONFIDENCE}", Confidence())
+
+    def missing(self, dataset: str) -> MissingEvidence:
+        """Return what a dataset's questions lack to be judged by."""
+        return self._optional(f"{dataset}/{EVIDENCE}", MissingEvidence())
+
+    def _optional(self, name: str, otherwise: Content) -> Content:
+        path = self.folder / name
+        content: Content = _read(path, FILES[path.name]) if path.is_file() else otherwise
+        return content
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """What was asked for as names and values, nested names joined by dots, secrets and blanks left out."""
+        return dict(_settings(self.config.model_dump(exclude_unset=True)))
+
+    def faults(self) -> Iterator[str]:
+        """Yield everything in the folder that is not as this version writes it."""
+        for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
+            if path.name in FILES:
+                try:
+                    _read(path, FILES[path.name])
+                except BundleError as error:
+                    yield str(error)
+        for path in sorted(self.folder.glob(f"*/{RESULTS}")):
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    try:
+                        QUESTION.validate_json(line, strict=True)
+                    except ValidationError as error:
+                        yield _fault(f"{path}: line {number}", error)
+
+
+def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        name = f"{under}{key}"
+        if is_secret_setting(name) or value is None or value in ("", [], {}):
+            continue
+        if isinstance(value, dict):
+            yield from _settings(value, f"{name}.")
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(map(_word, value))
+        else:
+            yield name, _word(value)
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

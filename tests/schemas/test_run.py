@@ -1,0 +1,128 @@
+"""A run has a type: what this project writes is sound, and a damaged file is one line that names it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaluate_rag
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.run import CONFIG, RESULTS
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.validate import main as validate
+from exhibit.viewer import results
+from exhibit.viewer.review.__main__ import main as review_main
+from tests.rag.bundles import write_bundle
+
+
+@pytest.fixture(scope="module")
+def sound_run(tmp_path_factory):
+    """A small run; tests work on copies of it."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
+        flags = [
+            "--dataset-paths",
+            str(write_bundle(folder / "supply")),
+            "--output-dir",
+            str(folder),
+            "--run-name",
+            "r",
+        ]
+        assert evaluate_rag.main([*flags, "--embedder", "hashing", "--report-cases", "0", "--jobs", "1"]) == 0
+    return folder / "r"
+
+
+def changed(path: Path, *keys: str, value: Any) -> None:
+    """Put something else at a place of a JSON file; of lines, of the first."""
+    first, *rest = path.read_text(encoding="utf-8").split("\n") if path.suffix == ".jsonl" else [path.read_text()]
+    content = json.loads(first)
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    path.write_text("\n".join([json.dumps(content), *rest]), encoding="utf-8")
+
+
+def test_nothing_is_wrong_with_what_we_write(sound_run, capsys):
+    assert list(RunFolder(sound_run).faults()) == []
+    assert validate([str(sound_run)]) == 0 and capsys.readouterr().out == f"{sound_run}: sound\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "keys", "value", "command"),
+    [
+        (f"supply/{RESULTS}", ("reply",), None, "summary"),
+        (f"supply/{RESULTS}", ("scores", "answer_f1"), 10**400, "summary"),
+        (f"supply/{RESULTS}", ("reply", "citations"), -1, "report"),
+        (f"supply/{RESULTS}", ("id",), {}, "review"),
+        ("supply/ingestion.json", ("set_aside",), 5, "report"),
+        ("supply/summary.json", ("answer_f1",), {"mean": {}}, "report"),
+        ("provenance.json", ("data", "supply"), 7, "index"),
+        ("provenance.json", ("machine",), {"cores": 2}, "index"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, keys, value, command):
+    run = Path(shutil.copytree(sound_run, tmp_path / "runs" / "r"))
+    changed(run / file, *keys, value=value)
+    if command == "review":
+        code = review_main(["make", str(run), "--out", str(tmp_path / "review.html")])
+    else:
+        code = results.main([command, str(run.parent if command == "index" else run)])
+    # a busy machine may say how far it is before
+    err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
+    assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1
+    assert "not as evaluate_rag.py writes it" in err
+
+
+def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    changed(run / "supply" / RESULTS, "verdict", value=3)
+    changed(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
+    assert validate([str(run)]) == 1
+    out = capsys.readouterr().out
+    assert "supply/summary.json: not as evaluate_rag.py writes it: answer_f1.mean" in out
+    assert f"supply/{RESULTS}: line 1: not as evaluate_rag.py writes it: verdict" in out and "2 broken promises" in out
+
+
+def test_json_that_is_nested_too_deep_is_named(sound_run, tmp_path):
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    (run / CONFIG).write_text("[" * 100_000, encoding="ascii")
+    with pytest.raises(BundleError, match=r"config.json: JSON that is nested too deep"):
+        _ = RunFolder(run).config
+
+
+def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_path):
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    changed(run / CONFIG, "format", value="exhibit-run/9")
+    with pytest.raises(BundleError, match="a run of the format exhibit-run/9, which this version does not read"):
+        _ = RunFolder(run).config
+
+
+def test_a_run_of_before_is_read(sound_run, tmp_path):
+    """Runs that were made before rows had their dataset, stage and evidence, and a run its provenance."""
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    (run / "provenance.json").unlink()
+    changed(run / CONFIG, "measured", value={})
+    path = run / "supply" / RESULTS
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    old = [{name: value for name, value in row.items() if name not in ("stage", "evidence", "repeats")} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in old), encoding="utf-8")
+    first = RunFolder(run).rows[0]
+    assert (first.dataset, first.stage, first.evidence) == ("supply", None, "") and first.key == (
+        "supply",
+        rows[0]["id"],
+    )
+    assert results.main(["summary", str(run)]) == 0
+
+
+def test_rows_are_a_sequence_that_is_read_from_disk(sound_run):
+    rows = RunFolder(sound_run).rows
+    every = list(rows)
+    assert len(rows) == len(every) > 3 and rows[3] == every[3] and rows[1:3] == every[1:3]
+    with pytest.raises(IndexError):
+        rows[len(every)]

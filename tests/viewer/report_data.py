@@ -1,0 +1,326 @@
+"""A small results folder made from a bundle: replies that hit the gold, and replies that miss it in every way."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Request
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
+from exhibit.evidence import Document, Span, read_document
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.storage.bundle import Bundle, open_bundle
+from tests.browser import PATIENCE
+
+WIDTH = 500
+"""Characters of a passage."""
+PASSAGES = 16
+
+
+def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
+    """Write the results of a made-up run over some bundles; the same each time, and other replies for another turn."""
+    tables = []
+    for name, path in bundles.items():
+        bundle = open_bundle(path)
+        cases = list(make_cases(bundle, limit=limit, turn=turn))
+        values = measure([case for case, _ in cases])
+        tables.append(Table.of([case for case, _ in cases], values, name=name))
+        write_dataset(folder / name, cases, values, tables[-1], bundle)
+    write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
+    config: dict[str, Any] = {
+        "preset": "sac",
+        "embedder": "hashing",
+        "llm": "none",
+        "top_k": 8,
+        "dataset_paths": list(bundles),
+    }
+    config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
+    write(folder / "config.json", {**config, "run_name": folder.name, "openai_api_key": "sk-never-shown"})
+    return folder
+
+
+def write_dataset(
+    folder: Path, cases: list[tuple[Case, str]], values: dict[str, list[float | None]], table: Table, bundle: Bundle
+) -> None:
+    """Write the folder of one dataset."""
+    folder.mkdir(parents=True)
+    write(folder / "summary.json", {name: e.as_json() for name, e in summarise(table).items()})
+    labels = sorted({key for case, _ in cases for key in case.labels if key != "answer"})
+    few = replace(table, values={name: table.values[name] for name in ("char_recall@8", "answer_f1")})
+    by = {key: summarise_by(few, key) for key in labels}
+    shown = {key: {v: {m: e.as_json() for m, e in means.items()} for v, means in by[key].items()} for key in labels}
+    write(folder / "breakdown.json", shown)
+    write(
+        folder / "ingestion.json",
+        {
+            "files": len(bundle.files),
+            "pages": 21,
+            "pages_per_second": 88.4,
+            "chunks": 412,
+            "seconds": 0.2375,
+            "set_aside": ["scan.pdf: no text layer"],
+        },
+    )
+    read = {name: read_document(path) for name, path in bundle.files.items()}
+    rows = [record(case, verdict, {m: values[m][at] for m in values}, read) for at, (case, verdict) in enumerate(cases)]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / "eval_results.jsonl").write_text(lines, encoding="utf-8")
+
+
+def record(case: Case, verdict: str, scores: dict[str, float | None], read: dict[str, Document]) -> dict[str, Any]:
+    """Return a case as `eval_results.jsonl` has it."""
+    reply = case.reply
+    return {
+        "id": case.id,
+        "question": case.question,
+        "truth": case.truth,
+        "is_impossible": case.is_impossible,
+        "filename": case.filename,
+        "labels": case.labels,
+        "gold": [
+            {
+                "filename": gold.filename,
+                "text": gold.text,
+                "places": [[list(span) for span in place] for place in gold.places],
+                "pages": read[gold.filename or ""].pages_of(gold.places[0][0]) if gold.places else [],
+                "how": "exact" if gold.places else "absent",
+            }
+            for gold in case.gold
+        ],
+        "reply": {
+            "answer": reply.answer,
+            "refused": reply.answer == IMPOSSIBLE_ANSWER,
+            "citations": [] if reply.answer is None or "[" not in reply.answer else [1, 2],
+            "passages": [
+                {
+                    "filename": p.filename,
+                    "span": None if p.span is None else list(p.span),
+                    "page": next(iter(read[p.filename or ""].pages_of(p.span or Span(0, 1))), None),
+                    "score": p.score,
+                    **({"text": p.text} if number < 10 else {}),
+                }
+                for number, p in enumerate(reply.passages)
+            ],
+            "selected": reply.selected,
+            "seconds": reply.seconds,
+            "error": reply.error,
+            "usage": reply.usage,
+        },
+        # whether the answer is right is told by the row itself, and not by what metrics there are
+        "scores": scores | {"answer_contained": float(verdict == "answered")},
+        "verdict": verdict,
+        "stage": None,
+        "evidence": "Passage 1 is the first to touch the gold." if verdict == "retrieved but not used" else "",
+    }
+
+
+def make_cases(bundle: Bundle, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
+    """Yield questions with replies of every kind and their verdicts."""
+    documents = {name: read_document(path) for name, path in bundle.files.items()}
+    gold: dict[int | str, list[GoldPassage]] = defaultdict(list)
+    for line in bundle.gold:
+        places = [line.spans, *line.alternatives] if line.spans else []
+        text = documents[line.filename].text[slice(*line.spans[0])] if line.filename and line.spans else None
+        found = tuple(tuple(Span(*span) for span in place) for place in places)
+        if line.context is not None:
+            gold[line.id].append(GoldPassage(line.filename, text, found))
+    step = max(1, len(bundle.questions) // limit)
+    for number, question in enumerate(bundle.questions[::step][:limit]):
+        golds = tuple(gold[question.id])
+        filename = next((g.filename for g in golds), None)
+        reply, verdict = make_reply(
+            number + turn * (number % 3), golds, question.answer, documents, question.is_impossible
+        )
+        labels = {key: value for key, value in bundle.labels.get(question.id, {}).items() if key != "answer"}
+        yield (
+            Case(
+                question.id, question.question, question.answer, golds, question.is_impossible, filename, labels, reply
+            ),
+            verdict,
+        )
+
+
+def make_reply(
+    number: int, golds: tuple[GoldPassage, ...], truth: str, documents: dict[str, Document], impossible: bool
+) -> tuple[Reply, str]:
+    """Return a reply that is right, or wrong in the way whose turn it is."""
+    seconds = 0.05 + number * 37 % 23 / 40
+    names = list(documents)
+    if impossible:
+        answer = IMPOSSIBLE_ANSWER if number % 2 else "The agreement says so in its first clause [1]."
+        reply = Reply(answer, passages(documents, names[number % len(names)], 0), 4, seconds)
+        return reply, "answered" if number % 2 else "answered though impossible"
+    located = next((g for g in golds if g.places), None)
+    if located is None or located.filename is None:
+        return Reply(truth, passages(documents, names[0], 0), 4, seconds), "gold not located"
+    right, start = located.filename, located.places[0][0].start
+    wrong = next((name for name in names if name != right), right)
+    far = (start + len(documents[right].text) // 2) % max(1, len(documents[right].text) - WIDTH)
+    cited = f"{truth} [1] This follows from the second passage too [2], see [2024] EWCA Civ 12."
+    kinds = [
+        (Reply(cited, passages(documents, right, start - 120), 4, seconds), "answered"),
+        (Reply(cited, passages(documents, wrong, start), 4, seconds), "wrong document"),
+        (Reply(cited, passages(documents, right, far), 4, seconds), "right document, wrong passage"),
+        (Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds), "retrieved but not used"),
+        (Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds), "refused though answerable"),
+        (Reply(cited, passages(documents, right, start - 40), 4, seconds), "answered"),
+        (Reply(cited, passages(documents, right, start - 200), 4, seconds), "answered"),
+        (Reply(error="the server closed the connection"), "failed"),
+    ]
+    return kinds[number % len(kinds)]
+
+
+def passages(documents: dict[str, Document], name: str, start: int) -> tuple[Passage, ...]:
+    """Return a ranking: the passage that starts there, its neighbours, then those of the next documents."""
+    names = list(documents)
+    found = []
+    for rank in range(PASSAGES):
+        document = documents[name] if rank < 5 else documents[names[(names.index(name) + rank) % len(names)]]
+        first = max(0, min(start + rank * (WIDTH if rank % 2 else -WIDTH), len(document.text) - WIDTH))
+        span = Span(first, min(first + WIDTH, len(document.text)))
+        found.append(Passage(document.text[span.start : span.end], document.filename, span, round(0.9 - rank / 40, 3)))
+    return tuple(found)
+
+
+def write(path: Path, value: object) -> None:
+    """Write a JSON file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+
+
+# ---------------------------------------------------------------- reports, read back and opened
+
+HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028{{ 7*7 }}"
+LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord shall pay for the paint.\n" * 9
+
+
+def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
+    """Return a bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
+    corpus = root / "leases" / "corpus"
+    corpus.mkdir(parents=True)
+    for name in ("first.txt", "second.txt"):
+        (corpus / name).write_text(LAW, encoding="utf-8")
+    quote = "The landlord shall pay for the paint."
+    rows, lines = [], []
+    for number in range(8):
+        name = ("first.txt", "second.txt")[number // 4]
+        contexts = [{"filename": name, "text": quote}]
+        rows.append({"id": number, "question": f"Who pays? {HOSTILE}", "answer": HOSTILE, "contexts": contexts})
+        spans = [[LAW.index(quote), LAW.index(quote) + len(quote)]]
+        gold = {"id": number, "context": 0, "filename": name, "pages": [], "spans": spans, "alternatives": []}
+        lines.append({**gold, "how": "exact", "score": 1.0, "labels": {"kind": HOSTILE, "parity": number % 2}})
+    (root / "leases" / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    (root / "leases" / "gold.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return {"cuad": cuad, "leases": root / "leases"}
+
+
+def piece(folder: Path, name: str) -> Any:
+    """Return what a piece of a page hands over."""
+    text = (folder / f"{name}.js").read_text(encoding="ascii")
+    found = re.fullmatch(rf'exhibitPiece\("{name}","([A-Za-z0-9+/=]*)"\)\n', text)
+    assert found, "a piece is one call with base64 in it, and nothing else"
+    return json.loads(zlib.decompress(base64.b64decode(found[1]), wbits=-15))
+
+
+def block_of(page: Path, name: str) -> Any:
+    """Return the JSON that a page holds under an id."""
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert found
+    return json.loads(found[1])
+
+
+def cases_of(folder: Path, meta: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return every case of a report's pieces."""
+    return [case for n in range(-(-meta["total"] // meta["cases"])) for case in piece(folder, f"c{n}")["cases"]]
+
+
+class Tab:
+    """A tab that opens one page after another: a new one takes a second of processor time, a page a quarter."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._page = browser.new_page(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+        self._complaints: list[str] = []
+        self._allowed: tuple[str, ...] = ()
+        self._page.set_default_timeout(PATIENCE)
+        self._page.on("console", lambda message: self._complaints.append(message.text))
+        self._page.on("pageerror", lambda error: self._complaints.append(str(error)))
+        self._page.on("request", self._allow)
+        self._page.on("requestfailed", lambda request: self._complaints.append(f"not there: {request.url}"))
+
+    def open(self, url: str, complaints: list[str]) -> Page:
+        """Return the page; whatever it complains of, or asks of the world, is added to the complaints."""
+        self._complaints = []
+        self._page.goto("about:blank")  # so that an address that differs in its end alone is opened anew
+        home = url.partition("#")[0].rpartition("/")[0]
+        self._complaints, self._allowed = complaints, (f"{home}/", "data:", "blob:")
+        self._page.goto(url)
+        self._page.wait_for_selector(".line .question")
+        return self._page
+
+    def _allow(self, request: Request) -> None:
+        if not request.url.startswith(self._allowed):
+            self._complaints.append(request.url)
+
+
+def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
+    """Return a page in a tab of its own; whatever it complains of, or asks of the world, is added to the complaints."""
+    return Tab(browser).open(url, complaints)
+
+
+def narrow(page: Page, **wanted: str) -> None:
+    """Narrow the list by facets; none for those that are not named."""
+    page.evaluate("sort.value = ''; clearFilters()")
+    for facet, value in wanted.items():
+        pick(page, facet, value)
+
+
+def pick(page: Page, facet: str, value: str) -> None:
+    """Choose a value of a facet."""
+    place = page.evaluate("([f, v]) => META.facets.find(o => o.name === f).values.indexOf(v)", [facet, value])
+    assert place >= 0, f"{facet} has no {value}"
+    page.select_option(f"#facet-{facet}", str(place))
+
+
+def shown(page: Page) -> int:
+    """Return how many questions the list shows, as it says itself."""
+    return int(page.locator("#count").inner_text().split()[0].replace(",", ""))
+
+
+def open_first(page: Page, **wanted: str) -> str:
+    """Open the first question of a narrowed list and return its address."""
+    narrow(page, **wanted)
+    page.locator(".line").first.click()
+    key = page.evaluate("keyOf(lines[indexAt(0)])")
+    page.wait_for_selector(f'article.case[data-key="{key}"]')
+    return str(key)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Yield the address of a static server of a folder, on loopback."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""

@@ -1,0 +1,282 @@
+"""Runs side by side: every step of the page clicked through in a real Chromium, from a file and from a server."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page
+
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import compare, summarise_run
+from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.matching import CHANGES, how_changed
+from exhibit.viewer.results import main
+from tests.viewer.report_data import (
+    Tab,
+    make_results,
+    narrow,
+    open_first,
+    served,
+    shown,
+)
+
+COMPLAINTS: list[str] = []
+
+
+@pytest.fixture(scope="module")
+def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
+    """Two runs over the same bundles that differ in a third of their replies; the second lacks a question."""
+    root = tmp_path_factory.mktemp("results")
+    before = make_results(root / "before", report_bundles, limit=24)
+    after = make_results(root / "after", report_bundles, limit=24, turn=1)
+    path = after / "leases" / "eval_results.jsonl"
+    path.write_text("\n".join(path.read_text(encoding="utf-8").split("\n")[:-2]) + "\n", encoding="utf-8")
+    config = json.loads((after / "config.json").read_text(encoding="utf-8"))
+    (after / "config.json").write_text(json.dumps({**config, "embedder": "other"}), encoding="utf-8")
+    assert main(["compare", str(before), str(after)]) == 0
+    return before, after
+
+
+@pytest.fixture(scope="module")
+def expected(runs) -> dict[str, str]:
+    """How every question changed, told anew from the rows."""
+    ones, others = ({f"{row.dataset}/{row.id}": row for row in RunFolder(run).rows} for run in runs)
+    return {key: how_changed([ones.get(key), others.get(key)]) for key in {**ones, **others}}
+
+
+@pytest.fixture(scope="module")
+def once(browser, runs) -> Page:
+    return Tab(browser).open((runs[1] / "compare.html").as_uri(), COMPLAINTS)
+
+
+@pytest.fixture
+def page(once) -> Iterator[Page]:
+    once.set_viewport_size({"width": 1400, "height": 900})
+    once.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
+    yield once
+    assert COMPLAINTS == []
+
+
+# ---------------------------------------------------------------- how a question changed
+
+
+def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
+    told = {"id": 1, "question": "q", "truth": "t", "verdict": verdict, "reply": {"error": error}}
+    return RunQuestion.model_validate({**told, "scores": {"char_recall@8": recall}})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "change"),
+    [
+        (row("wrong document"), row("answered"), "won"),
+        (row("failed", error="x"), row("answered"), "won"),
+        (row("answered"), row("wrong document"), "lost"),
+        (row("answered"), row("failed", error="x"), "failed"),
+        (row("wrong document"), row("failed", error="x"), "failed"),
+        (row("failed", error="x"), row("failed", error="y"), "same"),
+        (row("failed", error="x"), row("wrong document"), "another fault"),
+        (row("answered"), row("answered", recall=0.4), "worse"),
+        (row("answered"), row("answered", recall=0.6), "better"),
+        (row("answered"), row("answered"), "same"),
+        (row("answered", recall=None), row("answered"), "same"),
+        (None, row("answered"), "not asked by all"),
+        (row("answered"), None, "not asked by all"),
+    ],
+)
+def test_a_question_is_won_lost_failed_or_otherwise_changed(one, other, change):
+    assert how_changed([one, other]) == change
+
+
+def test_of_several_runs_the_worst_change_counts():
+    first, won, worse = row("answered"), row("answered", recall=0.6), row("answered", recall=0.4)
+    assert how_changed([first, won, worse]) == "worse" and how_changed([first, won, first]) == "better"
+    assert how_changed([first, won, row("wrong document")]) == "lost"
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_top_counts_what_changed(page, expected):
+    counts = Counter(expected.values())
+    for change, count in counts.items():
+        button = page.locator(f"[data-pick='{change}']")
+        assert button.inner_text().split() == [str(count), *change.split()]
+    assert "31 questions were asked in both runs" in page.locator(".lead").inner_text()
+    assert {"won", "lost", "failed", "same", "not asked by all"} <= set(counts)
+
+
+def test_the_grid_has_each_run_with_its_interval_and_the_paired_change(page, runs):
+    before, after = map(read_tables, runs)
+    found, own = compare(before, after)["char_recall@8"], summarise_run(after)["char_recall@8"]
+    grid = page.locator("details.figures[open]")
+    assert grid.locator("thead th").all_inner_texts() == ["Measure", "before", "after"]
+    first, second = grid.locator("tr", has=page.locator("th[title^='char_recall@8:']")).locator("td").all_inner_texts()
+    assert "chance" not in first and "mean of 2 benchmarks" in first
+    change = f"{100 * found.mean:+.1f}".replace("-", "−")
+    assert f"{100 * own.mean:.1f}" in second and change in second and " to " in second
+    assert f"{100 * own.ci95[0]:.1f}–{100 * own.ci95[1]:.1f}" in second
+    assert second.count("better") + second.count("worse") + second.count("within chance") == 1
+    titles = page.locator("details.figures > summary").all_inner_texts()
+    assert titles == ["All benchmarks, each counting alike", "cuad", "leases"]
+
+
+def test_those_that_were_lost_come_first(page, expected):
+    told = page.evaluate("lines.map(line => facetOf(line, 0))")
+    order = [list(CHANGES).index(change) for change in told]
+    assert order == sorted(order) and Counter(told) == Counter(expected.values())
+
+
+def test_a_line_has_a_cell_for_each_run_and_opens_to_both_answers_and_pages(page):
+    page.click("[data-pick='lost']")
+    narrow(
+        page, **{"change": "lost", "dataset": "cuad", "verdict-1": "answered rightly", "verdict-2": "wrong document"}
+    )
+    line = page.locator("#lines .line").first
+    assert line.locator(".system .chip").all_inner_texts() == ["Answered rightly", "Wrong document"]
+    assert all(line.locator(".system .words").all_inner_texts())
+    line.locator(".system").nth(1).click()
+    page.wait_for_selector("article.case .side-run")
+    sides = page.locator("article.case .side-run")
+    assert [sides.nth(n).locator("h4.run").inner_text() for n in (0, 1)] == ["before", "after"]
+    assert "aim" in (sides.nth(1).get_attribute("class") or "")
+    assert [sides.nth(n).locator(".verdict").inner_text() for n in (0, 1)] == ["Answered rightly", "Wrong document"]
+    for number in (0, 1):
+        assert sides.nth(number).locator(".prose").first.inner_text()
+        assert sides.nth(number).locator(".page image").count() > 0
+    assert sides.nth(0).locator("rect.mark.both").count() > 0 and sides.nth(1).locator("rect.mark.both").count() == 0
+    page.click("details.scores summary")
+    assert page.locator("details.scores thead").inner_text().split("\t")[:3] == ["Measure", "before", "after"]
+    assert page.locator("details.scores td.worse").count() > 0
+
+
+def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path):
+    third = make_results(tmp_path / "third", report_bundles, limit=24, turn=2)
+    out = tmp_path / "three.html"
+    assert main(["compare", *map(str, runs), str(third), "--out", str(out), "--pages", "5"]) == 0
+    shown_page = Tab(browser).open(out.as_uri(), complaints := [])
+    assert shown_page.locator("details.figures[open] thead th").all_inner_texts()[1:] == ["before", "after", "third"]
+    assert shown_page.locator("#lines .line").first.locator(".system").count() == 3
+    open_first(shown_page, **{"verdict-3": "wrong document"})
+    assert shown_page.locator("article.case .side-run").count() == 3
+    assert "all runs" in shown_page.locator(".lead").inner_text() and complaints == []
+    shown_page.close()
+
+
+def test_one_run_has_nothing_to_be_compared_with(runs, capsys):
+    assert main(["compare", str(runs[0])]) == 1 and "give two runs or more" in capsys.readouterr().err
+
+
+def test_a_question_of_one_run_alone_says_so(page):
+    open_first(page, change="not asked by all")
+    assert "did not ask the question" in page.locator(".side-run").nth(1).inner_text()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"change": "won"},
+        {"verdict-1": "wrong document"},
+        {"verdict-2": "failed"},
+        {"dataset": "leases", "change": "same"},
+        {"error": "the server closed the connection"},
+    ],
+)
+def test_filters_by_change_verdict_dataset_and_error(page, runs, wanted):
+    narrow(page, **wanted)
+    count = shown(page)
+    records = page.evaluate("Array.from({ length: shownCount() }, (_, place) => recordOf(indexAt(place)))")
+    told = {name: ("closed the connection" if name == "error" else value) for name, value in wanted.items()}
+    assert count == len(records) > 0
+    assert all(value in record[name] for record in records for name, value in told.items())
+
+
+def test_labels_narrow_and_search_finds_errors(page, expected):
+    page.select_option("#label", label="parity")
+    page.select_option("#value", label="1 (4)")
+    assert shown(page) == 4
+    narrow(page)
+    page.fill("#search", "server closed")
+    assert shown(page) > 0 and page.evaluate(
+        "META.runs.some((_, run) => facetOf(lines[indexAt(0)], SIDES + run) === 'failed')"
+    )
+
+
+def test_the_keyboard_walks_and_the_address_follows(page):
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("article.case")
+    first = page.evaluate("location.hash")
+    page.keyboard.press("j")
+    page.wait_for_function("hash => location.hash !== hash", arg=first)
+    assert page.evaluate("current") == 1
+    page.keyboard.press("k")
+    page.wait_for_function("hash => location.hash === hash", arg=first)
+    page.keyboard.press("Escape")
+    assert page.evaluate("location.hash") == ""
+
+
+def test_what_was_set_differently_is_told(page):
+    assert page.locator("section:has(#settings) tbody tr").all_inner_texts() == ["embedder\thashing\tother"]
+
+
+def test_a_static_server_will_do(browser, runs):
+    complaints: list[str] = []
+    with served(runs[1]) as address:
+        page = Tab(browser).open(f"{address}/compare.html", complaints)
+        open_first(page, change="lost", dataset="cuad")
+        assert page.locator(".side-run").count() == 2
+        page.close()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_nothing_runs_over_the_edge(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("toList()")
+    open_first(page, change="lost", dataset="cuad")
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_the_command_writes_what_is_asked_for(runs, expected, tmp_path, kind, capsys):
+    path = tmp_path / f"lost.{kind}"
+    assert main(["compare", *map(str, runs), "--export", str(path), "--only", "change=lost"]) == 0
+    lost = [key for key, change in expected.items() if change == "lost"]
+    if kind == "parquet":
+        table = pq.read_table(path)
+        assert table.num_rows == len(lost) and set(table["change"].to_pylist()) == {"lost"}
+        assert {f"{d}/{i}" for d, i in zip(*(table[n].to_pylist() for n in ("dataset", "id")), strict=True)} == set(
+            lost
+        )
+        assert all(isinstance(value, float) for value in table["found: before"].to_pylist() if value is not None)
+    else:
+        assert path.read_text(encoding="utf-8-sig").count("\nlost," if kind == "csv" else '"change": "lost"') == len(
+            lost
+        )
+    assert f"{len(lost)} questions" in capsys.readouterr().err
+
+
+def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
+    assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
+    assert "end its name in .csv, .jsonl, .parquet" in capsys.readouterr().err
+    assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
+    assert "must be NAME=VALUE" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_with_nothing_in_common_cannot_be_compared(runs, tmp_path, capsys):
+    config = json.loads((runs[0] / "config.json").read_text(encoding="utf-8"))
+    other = make_results(tmp_path / "other", {"third": Path(config["datasets"]["cuad"]["path"])}, limit=3)
+    assert main(["compare", str(runs[0]), str(other)]) == 1
+    assert "have no dataset and metric in common" in capsys.readouterr().err
+    assert not (other / "compare.html").exists()

@@ -1,0 +1,36 @@
+"""Plots as geometry."""
+
+from __future__ import annotations
+
+import json
+
+from exhibit.evaluation.confidence import describe
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.plots import confidence_plots
+
+
+def run_with(folder, **confidences) -> RunFolder:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"datasets": {name: {} for name in confidences}}))
+    for name, told in confidences.items():
+        (folder / name).mkdir()
+        if told:
+            (folder / name / "confidence.json").write_text(json.dumps(describe(told)))
+    return RunFolder(folder)
+
+
+def test_the_report_draws_what_the_confidence_is_worth(tmp_path):
+    told = [(0.05, False), (0.15, False), (0.45, True), (0.95, True)]
+    calibration, risk = confidence_plots(run_with(tmp_path / "first", cuad=told, leases=None))
+    assert calibration.note.endswith("AUROC cuad 1.00")
+    (line,) = calibration.lines
+    # from the left edge to the right, and from the bottom to the top
+    places = [(round(point.x, 1), round(point.y, 1)) for point in line.points]
+    assert places == [(48.8, 176), (78.4, 176), (167.2, 14), (315.2, 14)]
+    assert "100% answerable at 95% confidence" in calibration.summary
+    assert risk.lines[0].points[0].y == 176 and risk.lines[0].points[-1].y == 176 - 0.5 * 162
+
+
+def test_where_there_is_nothing_to_tell_apart_nothing_is_drawn(tmp_path):
+    assert confidence_plots(run_with(tmp_path / "one", maud=[(0.5, True), (0.9, True)])) == []
+    assert confidence_plots(run_with(tmp_path / "none", leases=None)) == []

@@ -1,0 +1,148 @@
+"""Runs compared on the command line, and the health of gold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.statistics import Difference
+from exhibit.viewer.results import main
+from tests.rag.bundles import row, write_bundle
+
+
+def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
+    """A run of questions with these scores, two to a document."""
+    (folder / dataset).mkdir(parents=True)
+    (folder / "config.json").write_text(
+        json.dumps({"datasets": {name: {"groups": None} for name in config or [dataset]}})
+    )
+    lines = []
+    for id in range(len(next(iter(scores.values())))):
+        reply = {"error": "HTTP 500" if id in failed else ""}
+        values = {name: None if id in failed else column[id] for name, column in scores.items()}
+        told = {"id": id, "question": "q", "truth": "t", "filename": f"{id // 2}.pdf", "verdict": "answered"}
+        lines.append({**told, "reply": reply, "scores": values})
+    (folder / dataset / "eval_results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    flat = [0.5, 0.4] * 20
+    one = write_run(tmp_path / "one", {"recall@10": flat, "drm@1": flat, "answer_f1": flat, "latency": [1.0] * 40})
+    better_recall = [value + 0.3 for value in flat]
+    wobbly = [value + (0.1 if at % 4 < 2 else -0.1) for at, value in enumerate(flat)]
+    told = {"recall@10": better_recall, "drm@1": better_recall, "answer_f1": wobbly, "latency": [2.0] * 40}
+    return one, write_run(tmp_path / "two", told)
+
+
+def test_summary_shows_datasets_or_runs(runs, capsys):
+    assert main(["summary", str(runs[0])]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["leases"]
+    assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] SD 0.051 (n 40)"] for line in rows)
+    assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.split() == ["one", "two"] and line.split()[0] == "drm@1" and "0.750" in line
+
+
+def test_a_mean_that_has_a_band_says_it(tmp_path, capsys):
+    scores = {"statute_citation_accuracy": [0.9, 0.8, 1.0, 0.9], "citation_format_compliance": [0.1] * 4}
+    main(["summary", str(write_run(tmp_path / "r", scores))])
+    told = capsys.readouterr().out
+    assert "SD 0.082 (n 4) good" in told and "(n 4) poor" in told
+
+
+def test_failures_are_said_under_the_table(tmp_path, capsys):
+    main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
+    told = capsys.readouterr().out
+    assert "failed questions, which are in no mean: leases: 2" in told
+    assert "answer_f1  1.000 [1.000, 1.000] SD 0.000 (n 6, 2 failed)" in told
+
+
+def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
+    run = write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(7,))
+    write_run(run, {"answer_f1": [0.0] * 2}, dataset="maud", config=("leases", "maud"))
+    assert main(["summary", str(run)]) == 0
+    head, row, *rest = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[-1].strip() == "ALL (mean of 2 datasets)"
+    assert row.split("  ")[-1].strip() == "0.500 (2 datasets, 1 failed)", "7 ones and 2 zeros would pool to 0.778"
+    assert rest[0].startswith("A mean over several datasets is the mean of their means")
+
+
+def test_diff_has_arrows_and_says_what_is_beyond_chance(runs, capsys):
+    assert main(["diff", *map(str, runs)]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert "+0.300 [+0.300, +0.300]" in lines["recall@10"] and lines["recall@10"].endswith("▲ better")
+    assert lines["drm@1"].endswith("▲ worse") and "chance" not in lines["drm@1"]
+    assert lines["answer_f1"].endswith(("within chance", "="))
+    assert "worse beyond chance: drm@1" in " ".join(lines.values())
+
+
+def test_a_regression_fails_where_that_is_asked(runs, capsys):
+    one, two = map(str, runs)
+    assert main(["diff", one, two, "--fail-on-regression"]) == 1
+    assert main(["diff", one, two, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
+    assert main(["diff", one, one, "--fail-on-regression"]) == 0
+    # slower is no regression, unless it is asked about
+    assert main(["diff", one, two, "--fail-on-regression", "--metrics", "latency"]) == 1
+    assert main(["diff", two, one, "--fail-on-regression"]) == 1  # recall is worse that way
+
+
+def test_a_run_half_of_which_failed_is_a_regression_though_its_means_are_perfect(tmp_path, capsys):
+    good = write_run(tmp_path / "good", {"answer_f1": [1.0] * 40})
+    flaky = write_run(tmp_path / "flaky", {"answer_f1": [1.0] * 40}, failed=range(0, 38, 2))
+    assert main(["diff", str(good), str(flaky), "--fail-on-regression"]) == 1
+    told = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in told.splitlines() if line.strip()}
+    assert lines["failed"].split()[3:] == ["0", "19", "+19", "40", "▲", "worse"]
+    assert lines["answer_f1"].split()[1:3] == ["1.000", "1.000"] and lines["answer_f1"].split()[-2:] == ["21", "="]
+    assert "compared over the 21 of 40 questions that both runs answered" in told
+    assert "worse: 19 of 40 questions failed, 19 more than before" in told
+    assert main(["diff", str(flaky), str(good), "--fail-on-regression"]) == 0
+    assert main(["diff", str(good), str(flaky), "--fail-on-regression", "--metrics", "answer_f1"]) == 1
+
+
+def test_questions_that_one_run_did_not_ask_are_said(tmp_path, capsys):
+    long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
+    assert main(["diff", str(long), str(short)]) == 0
+    assert "2 questions are in the first run alone and are left out" in capsys.readouterr().out
+
+
+def test_which_way_is_better():
+    assert about("recall@10").improves(0.1) and about("drm@4").improves(-0.1)
+    assert about("false_refusal_rate").improves(0.1) is False and about("answer_length").improves(5) is None
+    assert not Difference(None, None, 0).beyond_chance
+
+
+def test_what_is_no_run_is_said(tmp_path, runs, capsys):
+    (tmp_path / "empty").mkdir()
+    for folder, told in (("nowhere", "no such run"), ("empty", "is not a run of evaluate_rag.py")):
+        assert main(["summary", str(tmp_path / folder)]) == 1
+        assert told in capsys.readouterr().err
+    (tmp_path / "stopped").mkdir()
+    (tmp_path / "stopped" / "config.json").write_text('{"datasets": {"leases": {}}}')
+    assert main(["summary", str(tmp_path / "stopped")]) == 1
+    assert "--resume" in capsys.readouterr().err
+    other = write_run(tmp_path / "other", {"recall@10": [1.0]}, dataset="maud")
+    assert main(["diff", str(runs[0]), str(other)]) == 1
+    assert "no dataset and metric in common" in capsys.readouterr().err
+
+
+def test_gold_says_what_is_located_and_lists_the_rest(tmp_path, capsys):
+    write_bundle(tmp_path / "good")
+    rows = [
+        row(0, "a?", "b", {"filename": "alder.txt", "text": "This Agreement is governed by the law of Norway."}),
+        row(1, "c?", "d", {"filename": "alder.txt", "text": "Words that this contract never had, not even nearly."}),
+        row(2, "e?", "f", {"filename": "birch.txt"}),
+    ]
+    write_bundle(tmp_path / "poor", rows=rows, gold=False)
+    assert main(["gold", str(tmp_path / "good"), str(tmp_path / "poor")]) == 0
+    told = capsys.readouterr().out
+    assert "good: 6 of 6 gold passages located (100.00%)" in told
+    assert "poor: 1 of 2 gold passages located (50.00%)" in told and "  exact   1\n  absent  1" in told
+    assert "1 name a file and quote no words" in told
+    assert "not located: 1, alder.txt: Words that this contract never had" in told
+    assert main(["gold", str(tmp_path / "nothing")]) == 1

@@ -1,0 +1,523 @@
+"""Review by an expert: questions judged in a browser, saved, read, and applied to exactly those golds."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Page
+
+from exhibit.converters._cli import main as convert
+from exhibit.evidence.check import check_gold
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.generate import FOLDER as SCHEMAS
+from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
+from exhibit.schemas.run import SUMMARY, RunQuestion
+from exhibit.schemas.validate import validate
+from exhibit.viewer.review.__main__ import main
+from exhibit.viewer.review.agreement import agree, agreements, kappa, marks, shares, verdicts
+from exhibit.viewer.review.corrections import correct
+from exhibit.viewer.review.make import make_review
+from exhibit.viewer.review.pages import Album
+from exhibit.viewer.review.rescore import rescored
+from exhibit.viewer.review.sample import draw_sample, stratify, weights
+from exhibit.viewer.review.source import ReviewedRun
+from tests.rag.bundles import rows_of, write_bundle
+from tests.viewer.report_data import make_results, write
+from tests.viewer.watching import CONTRASTS, served, watched
+
+HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028"
+FEW = ["--limit", "2", "--jobs", "1"]
+"""Two contracts, which is all that forty questions need."""
+
+
+@pytest.fixture(scope="module")
+def bundles(samples, tmp_path_factory) -> dict[str, Path]:
+    """A bundle of PDFs made by its converter, and one of text."""
+    root = tmp_path_factory.mktemp("bundles")
+    flags = ["--source", str(samples / "cuad"), "--out", str(root / "cuad"), *FEW]
+    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
+    leases = write_bundle(root / "leases")
+    rows = json.loads((leases / "train.json").read_text(encoding="utf-8"))
+    rows[0]["question"] += HOSTILE
+    (leases / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    return {"cuad": root / "cuad", "leases": leases}
+
+
+@pytest.fixture(scope="module")
+def folder(bundles, tmp_path_factory) -> Path:
+    """A run over both, made up, with replies of every kind."""
+    made = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=60)
+    for name, path in bundles.items():  # gold in a run has the words of train.json, as a real one does
+        quotes = {row["id"]: row["contexts"] for row in json.loads((path / "train.json").read_text(encoding="utf-8"))}
+        rows = rows_of(made / name / "eval_results.jsonl")
+        for row in rows:
+            for gold, context in zip(row["gold"], quotes[row["id"]], strict=False):
+                gold["text"] = context["text"]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (made / name / "eval_results.jsonl").write_text(lines, encoding="utf-8")
+    config = json.loads((made / "config.json").read_text(encoding="utf-8"))
+    datasets = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
+    write(made / "config.json", config | {"datasets": datasets, "measured": {"parity": "", "ks": [1, 2, 4, 8, 16]}})
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(folder) -> ReviewedRun:
+    return ReviewedRun(folder)
+
+
+@pytest.fixture(scope="module", params=[12, pytest.param(40, marks=pytest.mark.slow)])
+def sheet(folder, request) -> Path:
+    """The page of so many questions; every one of them takes a browser a fifth of a second."""
+    assert main(["make", str(folder), "--sample", str(request.param), "--seed", "3"]) == 0
+    return folder / "review.html"
+
+
+def data_of(page: Page) -> dict[str, Any]:
+    told: dict[str, Any] = page.evaluate("DATA")
+    return told
+
+
+def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
+    """A review with these judgments: `q33={"gold": "wrong"}` is of question 33 of cuad."""
+    told = [{"dataset": "cuad", "id": int(name[1:]), **case} for name, case in cases.items()]
+    about = {"format": "exhibit-review/1", "review": "r", "run": run.name, "reviewer": reviewer}
+    sample = {"size": len(told), "of": len(run.questions), "seed": 1, "by": ["verdict"]}
+    return Review.model_validate_json(json.dumps({**about, "sample": sample, "cases": told}))
+
+
+def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
+    """Better gold for a question: some words of its document."""
+    name = run.questions["cuad", id].file
+    document = run.document("cuad", name)
+    assert document
+    words = document.text[start:end]
+    context = {"filename": name, "spans": [[start, end]], "text": " ".join(words.split())}
+    return {"contexts": [context], "is_impossible": False, "answer": ""}
+
+
+def with_gold(run: ReviewedRun, count: int) -> list[int]:
+    """The ids of some questions of cuad that have gold."""
+    return [int(key[1]) for key, row in run.questions.items() if key[0] == "cuad" and row.gold][:count]
+
+
+# ---------------------------------------------------------------- the sample
+
+
+def test_a_sample_shows_every_kind_and_is_the_same_for_its_seed(run):
+    by = ["confidence", "verdict", "dataset"]
+    drawn = draw_sample(run.questions, by=by, size=40, seed=1)
+    assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, by=by, size=40, seed=1)
+    assert drawn != draw_sample(run.questions, by=by, size=40, seed=2)
+    assert {run.questions[key].verdict for key in drawn} == {row.verdict for row in run.questions.values()}
+    heavy = weights(run.questions, drawn, by)
+    assert round(sum(heavy.values())) == len(run.questions)
+
+
+def test_confidence_and_labels_are_kinds_too():
+    told = [None, 0.1, 0.5, 0.9]
+    rows: dict[Any, Any] = {
+        ("d", n): RunQuestion.model_validate(
+            {
+                "id": n,
+                "question": "q",
+                "truth": "t",
+                "verdict": "answered",
+                "labels": {"clause": "a" if n else "b"},
+                "reply": {"error": "", "confidence": value},
+            }
+        )
+        for n, value in enumerate(told)
+    }
+    assert list(stratify(rows, ["confidence"])) == [("middling",), ("no confidence",), ("sure",), ("unsure",)]
+    assert {kind: len(keys) for kind, keys in stratify(rows, ["clause"]).items()} == {("a",): 3, ("b",): 1}
+    with pytest.raises(ToolkitError, match="there are confidence, verdict, dataset"):
+        stratify(rows, ["colour"])
+
+
+def test_a_sample_larger_than_the_run_is_all_of_it(run):
+    assert len(draw_sample(run.questions, by=["dataset"], size=5000, seed=1)) == len(run.questions)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_questions_are_judged_saved_read_and_applied(sheet, folder, bundles, samples, browser, tmp_path, capsys):
+    """Every step that a reviewer and the person who asked them take."""
+    corrected: dict[int, list[list[int]]] = {}
+    with watched(browser, sheet.as_uri(), viewport={"width": 1400, "height": 1000}) as page:
+        cases = data_of(page)["cases"]
+        whole = f"{len(cases)} of {len(cases)}"
+        assert len(cases) >= 12 and f"0 of {len(cases)}" in page.inner_text("#done")
+        page.click("#save")
+        assert "enter your name" in page.inner_text("#told")
+        page.keyboard.type("Ada Lowe")
+        page.locator("#case").focus()
+        for number, case in enumerate(cases):
+            better = case["dataset"] == "cuad" and not case["impossible"] and len(corrected) < 5
+            page.keyboard.press("2" if better else "1")
+            page.keyboard.press(str(4 + number % 3))
+            if better:
+                corrected[case["id"]] = mark_words(page, by_mouse=bool(len(corrected) % 2))
+            page.locator("#case").focus()
+            page.keyboard.press("j")
+        assert whole in page.inner_text("#done")
+        page.reload()
+        assert whole in page.inner_text("#done") and page.input_value("#reviewer") == "Ada Lowe"
+        with page.expect_download() as download:
+            page.click("#save")
+        saved = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved)
+    assert saved.name == "review-first-ada-lowe.json" and len(corrected) == 5
+    jsonschema.validate(json.loads(saved.read_text()), json.loads((SCHEMAS / "review.schema.json").read_text()))
+    assert len(read_review(saved).cases) == len(cases)
+
+    assert main(["read", str(saved), "--run", str(folder), "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "corrected: 5 questions" in told and "and the run's verdict on the answers: kappa" in told
+    assert "reviewed gold" in told
+    patch = tmp_path / "out" / "patch-cuad.json"
+    assert {fix.id: fix.contexts[0].spans for fix in read_patch(patch).corrections} == {
+        id: [tuple(span) for span in spans] for id, spans in corrected.items()
+    }
+    jsonschema.validate(json.loads(patch.read_text()), json.loads((SCHEMAS / "patch.schema.json").read_text()))
+
+    flags = ["--source", str(samples / "cuad"), "--out", str(tmp_path / "again"), *FEW, "--patch", str(patch)]
+    assert convert(import_module("exhibit.converters.cuad"), flags) == 0
+    changes_exactly(bundles["cuad"], tmp_path / "again", corrected)
+    flags = ["--bundle", str(bundles["cuad"]), "--out", str(tmp_path / "applied")]
+    assert main(["apply", str(patch), *flags]) == 0
+    for name in ("train.json", "gold.jsonl"):  # without the source the same comes out
+        assert (tmp_path / "applied" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    changes_exactly(bundles["cuad"], tmp_path / "applied", corrected)
+
+
+def mark_words(page: Page, *, by_mouse: bool) -> list[list[int]]:
+    """Mark five words of the first page; return the offsets that they have in the document's text."""
+    words = page.evaluate("sheets[0].words.slice(5, 10)")
+    if by_mouse:
+        first, last = (page.locator(f".sheet >> nth=0 >> .word[data-at='{at}'] rect").first for at in (5, 9))
+        first.scroll_into_view_if_needed()
+        first.hover()
+        page.mouse.down()
+        last.hover()
+        page.mouse.up()
+    else:
+        page.keyboard.press("m")
+        page.keyboard.press("Home")
+        for _ in range(5):
+            page.keyboard.press("ArrowRight")
+        for _ in range(4):
+            page.keyboard.press("Shift+ArrowRight")
+        assert page.inner_text("#told") == " ".join(word[2] for word in words)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+    assert page.locator(".marked li q").all_inner_texts() == [" ".join(word[2] for word in words)]
+    return [[words[0][0], words[-1][1]]]
+
+
+def changes_exactly(old: Path, new: Path, corrected: dict[int, list[list[int]]]) -> None:
+    """Check that a bundle differs from another in the gold of these questions alone, and is sound."""
+    assert validate(new) == []
+    count, wrong = check_gold(new)
+    assert wrong == [] and count > 0
+    before, after = ({row["id"]: row for row in json.loads((root / "train.json").read_text())} for root in (old, new))
+    assert {id for id in before if before[id] != after[id]} == set(corrected) and before.keys() == after.keys()
+    lines = [{}, {}]
+    for at, root in enumerate((old, new)):
+        for line in rows_of(root / "gold.jsonl"):
+            lines[at].setdefault(line["id"], []).append(line)
+    assert {id for id in before if lines[0][id] != lines[1][id]} == set(corrected)
+    for id, spans in corrected.items():
+        [line] = lines[1][id]
+        assert line["spans"] == spans and line["how"] in ("exact", "folded") and line["pages"]
+        assert line["labels"] == lines[0][id][0]["labels"]
+    info = json.loads((new / "bundle.json").read_text())
+    assert [(told["name"], told["corrections"]) for told in info["patches"]] == [("patch-cuad.json", len(corrected))]
+    assert "gold corrected by review" in (new / "README.md").read_text()
+    assert "patches" not in json.loads((old / "bundle.json").read_text())
+
+
+def test_every_part_of_the_page_by_a_server_with_the_mouse(sheet, browser, tmp_path):
+    with served(sheet.parent) as home, watched(browser, f"{home}/review.html") as page:
+        data = data_of(page)
+        at = next(
+            n for n, case in enumerate(data["cases"]) if case["dataset"] == "cuad" and case["gold"] and case["passages"]
+        )
+        page.locator("#list button").nth(at).click()
+        case = data["cases"][at]
+        assert page.inner_text("h2") == case["question"]
+        gold = page.evaluate("[...document.querySelectorAll('.sheet')][0].querySelectorAll('.word.gold').length")
+        assert gold == page.evaluate(
+            "sheets[0].words.filter((w) => sheets[0].shown.gold.some((s) => s[2] === sheets[0].told.filename"
+            " && touches(w, s))).length"
+        )
+        page.locator("details:has(ol) summary").click()
+        assert page.locator(".hittext").count() == len([one for one in case["passages"] if one["text"]])
+        page.check("#gold-wrong")
+        page.check("#answer-unclear")
+        page.fill("#comment", "The clause before it is meant.")
+        words = page.locator(".sheet >> nth=0 >> .word")
+        words.nth(30).locator("rect").first.click()
+        words.nth(31).locator("rect").first.click()  # beside it: they become one
+        assert page.locator(".marked li").count() == 1
+        words.nth(60).locator("rect").first.click()
+        assert page.locator(".marked li").count() == 2 and page.locator(".word.better").count() == 3
+        page.locator(".marked button").first.click()
+        assert page.locator(".marked li").count() == 1
+        page.fill("#better-answer", "Thirty days.")
+        page.fill("#reviewer", "Ben")
+        with page.expect_download() as download:
+            page.click("#save")
+        saved = tmp_path / "ben.json"
+        download.value.save_as(saved)
+        [told] = read_review(saved).cases
+        assert (told.gold, told.answer, told.comment) == ("wrong", "unclear", "The clause before it is meant.")
+        assert told.better.answer == "Thirty days." and len(told.better.contexts) == 1
+        page.check("#impossible")
+        assert page.locator(".marked li").count() == 0
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        assert page.inner_text("#done").startswith("0 of ")
+        page.set_input_files("#load", saved)
+        page.locator("#told", has_text="was read").wait_for()
+        assert page.inner_text("#done").startswith("1 of ")
+        (tmp_path / "other.json").write_text('{"review": "another"}')
+        page.set_input_files("#load", tmp_path / "other.json")
+        page.locator("#told", has_text="is no review of this page").wait_for()
+        page.get_by_role("button", name="Next question").click()
+        page.get_by_role("button", name="Previous").click()
+        assert page.evaluate("window.pwned") is None
+
+
+def test_text_without_pages_is_marked_too(bundles, folder, browser, tmp_path):
+    run = ReviewedRun(folder)
+    run.questions = {key: row for key, row in run.questions.items() if key[0] == "leases" and row.gold}
+    made = make_review(run, tmp_path / "r.html", by=["verdict"], size=3, seed=1)
+    assert made.cases == 3 and made.left_out == 0
+    with watched(browser, made.path.as_uri()) as page:
+        assert page.locator("span.word.gold").count() > 0
+        page.keyboard.press("m")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Shift+ArrowRight")
+        page.keyboard.press("Enter")
+        span, name, text = page.evaluate(
+            "[states[0].better.contexts[0].spans[0], states[0].better.contexts[0].filename,"
+            " states[0].better.contexts[0].text]"
+        )
+        document = run.document("leases", name)
+        assert document and " ".join(document.text[slice(*span)].split()) == text and len(text.split()) == 2
+        page.keyboard.press("Backspace")
+        assert page.locator(".marked li").count() == 0
+        assert page.evaluate("window.pwned") is None
+
+
+def test_the_page_does_not_tell_the_verdict(sheet, run):
+    text = sheet.read_text(encoding="utf-8")
+    assert '"verdict"' not in text.partition('id="data"')[2].replace('"by":["confidence","verdict","dataset"]', "")
+
+
+def test_the_page_fits_and_can_be_read(sheet, browser):
+    with watched(browser, sheet.as_uri()) as page:
+        for width, theme in ((400, "dark"), (1000, "light"), (1600, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            page.reload()
+            page.locator("#list button").nth(1).click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, theme
+            assert page.evaluate(CONTRASTS) == [], (width, theme)
+
+
+def test_pages_beyond_the_budget_are_left_out_and_counted(run):
+    key = next(key for key, row in run.questions.items() if key[0] == "cuad" and row.gold)
+    album = Album(run, budget=10)
+    assert album.add("cuad", run.questions[key].gold[0].filename, 1) is None and album.left_out == 1
+    assert album.add("cuad", "nothing.pdf", 1) is None
+
+
+# ---------------------------------------------------------------- agreement
+
+
+@pytest.mark.parametrize(
+    ("pairs", "value"),
+    [
+        # the textbook's table: 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no
+        ([("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15, 0.4),
+        ([("a", "a"), ("b", "b"), ("c", "c")], 1.0),
+        ([("a", "b"), ("b", "a")], -1.0),
+        ([("a", "a"), ("a", "a")], None),
+        ([], None),
+    ],
+)
+def test_cohens_kappa(pairs, value):
+    assert kappa(pairs) == (None if value is None else pytest.approx(value))
+
+
+@given(st.lists(st.tuples(st.sampled_from("rwu"), st.sampled_from("rwu")), min_size=1, max_size=40))
+def test_kappa_is_the_same_both_ways_and_at_most_one(pairs):
+    value = kappa(pairs)
+    other = kappa([(b, a) for a, b in pairs])
+    assert value == other or (value is not None and value == pytest.approx(other))
+    assert value is None or value <= 1
+
+
+def test_the_interval_holds_kappa_and_draws_documents():
+    chance = random.Random(1)
+    one = {("d", n): chance.choice(["right", "wrong"]) for n in range(60)}
+    other = {key: said if chance.random() < 0.8 else "wrong" for key, said in one.items()}
+    apart = agree("a", one, "b", other, "gold", {key: str(key) for key in one})
+    together = agree("a", one, "b", other, "gold", {key: str(key[1] % 3) for key in one})
+    assert apart.n == 60 and apart.kappa == together.kappa and apart.ci95 and together.ci95
+    assert apart.ci95[0] < apart.kappa < apart.ci95[1]  # type: ignore[operator]
+    assert agree("a", one, "b", other, "gold", dict.fromkeys(one, "same")).ci95 is None
+
+
+def test_reviewers_are_compared_with_each_other_the_verdict_and_the_judge(run):
+    first, second = with_gold(run, 2)
+    rows = dict(run.questions.items())
+    for id, mark in ((first, 4.5), (second, 3.0)):
+        rows["cuad", id] = rows["cuad", id].model_copy(update={"scores": {"answer_correctness": mark}})
+    ada = review_of(
+        run, "Ada", **{f"q{first}": {"gold": "right", "answer": "right"}, f"q{second}": {"answer": "wrong"}}
+    )
+    ben = review_of(
+        run, "Ben", **{f"q{first}": {"gold": "wrong", "answer": "right"}, f"q{second}": {"answer": "unclear"}}
+    )
+    found = {(one.first, one.second, one.aspect): (one.n, one.same) for one in agreements([ada, ben], rows)}
+    assert found["Ada", "Ben", "gold"] == (1, 0) and found["Ada", "Ben", "answer"] == (2, 1)
+    assert found["Ada", "the judge", "answer"] == (2, 2) and found["Ben", "the judge", "answer"] == (1, 1)
+    assert marks(rows) == {("cuad", first): "right", ("cuad", second): "wrong"}
+    assert set(verdicts(rows).values()) == {"right", "wrong"}
+    by_name = {(one.reviewer, one.aspect): one for one in shares([ada, ben], rows)}
+    assert (by_name["Ada", "answer"].right, by_name["Ada", "answer"].judged) == (1, 2)
+    assert (by_name["Ben", "answer"].judged, by_name["Ben", "answer"].unclear) == (1, 1)
+
+
+# ---------------------------------------------------------------- corrections
+
+
+def test_only_what_most_reviewers_mend_alike_is_corrected(run):
+    mended, divided, differ, unmended, right, odd = with_gold(run, 6)
+    wrong = {"gold": "wrong"}
+    ada = {
+        mended: {**wrong, "better": marked(run, mended)},
+        divided: {**wrong, "better": marked(run, divided)},
+        differ: {**wrong, "better": marked(run, differ)},
+        unmended: {**wrong, "comment": "about another lease"},
+        right: {"gold": "right"},
+        odd: {**wrong, "better": marked(run, odd)},
+    }
+    ben = {
+        mended: {**wrong, "better": marked(run, mended), "comment": "the next\nclause"},
+        divided: {"gold": "right"},
+        differ: {**wrong, "better": marked(run, differ, end=99)},
+        unmended: wrong,
+    }
+    ada[odd]["better"]["contexts"][0]["text"] = "words that are not there"
+    reviews = [
+        review_of(run, name, **{f"q{id}": case for id, case in told.items()})
+        for name, told in (("Ada", ada), ("Ben", ben))
+    ]
+    outcome = correct(reviews, run)
+    assert set(outcome.corrected) == {("cuad", mended)}
+    fix = outcome.corrected["cuad", mended]
+    assert fix.reviewers == ["Ada", "Ben"] and fix.reason == "the next clause"
+    row = run.questions["cuad", mended]
+    assert fix.was == gold_digest((gold.filename, gold.text) for gold in row.gold)
+    assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
+        "reviewers are divided": [divided],
+        "wrong, but the better words differ": [differ],
+        "wrong, and nobody marked better words": [unmended],
+        "the words marked are not in the document": [odd],
+    }
+    [aside] = correct(reviews, run, set_aside_wrong=True).patches["cuad"].questions
+    assert (aside.id, aside.reason) == (unmended, "about another lease")
+
+
+def test_metrics_change_for_corrected_questions_alone(run):
+    first, second = with_gold(run, 2)
+    passage = next(p for p in run.questions["cuad", first].reply.passages if p.span)
+    better = {"contexts": [{"filename": passage.filename, "spans": [passage.span], "text": passage.text}]}
+    none = {"gold": "wrong", "better": {"is_impossible": True}}
+    reviews = [review_of(run, "Ada", **{f"q{first}": {"gold": "wrong", "better": better}, f"q{second}": none})]
+    before, after = rescored(run, correct(reviews, run).corrected)
+    one, other = (next(table for table in tables if table.name == "cuad") for tables in (before, after))
+    for name in ("char_recall@8", "char_recall@1"):
+        changed = {id for id, a, b in zip(one.ids, one.values[name], other.values[name], strict=True) if a != b}
+        assert changed <= {first, second}
+    assert other.values["char_recall@1"][other.ids.index(first)] == 1.0
+    assert other.values["char_recall@8"][other.ids.index(second)] is None
+    assert other.values["abstention_accuracy"][other.ids.index(second)] is not None
+    assert after[1] is before[1]
+
+
+def test_unchanged_gold_scores_as_the_run_did(run):
+    """The new scores are the run's own measures: gold that is marked again as it was changes nothing."""
+    ids = [
+        int(key[1])
+        for key, row in run.questions.items()
+        if key[0] == "cuad"
+        and len(row.gold) == 1
+        and len(row.gold[0].places) == 1
+        and len(row.gold[0].places[0]) == 1
+        and not row.reply.error
+    ][:4]
+    assert ids
+    cases = {}
+    for id in ids:
+        [gold] = run.questions["cuad", id].gold
+        context = {"filename": gold.filename, "spans": gold.places[0], "text": gold.text}
+        cases[f"q{id}"] = {
+            "gold": "wrong",
+            "better": {"contexts": [context], "answer": run.questions["cuad", id].truth},
+        }
+    before, after = rescored(run, correct([review_of(run, "Ada", **cases)], run).corrected)
+    for name in ("char_recall@4", "char_precision@8", "ndcg@10", "drm@8", "answer_f1", "document_hit@1"):
+        assert after[0].values[name] == pytest.approx(before[0].values[name], nan_ok=True)
+
+
+# ---------------------------------------------------------------- files that are wrong
+
+
+def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
+    [id] = with_gold(run, 1)
+    review = review_of(run, "Ada", **{f"q{id}": {"gold": "right"}}).model_dump(mode="json")
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    one.write_text(json.dumps(review))
+    for told, message in (
+        (review, "as is"),
+        ({**review, "review": "s", "reviewer": "Ben"}, "is of another page"),
+        ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
+        ({**review, "reviewer": " "}, "reviewer"),
+        ({**review, "more": 1}, "more: Extra inputs"),
+    ):
+        two.write_text(json.dumps(told))
+        assert main(["read", str(one), str(two), "--run", str(folder)]) == 1
+        assert message in capsys.readouterr().err
+    two.write_text("{")
+    assert main(["read", str(two), "--run", str(folder)]) == 1 and "no review" in capsys.readouterr().err
+    assert main(["read", str(tmp_path / "none.json")]) == 1 and "cannot be read" in capsys.readouterr().err
+    assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
+    assert main(["make", str(folder), "--by", "colour"]) == 1 and "there are confidence" in capsys.readouterr().err
+
+
+def test_a_bundle_that_moved_is_asked_for(folder, bundles, tmp_path, capsys):
+    config = json.loads((folder / "config.json").read_text())
+    moved = tmp_path / "moved"
+    for name in ("cuad", "leases"):
+        (moved / name).mkdir(parents=True)
+        for file in ("eval_results.jsonl", SUMMARY):
+            (moved / name / file).write_bytes((folder / name / file).read_bytes())
+        config["datasets"][name]["path"] = str(tmp_path / "gone" / name)
+    write(moved / "config.json", config)
+    assert main(["make", str(moved), "--sample", "1"]) == 1 and "--dataset-paths" in capsys.readouterr().err
+    assert main(["make", str(moved), "--sample", "1", "--dataset-paths", *map(str, bundles.values())]) == 0

@@ -1,0 +1,359 @@
+"""Runs over time: the run that made things worse is named with its questions, chance is not, and CI is told."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from playwright.sync_api import Browser
+
+from exhibit.engine.machine import commit_of
+from exhibit.evaluation.bands import Bound, read_scale
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.provenance import describe_run
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.statistics import Table
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.schemas.errors import ToolkitError
+from exhibit.viewer.results import main
+from exhibit.viewer.trend.changes import find_leaps, find_regressions, student
+from exhibit.viewer.trend.explain import explain, usual_change
+from exhibit.viewer.trend.series import Series, make_series, read_runs
+from exhibit.viewer.trend.summary import plain
+from tests.rag.bundles import write_bundle
+from tests.viewer.trend_data import WORDS, make_run, make_runs, write
+from tests.viewer.watching import CONTRASTS, served, watched
+
+FELL = [id for id in range(40) if WORDS[id % 4] in ("repairs", "notice")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Ten runs and the page over them; from the seventh on half of the questions are worse."""
+    made = make_runs(tmp_path_factory.mktemp("results"))
+    assert main(["index", str(made)]) == 0
+    return made
+
+
+def found_in(folder: Path):
+    runs, _ = read_runs(folder)
+    [series] = make_series(runs)
+    names = ["char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8"]
+    return [explain(found) for found in find_regressions(series, names)]
+
+
+def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "answer_f1") -> Series:
+    """A series whose runs have these values."""
+    ids = range(len(values[0]))
+    tables = [Table("d", list(ids), [f"{id % documents}.pdf" for id in ids], {metric: row}) for row in values]
+    runs = [SimpleNamespace(name=f"r{at + 1}", tables={"d": table}) for at, table in enumerate(tables)]
+    return Series("d", "d", tuple(runs))  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_a_regression_in_the_seventh_of_ten_runs_is_named_with_its_questions(folder):
+    [told] = found_in(folder)
+    assert (told.regression.run, told.regression.before, told.regression.stands) == ("run-07", "run-06", True)
+    assert {fall.metric for fall in told.regression.falls} == {
+        "char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8",
+    }  # fmt: skip
+    assert sorted(fallen.id for fallen in told.questions) == FELL
+    assert told.questions[0].verdicts == ("answered", "wrong document")
+    assert (told.documents[0].fell, told.documents[0].asked) == (2, 4) and len(told.documents) == 10
+    assert {(share.name, share.fell, share.asked) for share in told.labels} == {
+        ("clause: repairs", 10, 10), ("clause: notice", 10, 10),
+    }  # fmt: skip
+    assert {(one.name, one.before, one.after) for one in told.changed} == {
+        ("config.k", "6", "3"), ("commit", "aaaaaaaa", "bbbbbbbb"),
+    }  # fmt: skip
+
+
+def test_one_that_was_made_good_is_named_and_does_not_stand(tmp_path):
+    [told] = found_in(make_runs(tmp_path, back=8))
+    assert (told.regression.run, told.regression.stands) == ("run-07", False)
+    assert sorted(fallen.id for fallen in told.questions) == FELL
+    assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
+
+
+def test_the_newest_run_is_compared_too(tmp_path):
+    [told] = found_in(make_runs(tmp_path, bad=10))
+    assert (told.regression.run, told.regression.stands) == ("run-10", True)
+
+
+def test_runs_that_only_wobble_have_none(tmp_path, capsys):
+    assert found_in(make_runs(tmp_path, bad=None)) == []
+    assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
+    assert "none is worse" in capsys.readouterr().out
+
+
+def test_a_decline_too_slow_for_any_step_is_found_by_its_level():
+    chance = random.Random(5)
+    base = [chance.random() for _ in range(60)]
+    runs = [[value / 2 + 0.5 - 0.012 * run + chance.gauss(0, 0.06) for value in base] for run in range(10)]
+    found = find_regressions(made_up(runs, documents=30), ["answer_f1"])
+    assert found and all(fall.by_level and not fall.by_step for one in found for fall in one.falls)
+
+
+def test_a_level_begins_where_two_levels_part_best():
+    series = made_up([[0.8] * 20] * 6 + [[0.5] * 20] * 4)
+    [leap] = find_leaps(series.tables, "answer_f1")
+    assert (leap.at, round(leap.before, 6), round(leap.after, 6)) == (6, 0.8, 0.5)
+    assert find_leaps(made_up([[0.7] * 20] * 10).tables, "answer_f1") == []
+
+
+def test_one_document_tells_nothing():
+    assert find_regressions(made_up([[0.9] * 6, [0.1] * 6], documents=1), ["answer_f1"]) == []
+
+
+def test_of_two_runs_an_interval_beyond_zero_is_enough_and_its_doubt_is_told(tmp_path, capsys):
+    make_runs(tmp_path, bad=2, runs=2)
+    assert main(["index", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "run-02 is worse than run-01" in told and "too few runs" in told
+
+
+def test_more_failed_questions_are_a_regression(tmp_path):
+    make_runs(tmp_path, bad=None, runs=3, noise=0)
+    path = tmp_path / "run-03" / "leases" / "eval_results.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[4]["reply"] = {"error": "HTTP 503: the server is away", "answer": None}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [told] = found_in(tmp_path)
+    assert (told.regression.run, told.regression.more_failed, told.metric) == ("run-03", 1, "")
+    assert [(fallen.id, fallen.error) for fallen in told.questions] == [(4, "HTTP 503: the server is away")]
+
+
+def test_a_run_over_other_questions_is_passed_over():
+    one = made_up([[0.9] * 20, [0.5] * 20, [0.4] * 20])
+    middle = one.runs[1].tables["d"]
+    other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
+    series = Series("d", "d", (one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]))  # type: ignore[arg-type]
+    [found] = find_regressions(series, ["answer_f1"])
+    assert (found.run, found.before) == ("r3", "r1")
+
+
+def test_what_a_question_usually_changes_by_is_no_fall():
+    steady = made_up([[0.5] * 20, [0.6] * 20, [0.5] * 20, [0.1] * 20])
+    assert round(usual_change(steady, "answer_f1", 3), 6) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("share", "freedom", "value"), [(0.975, 1, 12.706), (0.975, 2, 4.303), (0.975, 5, 2.571), (0.9975, 20, 3.153)]
+)
+def test_students_t(share, freedom, value):
+    assert student(share, freedom) == pytest.approx(value, rel=0.01)
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def test_runs_are_in_order_of_time_and_those_that_did_not_end_are_told(tmp_path, capsys):
+    make_runs(tmp_path, bad=None, runs=2)
+    make_run(tmp_path / "a-third", 3, broken=False)
+    make_run(tmp_path / "stopped", 4, broken=False)
+    (tmp_path / "stopped" / "summary.json").unlink()
+    (tmp_path / "not-a-run").mkdir()
+    runs, notes = read_runs(tmp_path)
+    assert [run.name for run in runs] == ["run-01", "run-02", "a-third"]
+    assert len(notes) == 1 and "stopped" in notes[0] and "--resume" in notes[0]
+
+
+def test_other_systems_and_judges_are_other_series(tmp_path):
+    make_runs(tmp_path, bad=None, runs=2)
+    for name, told in {"served": {"target": "http"}, "judged": {"measured": {"judge": "m"}}}.items():
+        config = json.loads((make_run(tmp_path / name, 5, broken=True) / "config.json").read_text())
+        write(tmp_path / name / "config.json", config | told)
+    runs, _ = read_runs(tmp_path)
+    titles = {one.title: [run.name for run in one.runs] for one in make_series(runs)}
+    assert titles == {
+        "leases, builtin, judged by none": ["run-01", "run-02"],
+        "leases, http, judged by none": ["served"],
+        "leases, builtin, judged by m": ["judged"],
+    }
+
+
+def test_where_chooses_runs_by_their_settings(folder, capsys):
+    runs, _ = read_runs(folder, where={"k": ["3"]})
+    assert [run.name for run in runs] == [f"run-{number:02}" for number in range(7, 11)]
+    assert main(["index", str(folder), "--where", "preset=naive"]) == 1
+    assert "has these settings" in capsys.readouterr().err
+
+
+def test_a_run_of_before_is_read_by_the_age_of_its_files(tmp_path):
+    make_runs(tmp_path, bad=None, runs=1)
+    (tmp_path / "run-01" / "provenance.json").unlink()
+    [run] = read_runs(tmp_path)[0]
+    assert run.provenance.started.endswith("+00:00") and run.commit == "" and run.data_version("leases") == "a" * 64
+
+
+def test_a_run_records_what_it_stood_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_COMMIT", "c" * 40)
+    bundle = write_bundle(tmp_path / "leases")
+    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
+    evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
+    [run] = read_runs(tmp_path / "results")[0]
+    assert run.commit == "c" * 40 and run.provenance.machine.cores >= 1
+    assert set(run.provenance.data["leases"]) > {"train.json", "gold.jsonl"}
+    assert describe_run([], {}, started="then")["started"] == "then"
+
+
+def test_the_commit_is_the_one_checked_out_and_changes_to_it_are_counted(tmp_path):
+    assert commit_of(tmp_path, {}) == {"commit": None, "changed_files": None}
+    identity = ["-c", "user.name=A", "-c", "user.email=a@b.invalid"]
+    (tmp_path / "prompt.txt").write_text("Answer from the documents.")
+    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "first"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    clean = commit_of(tmp_path, {})
+    assert len(clean["commit"]) == 40 and clean["changed_files"] == 0
+    (tmp_path / "prompt.txt").write_text("Answer from the documents alone.")
+    assert commit_of(tmp_path, {}) == {"commit": clean["commit"], "changed_files": 1}
+    assert commit_of(tmp_path, {"GITHUB_SHA": "e" * 40})["commit"] == "e" * 40
+
+
+# ---------------------------------------------------------------- bands and gates
+
+
+@pytest.mark.parametrize(
+    ("metric", "means", "bands"),
+    [
+        ("groundedness", (4.1, 4.0, 3.0, 2.9), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("relevance", (4.1, 4.0, 3.0, 2.9), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("statute_citation_accuracy", (0.81, 0.8, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("case_law_citation_accuracy", (0.81, 0.8, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("legal_terminology_accuracy", (0.91, 0.9, 0.7, 0.69), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("citation_format_compliance", (1.0, 0.99, 0.8, 0.79), ("Good", "Acceptable", "Acceptable", "Poor")),
+        ("precedent_matching", (0.71, 0.7, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
+    ],
+)
+def test_the_bands_that_are_shipped(metric, means, bands):
+    told = read_scale().of("cpr", metric)
+    assert told and tuple(map(told.band, means)) == bands
+    assert read_scale().of("cpr", "answer_f1") is None
+
+
+def test_bands_of_a_file_also_for_one_dataset_and_for_what_should_be_low(tmp_path):
+    file = tmp_path / "bands.toml"
+    file.write_text(
+        '[drm]\ngood = "< 0.1"\npoor = ">= 0.5"\n[gpt_relevance]\ngood = "> 4"\npoor = "< 3"\n'
+        '[datasets.cuad."drm@8"]\ngood = "< 0.2"\npoor = "> 0.6"\n'
+    )
+    scale = read_scale(file)
+    general, own = scale.of("maud", "drm@8"), scale.of("cuad", "drm@8")
+    assert general and own and (general.band(0.15), own.band(0.15)) == ("Acceptable", "Good")
+    assert general.band(0.5) == "Poor" and scale.of("cuad", "relevance") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[drm]\ngood = 0.1\npoor = '> 1'\n", "drm.good: 0.1 is no bound"),
+        ("[drm]\ngood = '< 0.1'\n", "drm: needs good"),
+        ("[drm]\ngood = '> 0.1'\npoor = '> 0.5'\n", "the same side"),
+        ("drm = 3 4", "not TOML"),
+        ("datasets = 3", "must be tables"),
+    ],
+)
+def test_a_bad_file_of_bands_is_told(tmp_path, text, told):
+    (tmp_path / "bands.toml").write_text(text)
+    with pytest.raises(ToolkitError, match=told):
+        read_scale(tmp_path / "bands.toml")
+
+
+def test_ci_is_told_by_exit_code_summary_and_junit(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    flags = ["--fail-on", "regression", "--fail-on", "char_recall@8 < 0.2", "--fail-on", "leases:failed > 0.5"]
+    out = ["--out", str(tmp_path / "index.html"), "--junit", str(tmp_path / "junit.xml")]
+    assert main(["index", str(folder), *flags, *out]) == 4
+    assert "FAIL: leases: no regression: run-07 is worse than run-06" in capsys.readouterr().out
+    root = ElementTree.fromstring((tmp_path / "junit.xml").read_text(encoding="utf-8"))
+    assert (root.get("tests"), root.get("failures")) == ("3", "1")
+    assert [case.get("name") for case in root.iter("testcase") if case.find("failure") is not None] == ["no regression"]
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "### run-07 is worse than run-06 on leases" in summary and "- question 1, lease-1.pdf" in summary
+    assert "| Expected rules cited | 60.0% | 60.0% to 60.0% | 40 | Acceptable | 60.0% |" in summary
+    assert main(["index", str(folder), "--fail-on", "answer_f1 > 0.9", *out]) == 0
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## Results over time") == 2
+
+
+def test_a_poor_mean_fails_the_gate_of_bands(tmp_path):
+    make_runs(tmp_path, bad=None, runs=2)
+    (tmp_path / "strict.toml").write_text('[answer_f1]\ngood = "> 0.99"\npoor = "< 0.95"\n')
+    assert main(["index", str(tmp_path), "--fail-on", "band"]) == 0
+    assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", str(tmp_path / "strict.toml")]) == 4
+
+
+def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["index", str(folder), "--fail-on", "worse"])
+    assert ended.value.code == 2 and "answer_f1 < 0.5" in capsys.readouterr().err
+    assert main(["index", str(folder), "--fail-on", "bleu < 1", "--out", str(tmp_path / "i.html")]) == 1
+    assert "would never fail" in capsys.readouterr().err
+    assert main(["index", str(folder), "--metrics", "bleu", "--out", str(tmp_path / "i.html")]) == 1
+    assert main(["index", str(tmp_path / "nothing")]) == 1
+    with pytest.raises(ToolkitError, match="no bound"):
+        Bound.parse("about 3", where="here")
+
+
+def test_words_from_outside_are_shown_as_they_stand():
+    assert plain("a|b <script> *x*\n# y") == r"a\|b \<script\> \*x\* \# y"
+
+
+# ---------------------------------------------------------------- the page
+
+
+def click_through(browser: Browser, address: str) -> None:
+    with watched(browser, address, viewport={"width": 1200, "height": 900}) as page:
+        assert "1 regression stands" in page.inner_text(".lead")
+        assert "run-07 is worse than run-06" in page.inner_text("#regression-1 h3")
+        rows = page.locator("#regression-1 details[open] tbody tr")
+        assert rows.count() == 20 and "<b>&amp;</b>" in rows.first.inner_text()
+        for summary in page.locator("#regression-1 summary").all()[1:]:
+            summary.click()
+        told = page.inner_text("#regression-1")
+        assert "clause: repairs: 10 of 10" in told and "config.k" in told and "bbbbbbbb" in told
+        assert page.locator("figure.trend").count() == 4 and page.locator("circle.worse").count() == 4
+        page.locator("figure.trend").first.locator("circle[data-run='7']").click()
+        assert page.url.endswith("#run-7") and page.locator("#run-7").is_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("bbbbbbbb")
+        assert page.locator(".runs tbody tr:visible").count() == 4 and "4 of 10" in page.inner_text("#found")
+        page.goto(f"{address}#run-2")
+        assert page.locator("#run-2").is_visible() and page.input_value("#find") == ""
+        page.locator("#run-2 summary").click()
+        assert "never-shown" not in page.content()
+        page.locator("#run-2 th a").first.click()
+        assert page.title() == "report"
+
+
+def test_the_page_is_clicked_through_from_disk_and_from_a_server(folder, browser):
+    click_through(browser, (folder / "index.html").as_uri())
+    with served(folder) as home:
+        click_through(browser, f"{home}/index.html")
+
+
+def test_the_page_fits_and_can_be_read(folder, browser):
+    with watched(browser, (folder / "index.html").as_uri()) as page:
+        for width, theme in ((400, "dark"), (1000, "light"), (1600, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            page.reload()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, theme
+            assert page.evaluate(CONTRASTS) == [], (width, theme)
+
+
+def test_several_datasets_are_chosen_from(tmp_path, browser):
+    for number in (1, 2):
+        make_run(tmp_path / f"r{number}", number, broken=False)
+        make_run(tmp_path / f"s{number}", number, broken=False, dataset="wills")
+    main(["index", str(tmp_path)])
+    with watched(browser, (tmp_path / "index.html").as_uri()) as page:
+        assert page.locator(".series:visible").count() == 2
+        page.select_option("#dataset", "wills")
+        assert page.locator(".series:visible h3").all_inner_texts() == ["wills"]

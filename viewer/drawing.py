@@ -1,0 +1,182 @@
+"""Which pages cases ask for, and the drawing of as many as are allowed: each page once, documents in parallel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from exhibit.engine import Limits, guarded, open_engine, track
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import RunQuestion
+from exhibit.storage.bundle import corpus_files
+from exhibit.storage.locations import Location, Remote, fetched
+from exhibit.viewer.sheets import Record, Sheets, draw_sheets
+from exhibit.viewer.spans import Placed, best_place, meets
+
+PASSAGES = 10
+"""Passages that are drawn, and given in words, whether they are cited or not: what the rows have words of."""
+PAGES = 2000
+"""Pages drawn unless told otherwise, a minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
+_TOP = 3
+"""Passages whose pages are shown even when no answer cites them."""
+_GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may run over a page's end
+_PAGES = 4
+"""Pages that a case shows at most."""
+
+DocumentKey = tuple[str, str]
+"""A dataset and a filename."""
+
+
+@dataclass
+class Wanted:
+    """What cases ask to see: documents by number, their pages in order of importance, and the spans on them."""
+
+    numbers: dict[DocumentKey, int] = field(default_factory=dict)
+    _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
+    _spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
+
+    def number(self, dataset: str, filename: str) -> int:
+        """Return the number of a document."""
+        return self.numbers.setdefault((dataset, filename), len(self.numbers))
+
+    def ask(self, row: RunQuestion, at: Mapping[str, Placed], *, rank: int | None) -> list[list[int]]:
+        """Return the pages a case shows as `[document, page]`; with a rank they may be drawn, the lowest first."""
+        shown = []
+        for filename, page in choose_pages(row, at):
+            number = self.number(row.dataset, filename)
+            shown.append([number, page])
+            if rank is not None:
+                self._ranks[number, page] = min(rank, self._ranks.get((number, page), rank))
+        if rank is not None:
+            for filename, document in at.items():
+                spans = self._spans[self.number(row.dataset, filename)]
+                spans.update(document.gold)
+                cited = row.reply.citations
+                spans.update(span for n, span in document.passages.items() if n <= PASSAGES or n in cited)
+        return shown
+
+    @property
+    def pages(self) -> int:
+        """How many different pages are asked for."""
+        return len(self._ranks)
+
+    def chosen(self, most: int | None) -> dict[int, list[int]]:
+        """Return the pages to draw by document: as many as allowed, the most important first."""
+        ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
+        chosen: defaultdict[int, list[int]] = defaultdict(list)
+        for number, page in sorted(ranked[: most if most is not None else len(ranked)]):
+            chosen[number].append(page)
+        return chosen
+
+    def spans(self, number: int) -> tuple[Span, ...]:
+        """Return the spans asked for in a document."""
+        return tuple(sorted(self._spans[number]))
+
+
+def choose_pages(row: RunQuestion, at: Mapping[str, Placed]) -> list[tuple[str, int]]:
+    """Return the pages to show in order, 0 where a document has none; gold leaves room for what was retrieved."""
+    gold = dict.fromkeys(_gold_pages(row, at))
+    passages = row.reply.passages
+    others: dict[tuple[str, int], None] = {}
+    for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
+        passage = passages[number - 1] if 0 < number <= len(passages) else None
+        if passage and passage.filename and passage.span:
+            others.setdefault((passage.filename, passage.page or 0))
+    others = {page: None for page in others if page not in gold}
+    room = max(_GOLD_PAGES, _PAGES - len(others))
+    return [*list(gold)[:room], *others][:_PAGES]
+
+
+def _gold_pages(row: RunQuestion, at: Mapping[str, Placed]) -> Iterator[tuple[str, int]]:
+    for gold in row.gold:
+        if not gold.filename or not gold.places:
+            continue
+        retrieved = at[gold.filename].passages
+        best = best_place(gold.places, retrieved.values())
+        pages = gold.pages or [0]
+        if best != [Span(*span) for span in gold.places[0]]:
+            # the rows have the pages of the first place alone; the best one is where a passage met it
+            met = [number for number, span in retrieved.items() if meets(span, best)]
+            pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
+        yield from ((gold.filename, page) for page in pages)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of drawing: the documents that have something to show, how many pages, and what was left out."""
+
+    documents: list[int]
+    pages: int
+    wanted: int
+    faults: list[str]
+
+
+def draw(
+    wanted: Wanted,
+    datasets: Mapping[str, Path],
+    folder: Path,
+    put: Callable[[int, Record], None],
+    *,
+    most: int | None,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+) -> Drawn:
+    """Draw the pages asked for and hand on what lies on those of each document."""
+    chosen = wanted.chosen(most) if most != 0 else {}
+    items, faults = _sheets(wanted, chosen, datasets, folder)
+    documents: list[int] = []
+    pages = 0
+    outcomes = _drawn(items, jobs=jobs, limits=limits or Limits())
+    for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
+        if isinstance(outcome, ToolkitError):
+            faults.append(str(outcome))
+            continue
+        if outcome.get("pages") or outcome.get("text"):
+            put(sheets.number, outcome)
+            documents.append(sheets.number)
+            pages += len(outcome.get("pages") or [None])
+    return Drawn(documents, pages, wanted.pages, faults)
+
+
+def _sheets(
+    wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
+) -> tuple[list[Sheets], list[str]]:
+    """Return the work, a document each, and why there is none where a dataset's documents are not to be had."""
+    files: dict[str, dict[str, Location]] = {}
+    faults = []
+    for name in dict.fromkeys(dataset for dataset, _ in wanted.numbers):
+        files[name] = {}
+        if chosen and name in datasets:
+            try:
+                files[name] = corpus_files(datasets[name])
+            except ToolkitError as error:
+                faults.append(str(error))
+    items = []
+    for (dataset, filename), number in wanted.numbers.items():
+        path = files[dataset].get(filename)
+        if number in chosen and path is not None:
+            pages = tuple(page for page in chosen[number] if page)
+            items.append(Sheets(number, filename, path, pages, wanted.spans(number), folder))
+    return items, faults
+
+
+def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
+    here = [item for item in items if not isinstance(item.path, Remote)]
+    if here:
+        engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
+        for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
+            yield item, outcome.error or outcome.unwrap()
+    for item in items:
+        if isinstance(item.path, Remote):  # fetched here, one at a time: a worker has no credentials
+            yield item, _fetched(item, limits)
+
+
+def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
+    try:
+        with fetched(item.path) as path:
+            return guarded(draw_sheets, replace(item, path=path), limits=limits)
+    except ToolkitError as error:
+        return error

@@ -1,0 +1,94 @@
+"""The frame of every page of results: one look in light, dark and print, and a policy that lets nothing else run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+_STATIC = Path(__file__).parent / "static"
+
+
+def page(
+    title: str,
+    body: str,
+    *,
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    data: Mapping[str, str] | None = None,
+    pieces: bool = False,
+) -> str:
+    """Return a whole HTML page: `body` inside the look that all pages of results share.
+
+    `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` is
+    put in front of them as blocks that scripts read by id (make them with `as_json`). Nothing else can run in the
+    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself.
+    """
+    css = "\n".join(map(read, ["viewer.css", *styles]))
+    code = "\n".join(map(read, scripts))
+    blocks = "".join(
+        f'<script type="application/json" id="{escape(name)}">{text}</script>\n' for name, text in (data or {}).items()
+    )
+    text = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces)}">\n'
+        f"<title>{escape(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n{body}\n{blocks}"
+        + (f"<script>{code}</script>\n" if code else "")
+        + "</body>\n</html>\n"
+    )
+    # half a surrogate pair, which a model can emit, is no UTF-8
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def as_json(value: Any) -> Markup:
+    """Return JSON that can stand inside a script element: nothing in it can end the element or a line."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def read(name: str) -> str:
+    """Return a style sheet or a script of the viewer."""
+    return (_STATIC / name).read_text(encoding="utf-8")
+
+
+def render(template: str, **values: Any) -> Markup:
+    """Return a template, filled; everything in it is escaped."""
+    return Markup(_environment().get_template(template).render(**values))
+
+
+@cache
+def _environment() -> Environment:
+    # kept: to compile the templates takes longer than to fill them for a small run
+    return Environment(
+        loader=FileSystemLoader(_STATIC),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _policy(css: str, code: str, pieces: bool) -> str:
+    # `file:` is what 'self' means where a page was opened by double click
+    beside = " 'self' file:" if pieces else ""
+    script = f"'{_hash(code)}'{beside}" if code else "'none'"
+    return (
+        f"default-src 'none'; img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    """Return what the page's policy allows: this text and no other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,260 @@
+"""Small plots as geometry; `plots.j2` draws them as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.schemas.run import Estimate, Means
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.wording import OUTCOMES
+
+WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
+LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
+"""The frame inside the picture."""
+_BINS = 14  # bars that the plot has room for
+_BARS = 8  # datasets that the plot has room for
+_LINES = 2
+"""Lines of a plot: as many as there are colours of lines."""
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # marks of an axis
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value in the picture, with the words for it."""
+
+    x: float
+    y: float
+    label: str
+    link: int | None = None
+    """The number of the run that it leads to."""
+    worse: bool = False
+
+
+@dataclass(frozen=True)
+class PlotLine:
+    """Values that are joined, and their intervals as outlines of bands."""
+
+    name: str
+    points: list[Point]
+    bands: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The points as SVG has them."""
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar from the left or the bottom, with its whisker where there is an interval."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+    label: str
+    whisker: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Zone:
+    """The part of the axis that a band covers."""
+
+    name: str
+    top: float
+    height: float
+
+
+def _percent() -> list[Point]:
+    return [Point(LEFT, up(share), f"{100 * share:.0f}") for share in _QUARTERS]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of lines or of bars."""
+
+    title: str
+    note: str
+    lines: list[PlotLine] = field(default_factory=list)
+    bars: list[Bar] = field(default_factory=list)
+    ticks: list[Point] = field(default_factory=list)
+    rows: list[Point] = field(default_factory=list)
+    sides: list[Point] = field(default_factory=list)
+    """Marks of the axis on the left."""
+    zones: list[Zone] = field(default_factory=list)
+    breaks: list[Point] = field(default_factory=list)
+    """Places where what is measured changed."""
+
+    @property
+    def summary(self) -> str:
+        """The same for those who cannot see it."""
+        values = [f"{line.name}: " + ", ".join(point.label for point in line.points) for line in self.lines]
+        return f"{self.title}. " + "; ".join(values or [bar.label for bar in self.bars])
+
+
+def across(share: float) -> float:
+    """Return a share's place from left to right."""
+    return LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT)
+
+
+def up(share: float) -> float:
+    """Return a share's place from bottom to top."""
+    return BOTTOM - min(1.0, max(0.0, share)) * (BOTTOM - TOP)
+
+
+def outline(sides: Sequence[tuple[float, float, float]]) -> str:
+    """Return the outline of a band through its upper and lower places."""
+    points = [(x, high) for x, high, _ in sides] + [(x, low) for x, _, low in reversed(sides)]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+# ---------------------------------------------------------------- the plots of a run
+
+
+def make_plots(run: RunFolder, seconds: Sequence[float]) -> list[Plot]:
+    """Return the plots that the run has values for."""
+    plots = [
+        over_k(run.means, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
+        over_k(run.means, ["document_hit", "drm"], "The right document", "by passages read (k)"),
+        by_dataset(run),
+        latency(seconds),
+        *confidence_plots(run),
+    ]
+    return [plot for plot in plots if plot is not None]
+
+
+def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
+    """Return a plot of metrics over k, which doubles from step to step and so stands evenly."""
+    values = {family: _depths(means, family) for family in families}
+    depths = sorted({k for estimates in values.values() for k in estimates})
+    if len(depths) < 2:
+        return None
+    x = {k: across(index / (len(depths) - 1)) for index, k in enumerate(depths)}
+    lines = [_over_depths(family, estimates, x) for family, estimates in values.items() if estimates]
+    return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=_percent())
+
+
+def _depths(means: Means, family: str) -> dict[int, Estimate]:
+    depths = {int(name.partition("@")[2]): one for name, one in means.items() if name.startswith(f"{family}@")}
+    return {k: one for k, one in sorted(depths.items()) if one.mean is not None}
+
+
+def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
+    told = about(family)
+    points = [Point(x[k], up(e.mean or 0.0), f"{told.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
+    sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
+    return PlotLine(told.title, points, [outline(sides)] if sides else [])
+
+
+def by_dataset(run: RunFolder) -> Plot | None:
+    """Return a bar for each dataset, of the first metric that they have."""
+    names = sorted(filter(_plotted, shortened(run.means)), key=lambda name: not name.startswith("char_recall"))
+    each = {name: run.means_of(name) for name in run.datasets}
+    for metric in names:
+        known = {name: m[metric] for name, m in each.items() if metric in m and m[metric].mean is not None}
+        if known:
+            break
+    else:
+        return None
+    known = dict(list(known.items())[:_BARS])
+    step = min(40, (BOTTOM - TOP) / len(known))
+    bars, rows = [], []
+    for index, (name, one) in enumerate(known.items()):
+        top = TOP + index * step
+        whisker = (across(one.ci95[0]), across(one.ci95[1])) if one.ci95 else None
+        words = f"{name}\u2002{about(metric).in_words(one.mean)}%"
+        bars.append(Bar(LEFT, top + 15, across(one.mean or 0.0) - LEFT, max(4, step - 22), name, words, whisker))
+        rows.append(Point(LEFT, top + 11, words))
+    depth = metric.partition("@")[2]
+    note = f"{about(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
+    return Plot("By benchmark", note, bars=bars, rows=rows)
+
+
+def _plotted(name: str) -> bool:
+    """Return whether more of a metric is better and it is a share: then a longer bar says what it seems to say."""
+    told = about(name)
+    return told.unit == "share" and told.better == "more" and told.group in ("Retrieval", "Answers")
+
+
+def latency(times: Sequence[float]) -> Plot | None:
+    """Return how many replies took how long."""
+    seconds = sorted(times)
+    if len(seconds) < 2:
+        return None
+    top = seconds[min(len(seconds) - 1, math.ceil(0.99 * len(seconds)) - 1)] or 1e-6
+    counts = Counter(min(_BINS - 1, int(value / top * _BINS)) for value in seconds)
+    wide = (RIGHT - LEFT) / _BINS
+    bars = []
+    for index in range(_BINS):
+        high = BOTTOM - up(counts[index] / max(counts.values()))
+        words = f"{counts[index]} replies from {_time(index * top / _BINS)} to {_time((index + 1) * top / _BINS)}"
+        bars.append(Bar(LEFT + index * wide + 1, BOTTOM - high, wide - 2, high, "", words))
+    ticks = [Point(across(share), BOTTOM, _time(share * top)) for share in (0, 0.5, 1)]
+    late = seconds[math.ceil(0.95 * len(seconds)) - 1]
+    return Plot("Time to reply", f"median {_time(median(seconds))}, 95% under {_time(late)}", bars=bars, ticks=ticks)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def confidence_plots(run: RunFolder) -> list[Plot]:
+    """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
+    sure = {name: run.confidence(name) for name in run.datasets}
+    # where every question has an answer, or none has, there is nothing to tell apart
+    known = {name: told for name, told in sure.items() if told.auroc is not None}
+    if not known:
+        return []
+    known = dict(list(known.items())[:_LINES])
+    areas = ", ".join(f"{name} {told.auroc:.2f}" for name, told in known.items())
+    right, saved = [], []
+    for name, told in known.items():
+        words = "{:.0f}% answerable at {:.0f}% confidence"
+        right.append(_curve(name, told.calibration, "confidence", "answerable", words))
+        words = "{:.0f}% without an answer among the surest {:.0f}%"
+        saved.append(_curve(name, told.risk_at_coverage, "coverage", "risk", words))
+    ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
+    note = f"share answerable, by confidence; AUROC {areas}"
+    return [
+        Plot("Is the confidence right?", note, lines=right, ticks=ticks, sides=_percent()),
+        Plot(
+            "What refusing the unsure saves", "questions without an answer, by share kept", lines=saved, ticks=ticks,
+            sides=_percent(),
+        ),
+    ]  # fmt: skip
+
+
+def _curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
+    points = [Point(across(row[x]), up(row[y]), words.format(100 * row[y], 100 * row[x])) for row in rows]
+    return PlotLine(name, points)
+
+
+# ---------------------------------------------------------------- shares
+
+
+def shares(
+    counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
+) -> list[dict[str, Any]]:
+    """Return how many questions have each outcome, as parts of a bar for each name."""
+    return [
+        {"name": name, "total": counts.total(), "parts": _parts(counts, order)}
+        for name, counts in counted.items()
+        if counts
+    ]
+
+
+def _parts(counts: Counter[str], order: Sequence[str]) -> list[dict[str, Any]]:
+    parts, left = [], 0.0
+    for kind in order:
+        if counts[kind]:
+            width = 100 * counts[kind] / counts.total()
+            parts.append({"kind": kind, "count": counts[kind], "x": left, "width": width})
+            left += width
+    return parts

@@ -1,0 +1,183 @@
+"""Review by an expert: a sample on one page, what reviewers agree on, and better gold as a patch.
+
+    python -m review make results/demo --sample 40
+    python -m review read review-demo-ada.json review-demo-ben.json --run results/demo
+    python -m review apply results/demo/review/patch-cuad.json --bundle datasets_out/cuad --out reviewed/cuad
+
+The page needs no server and no network. A converter applies a patch on its next run: --patch FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from exhibit.converters._corrected import apply_patch
+from exhibit.engine import positive
+from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.records import write_json
+from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
+from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.schemas.command import Parser, guarded, print_note, spelled
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.review import Review, read_patch, read_review
+from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
+from exhibit.viewer.review.corrections import Outcome, correct
+from exhibit.viewer.review.make import NAME, make_review
+from exhibit.viewer.review.rescore import rescored
+from exhibit.viewer.review.sample import BY
+from exhibit.viewer.review.source import ReviewedRun
+
+FOLDER = "review"
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what is asked for."""
+    options = _parser().parse_args(argv)
+    commands = {"make": _make, "read": _read, "apply": _apply}
+    return commands[options.command](options)
+
+
+def _make(options: Any) -> int:
+    run = ReviewedRun(options.run, paths=options.dataset_paths)
+    made = make_review(run, options.out or options.run / NAME, by=options.by, size=options.sample, seed=options.seed)
+    if made.left_out:
+        print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
+    print(f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}")
+    return 0
+
+
+def _read(options: Any) -> int:
+    reviews = [read_review(path) for path in options.files]
+    _check(reviews, options.files)
+    folder = options.run or Path("results") / reviews[0].run
+    if not folder.is_dir():
+        raise ToolkitError(f"{folder}: no such run; give the one that was reviewed with --run")
+    run = ReviewedRun(folder, paths=options.dataset_paths)
+    agreed, shared = agreements(reviews, run.questions), shares(reviews, run.questions)
+    outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
+    before, after = rescored(run, outcome.corrected)
+    columns = {"gold as it is": summarise_run(before), "reviewed gold": summarise_run(after)}
+    out = options.out or folder / FOLDER
+    for dataset, patch in outcome.patches.items():
+        write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
+    write_json(out / "review.json", _told(reviews, agreed, shared, outcome, columns))
+    print("\n".join(_lines(agreed, shared, outcome)))
+    if outcome.corrected:
+        print(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+    print(f"review: {out / 'review.json'}")
+    for dataset in outcome.patches:
+        print(f"patch:  {out / f'patch-{dataset}.json'}")
+    return 0
+
+
+def _apply(options: Any) -> int:
+    entry = apply_patch(read_patch(options.patch), options.patch, options.bundle, options.out, force=options.force)
+    print(
+        f"{options.out}: {entry.corrections} questions corrected, {entry.questions} questions and "
+        f"{entry.documents} documents set aside"
+    )
+    return 0
+
+
+def _check(reviews: Sequence[Review], files: Sequence[Path]) -> None:
+    """Raise where reviews are not of one page, or two are by the same person."""
+    seen: dict[str, Path] = {}
+    for review, path in zip(reviews, files, strict=True):
+        if review.review != reviews[0].review:
+            raise ToolkitError(f"{path}: is of another page than {files[0]}; read them one by one")
+        if review.reviewer in seen:
+            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[review.reviewer]}; give the later one alone")
+        seen[review.reviewer] = path
+
+
+def _told(
+    reviews: Sequence[Review],
+    agreed: Sequence[Agreement],
+    shared: Sequence[Share],
+    outcome: Outcome,
+    columns: dict[str, dict[str, Estimate]],
+) -> dict[str, Any]:
+    return {
+        "format": "exhibit-reviewed/1",
+        "run": reviews[0].run,
+        "reviewers": {review.reviewer: len(review.cases) for review in reviews},
+        "agreement": [asdict(one) for one in agreed],
+        "right": [asdict(one) for one in shared],
+        "corrected": [list(key) for key in outcome.corrected],
+        "left": {reason: [list(key) for key in keys] for reason, keys in outcome.left.items()},
+        "metrics": {
+            name: {title: means[name].as_json() for title, means in columns.items()}
+            for name in columns["gold as it is"]
+        },
+    }
+
+
+def _lines(agreed: Sequence[Agreement], shared: Sequence[Share], outcome: Outcome) -> list[str]:
+    lines = []
+    for share in shared:
+        unclear = f", {share.unclear} unclear" if share.unclear else ""
+        over = (
+            f"; in the whole run about {share.estimate:.0%}{_ends(share.ci95, '.0%')}"
+            if share.estimate is not None
+            else ""
+        )
+        what = "gold" if share.aspect == "gold" else "answers"
+        lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
+    for one in agreed:
+        what = "on the gold" if one.aspect == "gold" else "on the answers"
+        kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
+        lines.append(f"{one.first} and {one.second} {what}: {kappa}, the same in {one.same} of {one.n}")
+    lines.append(f"corrected: {len(outcome.corrected)} questions")
+    lines += [f"left as it is: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
+    return lines
+
+
+def _ends(ci95: Interval | None, form: str) -> str:
+    return f" [{ci95[0]:{form}}, {ci95[1]:{form}}]" if ci95 else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=spelled("python -m review"),
+        description=spelled(__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("make", help="draw a sample of a run into one page")
+    make.add_argument("run", type=Path, metavar="RUN")
+    make.add_argument("--sample", type=positive, default=40, metavar="N", help="questions (default: 40)")
+    make.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed draws the same (default: 1)")
+    make.add_argument(
+        "--by",
+        type=lambda text: [part.strip() for part in text.split(",") if part.strip()],
+        default=list(BY),
+        metavar="KIND,…",
+        help=f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})",
+    )
+    make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
+    read = commands.add_parser("read", help="agreement, corrected gold as patches, metrics with and without it")
+    read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what the page saved, one a reviewer")
+    read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
+    read.add_argument("--out", type=Path, metavar="DIR", help=f"where patches go (default: RUN/{FOLDER})")
+    read.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
+    read.add_argument(
+        "--set-aside-wrong", action="store_true", help="leave out questions whose gold is wrong and that nobody mended"
+    )
+    for command in (make, read):
+        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if they moved")
+    apply = commands.add_parser("apply", help="write a bundle with a patch applied, without its raw source")
+    apply.add_argument("patch", type=Path, metavar="PATCH")
+    apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
+    apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
+    apply.add_argument("--force", action="store_true", help="replace an existing bundle")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+/* One question: what it is, what is gold, what was answered, and what the reviewer makes of it. */
+const JUDGMENTS = ["right", "wrong", "unclear"];
+
+function heading(text) {
+  return make("h3", {}, text);
+}
+
+function quoted(text, kind) {
+  return make("blockquote", { class: kind }, text);
+}
+
+function goldPart(told) {
+  const part = make("section", { class: "gold-part" }, heading("Gold: what the benchmark says answers it"));
+  if (told.impossible) part.append(make("p", {}, "Nothing: the benchmark says that the documents do not answer this question."));
+  for (const gold of told.gold) {
+    const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
+    part.append(make("p", { class: "source" }, make("b", {}, gold.filename), pages));
+    if (gold.text) part.append(quoted(gold.text, "goldtext"));
+    else part.append(make("p", { class: "note" }, "The benchmark names the document and quotes no words of it."));
+    if (gold.text && !gold.spans.length) part.append(make("p", { class: "note" }, "These words were not found in the document."));
+  }
+  if (!told.impossible && told.truth !== told.gold.map((gold) => gold.text).join(" ")) {
+    part.append(make("h4", {}, "The expected answer"), make("p", { class: "prose" }, told.truth));
+  }
+  return part;
+}
+
+function answerPart(told) {
+  const part = make("section", {}, heading("The system's answer"));
+  if (told.error) part.append(make("p", { class: "worse" }, `The system gave an error: ${told.error}`));
+  else if (told.answer === null) part.append(make("p", {}, "No answer was asked for: only passages were retrieved."));
+  else part.append(make("p", { class: "prose" }, told.answer));
+  if (told.passages.length) {
+    const list = make("ol", {});
+    for (const passage of told.passages) {
+      const page = passage.page ? `, page ${passage.page}` : "";
+      const cited = passage.cited ? ", cited" : "";
+      const item = make("li", {}, make("p", { class: "source" }, make("b", {}, passage.filename), `${page}${cited}`));
+      if (passage.text) item.append(quoted(passage.text, "hittext"));
+      list.append(item);
+    }
+    part.append(make("details", {}, make("summary", {}, `${told.passages.length} passages that it was made from, the best first`), list));
+  }
+  return part;
+}
+
+function judging(title, name, value, first, change) {
+  const set = make("fieldset", { class: "judging" }, make("legend", {}, title));
+  JUDGMENTS.forEach((judgment, at) => {
+    const id = `${name}-${judgment}`;
+    const input = make("input", { type: "radio", name, id, value: judgment, checked: value === judgment });
+    input.addEventListener("change", () => change(judgment));
+    set.append(make("label", { for: id }, input, ` ${judgment} `, make("kbd", {}, String(first + at))));
+  });
+  return set;
+}
+
+function betterPart(told, state, changed) {
+  const part = make("section", { class: "better-part" }, make("h4", {}, "Better gold"));
+  const words = make("ul", { class: "marked" });
+  part.append(make("p", { class: "note" }, "Drag over words on the page, or press m and use the arrow keys."), words);
+  const none = make("input", { type: "checkbox", id: "impossible", checked: state.better.is_impossible });
+  none.addEventListener("change", () => {
+    state.better.is_impossible = none.checked;
+    if (none.checked) state.better.contexts = [];
+    changed();
+  });
+  if (!told.impossible) part.append(make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"));
+  const answer = make("textarea", { id: "better-answer", rows: "2" });
+  answer.value = state.better.answer;
+  answer.addEventListener("input", () => {
+    state.better.answer = answer.value;
+    changed();
+  });
+  part.append(make("label", { for: "better-answer" }, "Better expected answer, if that changes too", answer));
+  return { part, words, none };
+}
+
+function listMarked(words, state, changed) {
+  words.replaceChildren(
+    ...state.better.contexts.map((context, at) => {
+      const button = make("button", { type: "button", class: "quiet", "aria-label": `Remove: ${context.text}` }, "remove");
+      button.addEventListener("click", () => {
+        state.better.contexts.splice(at, 1);
+        changed();
+      });
+      return make("li", {}, make("q", {}, context.text), " ", make("small", {}, context.filename), " ", button);
+    }),
+  );
+}
+
+function takeWords(state, filename, span, text) {
+  // words that touch what is marked already, or follow it by a space, join it
+  const kept = [];
+  let [start, end] = span;
+  for (const context of state.better.contexts) {
+    const [first, last] = context.spans[0];
+    if (context.filename !== filename || last + 1 < start || end + 1 < first) kept.push(context);
+    else [start, end] = [Math.min(start, first), Math.max(end, last)];
+  }
+  const joined = start === span[0] && end === span[1] ? text : wordsBetween(filename, start, end);
+  state.better.contexts = [...kept, { filename, spans: [[start, end]], text: joined }];
+  state.better.is_impossible = false;
+}
+
+function wordsBetween(filename, start, end) {
+  const found = new Map();
+  for (const sheet of Object.values(DATA.sheets)) {
+    if (sheet.filename !== filename) continue;
+    for (const word of sheet.words) if (word[0] >= start && word[1] <= end) found.set(word[0], word[2]);
+  }
+  return [...found.keys()].sort((a, b) => a - b).map((at) => found.get(at)).join(" ");
+}

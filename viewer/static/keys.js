@@ -1,0 +1,114 @@
+// Hands on it: keys, selects, buttons, heads of columns and the address; then the first drawing.
+
+const help = byId("help");
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+  const typing = event.target.matches("input, select, textarea");
+  if (event.key === "Escape") {
+    const large = document.querySelector(".page.large button");
+    if (large) large.click();
+    else if (event.target === search && search.value) {
+      search.value = "";
+      filter();
+    } else if (typing) list.focus();
+    else if (current >= 0) closeCase();
+    return;
+  }
+  if (event.key === "Enter" && event.target === search) {
+    event.preventDefault();
+    list.focus();
+    return;
+  }
+  if (typing) return;
+  const page = Math.max(1, Math.floor(list.clientHeight / rowHeight()) - 1);
+  const inList = event.target === list;
+  const steps = { j: 1, k: -1, ...(inList ? { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity } : {}) };
+  if (event.key in steps) {
+    event.preventDefault();
+    const fresh = current < 0 && document.activeElement !== list;
+    list.focus({ preventScroll: true });
+    move(fresh ? active : active + steps[event.key]);
+  } else if (event.key === "Enter" && inList && shownCount()) {
+    event.preventDefault();
+    openCase(indexAt(active), { focus: true });
+  } else if (event.key === "/") {
+    event.preventDefault();
+    search.focus();
+    search.select();
+  } else if (event.key === "c" && current >= 0) copyLink();
+  else if (event.key === "?") help.showModal();
+}
+
+// a click on the head of a column sorts the table by it
+function sortBy(head) {
+  const table = head.closest("table");
+  const column = [...head.parentNode.children].indexOf(head);
+  const up = head.getAttribute("aria-sort") === "descending";
+  for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const told = (row) => {
+    const words = (row.children[column].querySelector("b") ?? row.children[column]).textContent.trim();
+    const value = parseFloat(words.replace(/[,%]/g, ""));
+    return column && !Number.isNaN(value) ? value : words === "–" ? null : words;
+  };
+  const body = table.tBodies[0];
+  const rows = [...body.rows].map((row) => [told(row), row]);
+  const absent = ([value]) => value === null;
+  const order = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : compareWords(a, b));
+  const known = rows.filter((one) => !absent(one)).sort((a, b) => (up ? order(a, b) : order(b, a)));
+  body.append(...[...known, ...rows.filter(absent)].map(([, row]) => row));
+}
+
+for (const head of document.querySelectorAll("section thead th")) {
+  const words = [...head.childNodes];
+  head.append(make("button", { type: "button", title: "Sort by this column", click: () => sortBy(head) }, ...words));
+}
+
+META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, facet.counts));
+label.replaceChildren(make("option", { value: "" }, "any"), ...META.labels.map((one, index) => make("option", { value: String(index) }, one.title)));
+sort.replaceChildren(...Object.entries(ORDERS).map(([name, [words]]) => make("option", { value: name }, words)));
+fillValues();
+panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
+document.querySelector(".line-head")?.style.setProperty("--runs", RUNS);
+
+list.addEventListener("scroll", redraw, { passive: true });
+list.addEventListener("click", (event) => {
+  const row = event.target.closest("[data-place]");
+  const cell = event.target.closest("[data-run]");
+  if (row) move(Number(row.dataset.place), { open: true, run: cell ? Number(cell.dataset.run) : null });
+});
+window.addEventListener("resize", redraw);
+wide.addEventListener("change", settle);
+settle();
+label.addEventListener("change", fillValues);
+for (const control of [...selects, label, value, sort]) control.addEventListener("change", filter);
+search.addEventListener("input", filter);
+byId("filters").addEventListener("submit", (event) => event.preventDefault());
+for (const name of ["clear", "clear-all"]) byId(name).addEventListener("click", () => { clearFilters(); search.focus(); });
+byId("help-open").addEventListener("click", () => help.showModal());
+byId("help-close").addEventListener("click", () => help.close());
+for (const kind of ["csv", "jsonl"]) byId(`export-${kind}`).addEventListener("click", () => exportShown(kind));
+document.addEventListener("keydown", onKey);
+window.addEventListener("hashchange", followAddress);
+for (const pick of document.querySelectorAll("[data-pick]")) {
+  pick.addEventListener("click", () => {
+    const place = placeIn(META.facets[MAIN].values, pick.dataset.pick);
+    const again = selects[MAIN].value === place;
+    selects[MAIN].value = again ? "" : place;
+    if (current >= 0) closeCase();
+    filter();
+    if (again) return;
+    byId("list").scrollIntoView();
+    list.focus({ preventScroll: true });
+  });
+}
+
+need(0).then(async () => {
+  const address = location.hash;
+  await filter();
+  if (address !== location.hash) history.replaceState(null, "", address);
+  await followAddress();
+  // after what is seen, the rest of the list
+  requestAnimationFrame(() => setTimeout(allLines, 50));
+});

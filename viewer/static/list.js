@@ -1,0 +1,392 @@
+// The list: lines arrive in blocks, only those in sight are drawn, and the case picked opens beside it.
+
+const list = byId("lines");
+const search = byId("search");
+const count = byId("count");
+const panel = byId("case");
+const RUNS = META.runs.length;
+const FACETS = META.facets.length;
+const FIELD = Object.fromEntries(META.fields.map((name, index) => [name, FACETS + index]));
+const FOUND = FACETS + 4; // of the first run; then of the others, then their answers
+const LABELS = FACETS + META.fields.length;
+const MAIN = 0; // the facet that a line shows: what became of it, or how it changed
+const DATASET = META.facets.findIndex((one) => one.name === "dataset");
+const SIDES = FACETS - RUNS; // of several runs: the first facet that is a run's own
+
+const lines = new Array(META.total);
+const haystack = new Array(META.total);
+let arrivedLines = 0;
+let matching = null; // places in the list; null: all
+let active = 0; // the place in what matches that the keyboard is at
+let current = -1; // the case that is open
+
+const facetOf = (line, facet) => META.facets[facet].values[line[facet]] ?? "";
+const keyOf = (line) => `${facetOf(line, DATASET)}/${line[FIELD.id]}`;
+const shownCount = () => (matching ? matching.length : META.total);
+const indexAt = (place) => (matching ? matching[place] : place);
+
+// ---------------------------------------------------------------- lines
+
+async function need(block) {
+  if (block * META.lines in lines || block * META.lines >= META.total) return;
+  const found = await piece(`i${block}`);
+  if (block * META.lines in lines) return;
+  found.forEach((line, index) => { lines[block * META.lines + index] = line; });
+  arrivedLines += found.length;
+}
+
+// all of them, in the background; whoever asks waits for the same
+let everything = null;
+function allLines() {
+  everything = everything ?? (async () => {
+    for (let block = 0; block * META.lines < META.total; block += 1) {
+      await need(block);
+      // let the page answer in between
+      if (block % 4 === 3) await new Promise((resolve) => { setTimeout(resolve); });
+    }
+  })();
+  return everything;
+}
+
+function wordsOf(index) {
+  if (haystack[index] === undefined) {
+    const line = lines[index];
+    const labels = [];
+    for (let at = 0; at < line[LABELS].length; at += 2) labels.push(META.labels[line[LABELS][at]].values[line[LABELS][at + 1]]);
+    haystack[index] = [...META.facets.map((_, facet) => facetOf(line, facet)), ...line.slice(FACETS, LABELS), line[LABELS + 1], ...labels]
+      .join("\n").toLowerCase();
+  }
+  return haystack[index];
+}
+
+// ---------------------------------------------------------------- drawing what is in sight
+
+const rowHeight = () => parseFloat(getComputedStyle(list).getPropertyValue("--row"));
+let drawing = false;
+
+// questions about one document begin alike: a line shows their beginning and their end
+const HEAD = 44;
+const TAIL = 58;
+function inBrief(text) {
+  if (text.length <= HEAD + TAIL + 6) return text;
+  const head = text.slice(0, HEAD).replace(/\s+\S*$/, "");
+  const tail = text.slice(-TAIL).replace(/^\S*\s+/, "");
+  return `${head} … ${tail}`;
+}
+
+const ofGold = (share) => (share === null ? "" : `${(100 * share).toFixed(0)}% of gold`);
+
+function systemCell(line, run) {
+  const verdict = facetOf(line, SIDES + run);
+  return make("span", { class: "system", "data-run": run },
+    verdict ? chip(verdict) : make("span", { class: "meta" }, "not asked"),
+    make("span", { class: "meta" }, ofGold(line[FOUND + run])),
+    make("span", { class: "words" }, line[FOUND + RUNS + run]));
+}
+
+function rowOf(place) {
+  const index = indexAt(place);
+  const line = lines[index];
+  const row = make("div", {
+    role: "option", id: `line-${place}`, class: "line", "aria-selected": String(index === current), "aria-posinset": place + 1,
+    "aria-setsize": shownCount(), "data-place": place,
+  });
+  if (line) {
+    const told = SEVERAL ? "" : ofGold(line[FOUND]);
+    row.append(make("span", { class: "asked-in" },
+      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), told ? ` · ${told}` : "")),
+      make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question]))));
+    if (SEVERAL) row.append(...META.runs.map((_, run) => systemCell(line, run)));
+  } else row.append(make("span", { class: "meta" }, "…"));
+  row.style.top = `${place * rowHeight()}px`;
+  row.classList.toggle("active", place === active);
+  return row;
+}
+
+function draw() {
+  drawing = false;
+  const height = rowHeight();
+  const holder = list.firstElementChild;
+  holder.style.height = `${shownCount() * height}px`;
+  const first = Math.max(0, Math.floor(list.scrollTop / height) - 3);
+  const last = Math.min(shownCount(), Math.ceil((list.scrollTop + list.clientHeight) / height) + 3);
+  const rows = [];
+  const blocks = new Set();
+  for (let place = first; place < last; place += 1) {
+    rows.push(rowOf(place));
+    if (!lines[indexAt(place)]) blocks.add(Math.floor(indexAt(place) / META.lines));
+  }
+  holder.replaceChildren(...rows);
+  if (shownCount() && active >= first && active < last) list.setAttribute("aria-activedescendant", `line-${active}`);
+  else list.removeAttribute("aria-activedescendant");
+  for (const block of blocks) need(block).then(redraw);
+}
+
+function redraw() {
+  if (!drawing) {
+    drawing = true;
+    requestAnimationFrame(draw);
+  }
+}
+
+function reveal(place) {
+  const height = rowHeight();
+  const top = place * height;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top + height > list.scrollTop + list.clientHeight) list.scrollTop = top + height - list.clientHeight;
+}
+
+function move(place, { open = false, run = null } = {}) {
+  if (!shownCount()) return;
+  active = Math.max(0, Math.min(shownCount() - 1, place));
+  reveal(active);
+  draw();
+  if (open || current >= 0) openCase(indexAt(active), { run });
+}
+
+// ---------------------------------------------------------------- narrowing and ordering
+
+const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
+const label = byId("label");
+const value = byId("value");
+const sort = byId("sort");
+
+const compareWords = (one, other) => String(one).localeCompare(String(other), "en", { numeric: true });
+const spread = (line) => {
+  const found = line.slice(FOUND, FOUND + RUNS).filter((one) => one !== null);
+  return found.length ? Math.max(...found) - Math.min(...found) : -1;
+};
+const least = (line) => Math.min(...line.slice(FOUND, FOUND + RUNS).map((one) => one ?? 2));
+const ORDERS = {
+  "": [SEVERAL ? "changes for the worse first" : "faults first", null],
+  number: ["benchmark and number", (a, b) => compareWords(keyOf(a), keyOf(b))],
+  document: ["document", (a, b) => compareWords(a[FIELD.file], b[FIELD.file])],
+  question: ["question", (a, b) => compareWords(a[FIELD.question], b[FIELD.question])],
+  least: ["least gold found first", (a, b) => least(a) - least(b)],
+  ...(SEVERAL ? { apart: ["furthest apart first", (a, b) => spread(b) - spread(a)] } : {}),
+};
+
+function options(select, all, values, counts) {
+  const chosen = select.value;
+  select.replaceChildren(make("option", { value: "" }, all),
+    ...values.map((one, index) => make("option", { value: String(index) }, `${one.length > 70 ? `${one.slice(0, 69)}…` : one} (${number(counts[index])})`)));
+  select.value = chosen;
+}
+
+function fillValues() {
+  const chosen = META.labels[Number(label.value)];
+  const none = label.value === "" || chosen === undefined;
+  options(value, "any", none ? [] : chosen.values, none ? [] : chosen.counts);
+  value.disabled = none;
+}
+
+const narrowed = () => search.value.trim() !== "" || label.value !== "" || selects.some((one) => one.value !== "");
+
+function hasLabel(labels, [name, wanted]) {
+  for (let at = 0; at < labels.length; at += 2) if (labels[at] === name && (wanted === null || labels[at + 1] === wanted)) return true;
+  return false;
+}
+
+// which lines match, and how many would for each value of a facet if that facet alone were set otherwise
+function matched() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = selects.map((one) => (one.value === "" ? null : Number(one.value)));
+  const pair = label.value === "" ? null : [Number(label.value), value.value === "" ? null : Number(value.value)];
+  const counts = META.facets.map((facet) => facet.values.map(() => 0));
+  const places = [];
+  for (let index = 0; index < META.total; index += 1) {
+    const line = lines[index];
+    if ((pair && !hasLabel(line[LABELS], pair)) || !words.every((word) => wordsOf(index).includes(word))) continue;
+    const failing = wanted.flatMap((one, facet) => (one !== null && line[facet] !== one ? [facet] : []));
+    if (!failing.length) places.push(index);
+    if (failing.length > 1) continue;
+    counts.forEach((each, facet) => { if ((!failing.length || failing[0] === facet) && line[facet] >= 0) each[line[facet]] += 1; });
+  }
+  return { places, counts };
+}
+
+function recount(counts) {
+  META.facets.forEach((facet, index) => options(selects[index], "all", facet.values, counts[index]));
+  for (const button of document.querySelectorAll("[data-pick]")) {
+    const place = META.facets[MAIN].values.indexOf(button.dataset.pick);
+    button.querySelector("b").textContent = number(counts[MAIN][place] ?? 0);
+    button.setAttribute("aria-pressed", String(selects[MAIN].value === String(place)));
+  }
+}
+
+let filtering = 0;
+async function filter() {
+  filtering += 1;
+  const turn = filtering;
+  const order = ORDERS[sort.value]?.[1];
+  if (narrowed() || order) {
+    if (arrivedLines < META.total) {
+      count.textContent = "Reading the list …";
+      await allLines();
+      if (turn !== filtering) return;
+    }
+    const { places, counts } = matched();
+    matching = order ? places.sort((a, b) => order(lines[a], lines[b]) || a - b) : places;
+    recount(counts);
+  } else {
+    matching = null;
+    recount(META.facets.map((facet) => facet.counts));
+  }
+  active = Math.max(0, matching ? matching.indexOf(current) : current);
+  list.scrollTop = 0;
+  reveal(active);
+  draw();
+  const all = number(META.total);
+  count.textContent = narrowed() ? `${number(matching.length)} of ${all} questions` : `${all} questions, ${ORDERS[sort.value][0]}`;
+  byId("nothing").hidden = shownCount() > 0;
+  list.hidden = !shownCount();
+  byId("clear").hidden = !narrowed();
+  writeAddress();
+}
+
+function clearFilters() {
+  search.value = "";
+  for (const select of [...selects, label]) select.value = "";
+  fillValues();
+  return filter();
+}
+
+// ---------------------------------------------------------------- the address
+
+// report.html#cuad/33?verdict=failed&q=notice opens that question in that list, so that both can be sent to a colleague
+function filterWords() {
+  const told = new URLSearchParams();
+  if (search.value.trim()) told.set("q", search.value.trim());
+  META.facets.forEach((facet, index) => { if (selects[index].value !== "") told.set(facet.name, facet.values[Number(selects[index].value)]); });
+  if (label.value !== "") told.set("label", META.labels[Number(label.value)].name);
+  if (value.value !== "" && label.value !== "") told.set("value", META.labels[Number(label.value)].values[Number(value.value)]);
+  if (sort.value) told.set("sort", sort.value);
+  return String(told);
+}
+
+function writeAddress() {
+  const key = current >= 0 && lines[current] ? keyOf(lines[current]).split("/").map(encodeURIComponent).join("/") : "";
+  const words = filterWords();
+  const hash = key || words ? `#${key}${words ? `?${words}` : ""}` : "";
+  if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
+}
+
+const placeIn = (values, wanted) => { const place = values.indexOf(wanted); return place < 0 ? "" : String(place); };
+
+async function followAddress() {
+  const [address, words] = location.hash.slice(1).split("?");
+  let key = address;
+  try { key = decodeURIComponent(address); } catch { /* not ours */ }
+  if (words !== undefined) {
+    const told = new URLSearchParams(words);
+    search.value = told.get("q") ?? "";
+    META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, told.get(facet.name)); });
+    label.value = placeIn(META.labels.map((one) => one.name), told.get("label"));
+    fillValues();
+    if (label.value !== "") value.value = placeIn(META.labels[Number(label.value)].values, told.get("value"));
+    sort.value = told.get("sort") in ORDERS ? told.get("sort") : "";
+    await filter();
+  }
+  if (!key.includes("/")) return;
+  const index = await placeOf(key);
+  if (index < 0 || index === current) return;
+  if (matching && !matching.includes(index)) await clearFilters();
+  active = matching ? matching.indexOf(index) : index;
+  reveal(active);
+  await openCase(index);
+  byId("list").scrollIntoView({ block: "start" });
+}
+
+// ---------------------------------------------------------------- opening
+
+const wide = window.matchMedia("(min-width: 900px)");
+const atDesk = () => wide.matches && !SEVERAL;
+function settle() {
+  document.body.classList.toggle("stacked", !wide.matches && !SEVERAL);
+  list.style.setProperty("--runs", RUNS);
+  list.style.setProperty("--row", SEVERAL ? (wide.matches ? "122px" : `${92 + 30 * RUNS}px`) : "84px");
+  redraw();
+}
+let opening = 0;
+
+function stepButton(words, step) {
+  const place = matching ? matching.indexOf(current) : current;
+  const there = place >= 0 && place + step >= 0 && place + step < shownCount();
+  return make("button", { type: "button", class: "quiet", disabled: !there, click: () => move(place + step, { open: true }) }, words);
+}
+
+function caseHead(line, key) {
+  return make("div", { class: "case-head" },
+    make("div", { class: "which" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, `${key} · ${number(current + 1)} of ${number(META.total)}`)),
+    make("div", { class: "steps" }, make("button", { type: "button", class: "quiet back", click: toList }, "Back to the list"),
+      stepButton("Previous", -1), stepButton("Next", 1),
+      make("button", { type: "button", class: "quiet", id: "copy", click: copyLink }, "Copy link")));
+}
+
+async function openCase(index, { focus = false, run = null } = {}) {
+  current = index;
+  opening += 1;
+  const turn = opening;
+  const started = performance.now();
+  panel.setAttribute("aria-busy", "true");
+  try {
+    await need(Math.floor(index / META.lines));
+    const found = await caseOf(index);
+    const sheets = found ? await sheetsOf(found) : new Map();
+    if (turn === opening) show(index, found, sheets, focus, run);
+  } catch (error) {
+    if (turn === opening) panel.replaceChildren(make("p", { class: "prose error" }, error.message));
+  }
+  if (turn === opening) {
+    panel.removeAttribute("aria-busy");
+    panel.dataset.took = String(Math.round(performance.now() - started));
+  }
+}
+
+function show(index, found, sheets, focus, run) {
+  const line = lines[index];
+  const key = keyOf(line);
+  const title = make("h3", { id: "case-title", tabindex: -1 }, found ? found.question : line[FIELD.question]);
+  const detail = make("article", { class: "case", "data-key": key, "aria-labelledby": "case-title" }, caseHead(line, key), title);
+  if (!found) {
+    detail.append(make("p", { class: "prose" }, line[FOUND + RUNS] || "No answer was given."),
+      make("p", { class: "note" }, "This single file has no room for its passages; the report with its folder has them."));
+  } else if (SEVERAL) sideBySide(detail, found, sheets, run);
+  else oneSide(detail, found, sheets);
+  panel.replaceChildren(detail);
+  writeAddress();
+  document.body.classList.add("reading");
+  draw();
+  if (focus) title.focus({ preventScroll: true });
+  if (focus || !atDesk() || panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
+  if (run !== null) detail.querySelector(".side-run.aim")?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+function toList() {
+  document.body.classList.remove("reading");
+  draw();
+  reveal(active);
+  byId("list").scrollIntoView({ block: "start" });
+  list.focus({ preventScroll: true });
+}
+
+function closeCase() {
+  current = -1;
+  opening += 1;
+  panel.replaceChildren(byId("nothing-open").content.cloneNode(true));
+  writeAddress();
+  toList();
+}
+
+async function copyLink() {
+  const button = byId("copy");
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "Copied";
+  } catch {
+    // a browser that gives pages no clipboard: show what is to be copied
+    const shown = make("input", { class: "link", readonly: true, value: location.href, "aria-label": "Link to this question" });
+    button.replaceWith(shown);
+    shown.select();
+  }
+}

@@ -1,0 +1,91 @@
+// Pieces: scripts beside the page that hand over compressed text. No server is needed: a script tag loads a file.
+
+const META = JSON.parse(byId("meta").textContent);
+const SEVERAL = META.runs.length > 1;
+
+const resolvers = new Map();
+const pending = new Map();
+const KEPT = 24; // pieces of cases and documents held at once; the list is held whole
+
+window.exhibitPiece = (name, text) => resolvers.get(name)?.(text);
+
+function load(name) {
+  const block = byId(`piece-${name}`);
+  if (block) return Promise.resolve(block.textContent);
+  if (META.folder === null) return Promise.resolve(null);
+  return new Promise((resolve, reject) => {
+    resolvers.set(name, resolve);
+    const script = make("script", {
+      src: `${encodeURIComponent(META.folder)}/${name}.js`,
+      load: () => { script.remove(); resolvers.delete(name); reject(new Error(`${name} hands nothing over`)); },
+      error: () => { script.remove(); reject(new Error(`${META.folder}/${name}.js is missing: keep the folder beside the page`)); },
+    });
+    document.head.append(script);
+  });
+}
+
+async function unpack(text) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let at = 0; at < raw.length; at += 1) bytes[at] = raw.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+// the content of a piece; null where a single file had no room for it
+function piece(name) {
+  if (!pending.has(name)) {
+    pending.set(name, load(name).then((text) => (text === null ? null : unpack(text))));
+    const loose = [...pending.keys()].filter((key) => key[0] === "c" || key[0] === "d");
+    if (loose.length > KEPT) pending.delete(loose[0]);
+  }
+  return pending.get(name);
+}
+
+// FNV-1a, as the pieces of addresses were sorted
+function bucketOf(key) {
+  let value = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(key)) value = Math.imul(value ^ byte, 0x01000193) >>> 0;
+  return value % META.buckets;
+}
+
+async function placeOf(key) {
+  const found = await piece(`k${bucketOf(key)}`);
+  return found && Object.hasOwn(found, key) ? found[key] : -1;
+}
+
+function imageOf(name) {
+  const block = byId(`image-${name}`);
+  if (block) return block.textContent;
+  return META.folder === null ? null : `${encodeURIComponent(META.folder)}/pages/${name}`;
+}
+
+async function caseOf(index) {
+  const block = await piece(`c${Math.floor(index / META.cases)}`);
+  if (block === null) return null;
+  const found = block.cases[index % META.cases];
+  const metrics = (side) => {
+    const scores = new Map();
+    for (let at = 0; at < side.scores.length; at += 2) scores.set(side.scores[at], side.scores[at + 1]);
+    return scores;
+  };
+  return {
+    ...found,
+    gold: found.gold.map((one) => ({ ...one, text: block.texts[one.text], filename: block.files[one.file] ?? "" })),
+    sides: found.sides.map((side) => side && {
+      ...side,
+      scores: metrics(side),
+      passages: side.passages.map((one) => ({ ...one, text: block.texts[one.text], filename: block.files[one.file] ?? "" })),
+    }),
+    files: block.files,
+  };
+}
+
+// what lies on the pages that a case shows, by document
+async function sheetsOf(found) {
+  const drawn = new Set(META.documents);
+  const wanted = new Set(found.sides.flatMap((side) => (side ? side.pages.map(([document]) => document) : [])));
+  const sheets = new Map();
+  await Promise.all([...wanted].filter((one) => drawn.has(one)).map(async (one) => sheets.set(one, await piece(`d${one}`))));
+  return sheets;
+}

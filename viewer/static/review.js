@@ -1,0 +1,212 @@
+/* The page: which question is shown, what was judged, and where that is kept. */
+const DATA = JSON.parse(byId("data").textContent);
+const CASES = DATA.cases;
+const STORE = `exhibit-review:${DATA.about.review}`;
+let at = 0;
+let sheets = [];
+const states = CASES.map(() => ({ gold: null, answer: null, comment: "", better: { contexts: [], is_impossible: false, answer: "" } }));
+
+const isDone = (state) => Boolean(state.gold && state.answer);
+const isTouched = (state) => Boolean(
+  state.gold || state.answer || state.comment || state.better.answer || state.better.is_impossible || state.better.contexts.length,
+);
+
+function reviewed() {
+  const cases = CASES.map((told, n) => ({ dataset: told.dataset, id: told.id, ...states[n] })).filter((_, n) => isTouched(states[n]));
+  return { ...DATA.about, reviewer: byId("reviewer").value.trim(), cases };
+}
+
+function takeOver(review) {
+  if (!review || review.review !== DATA.about.review) return false;
+  const places = new Map(CASES.map((told, n) => [JSON.stringify([told.dataset, told.id]), n]));
+  for (const one of review.cases) {
+    const n = places.get(JSON.stringify([one.dataset, one.id]));
+    if (n === undefined) continue;
+    const { gold, answer, comment, better } = one;
+    states[n] = { gold, answer, comment, better: { contexts: better.contexts, is_impossible: better.is_impossible, answer: better.answer } };
+  }
+  byId("reviewer").value = review.reviewer || byId("reviewer").value;
+  return true;
+}
+
+function keep() {
+  try {
+    localStorage.setItem(STORE, JSON.stringify({ ...reviewed(), at }));
+  } catch {
+    byId("told").textContent = "This browser keeps nothing for this page: save the review before you close it.";
+  }
+}
+
+function remember() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(STORE) || "null");
+    if (takeOver(kept)) at = Math.min(kept.at || 0, CASES.length - 1);
+  } catch {
+    // nothing is kept, or nothing that can be read: the review begins anew
+  }
+}
+
+function showProgress() {
+  const done = states.filter(isDone).length;
+  byId("progress").max = CASES.length;
+  byId("progress").value = done;
+  byId("done").textContent = `${done} of ${CASES.length} judged`;
+  [...byId("list").children].forEach((item, n) => {
+    const button = item.firstChild;
+    const state = isDone(states[n]) ? "judged" : isTouched(states[n]) ? "begun" : "open";
+    item.className = state;
+    button.setAttribute("aria-current", n === at ? "true" : "false");
+    button.querySelector(".unseen").textContent = `, ${state}`;
+  });
+}
+
+function spansOf(told, state) {
+  const named = (filename, spans) => spans.map(([start, end]) => [start, end, filename]);
+  return {
+    gold: told.gold.flatMap((gold) => named(gold.filename, gold.spans)),
+    hits: told.passages.filter((passage) => passage.span).slice(0, 3).flatMap((passage) => named(passage.filename, [passage.span])),
+    better: state.better.contexts.flatMap((context) => named(context.filename, context.spans)),
+  };
+}
+
+function show(n, focus) {
+  at = Math.min(Math.max(n, 0), CASES.length - 1);
+  const told = CASES[at];
+  const state = states[at];
+  const left = make("div", { class: "judged-part" });
+  const right = make("div", { class: "sheets" });
+  const say = (text) => { byId("told").textContent = text; };
+  const { part, words, none } = betterPart(told, state, changed);
+
+  function changed() {
+    listMarked(words, state, changed);
+    none.checked = state.better.is_impossible;
+    for (const sheet of sheets) Object.assign(sheet.shown, spansOf(told, state)), sheet.paint();
+    showProgress();
+    keep();
+  }
+
+  function take(filename, span, text) {
+    takeWords(state, filename, span, text);
+    if (state.gold === null) {
+      state.gold = "wrong"; // better words say so
+      byId("gold-wrong").checked = true;
+    }
+    say(`Marked: ${text}`);
+    changed();
+  }
+
+  function giveBack() {
+    state.better.contexts.pop();
+    changed();
+  }
+
+  const comment = make("textarea", { id: "comment", rows: "3" });
+  comment.value = state.comment;
+  comment.addEventListener("input", () => {
+    state.comment = comment.value;
+    showProgress();
+    keep();
+  });
+  const judge = (name) => (judgment) => {
+    state[name] = judgment;
+    showProgress();
+    keep();
+  };
+  left.append(
+    make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`), make("h2", {}, told.question),
+    goldPart(told), judging("Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
+    answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer")),
+    make("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
+  );
+  const shown = spansOf(told, state);
+  sheets = told.sheets.map((key) => new Sheet(DATA.sheets[key], { ...shown }, take, giveBack, say));
+  right.append(legend(), ...sheets.map((sheet) => sheet.figure));
+  if (!sheets.length) right.append(make("p", { class: "note" }, "No page of this question could be drawn."));
+  byId("shown").replaceChildren(make("div", { class: "both-parts" }, left, right));
+  listMarked(words, state, changed);
+  for (const sheet of sheets) sheet.paint();
+  say("");
+  showProgress();
+  keep();
+  if (focus) {
+    byId("help").open = false;
+    byId("case").focus({ preventScroll: true });
+    byId("shown").scrollIntoView();
+  }
+}
+
+function stepping() {
+  const back = make("button", { type: "button", class: "quiet", disabled: at === 0 }, "Previous");
+  const next = make("button", { type: "button", class: "quiet", disabled: at === CASES.length - 1 }, "Next question");
+  back.addEventListener("click", () => show(at - 1, true));
+  next.addEventListener("click", () => show(at + 1, true));
+  return make("p", { class: "stepping" }, back, " ", next);
+}
+
+function legend() {
+  const key = (kind, text) => make("span", {}, make("i", { class: `key ${kind}` }), ` ${text}`);
+  return make("p", { class: "legend" }, key("gold", "gold"), key("hit", "retrieved"), key("better", "marked by you"));
+}
+
+function save() {
+  const review = reviewed();
+  if (!review.reviewer) {
+    byId("told").textContent = "Please enter your name first: reviews are told apart by it.";
+    byId("reviewer").focus();
+    return;
+  }
+  const address = URL.createObjectURL(new Blob([`${JSON.stringify(review, null, 1)}\n`], { type: "application/json" }));
+  const name = review.reviewer.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "review";
+  const link = make("a", { href: address, download: `review-${DATA.about.run}-${name}.json` });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+  const open = CASES.length - states.filter(isDone).length;
+  byId("told").textContent = open ? `Saved; ${open} questions are still open.` : "Saved. Thank you.";
+}
+
+function load(event) {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (!file) return;
+  file.text().then((text) => {
+    let fits = false;
+    try {
+      fits = takeOver(JSON.parse(text));
+    } catch {
+      fits = false;
+    }
+    if (fits) show(at, false);
+    byId("told").textContent = fits ? `${file.name} was read.` : `${file.name} is no review of this page.`;
+  });
+}
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), textarea")) return;
+  const press = (id) => byId(id).click();
+  const judgment = JUDGMENTS[(Number(event.key) - 1) % 3];
+  const actions = {
+    j: () => show(at + 1, true), k: () => show(at - 1, true), c: () => byId("comment").focus(),
+    m: () => sheets.length && sheets[0].ground.focus(),
+  };
+  if (/^[1-6]$/.test(event.key)) press(`${Number(event.key) <= 3 ? "gold" : "answer"}-${judgment}`);
+  else if (actions[event.key]) actions[event.key]();
+  else return;
+  event.preventDefault();
+}
+
+byId("title").textContent = DATA.about.run;
+byId("list").append(...CASES.map((told, n) => {
+  const button = make("button", { type: "button", title: told.question }, String(n + 1), make("span", { class: "unseen" }));
+  button.addEventListener("click", () => show(n, true));
+  return make("li", {}, button);
+}));
+byId("save").addEventListener("click", save);
+byId("load").addEventListener("change", load);
+byId("reviewer").addEventListener("input", keep);
+addEventListener("keydown", key);
+remember();
+byId("help").open = !states.some(isTouched);
+show(at, false);

@@ -1,0 +1,301 @@
+"""Which run made a metric worse: each run against the one before it, and against the level of the runs before it.
+
+A step is one paired comparison, as `diff` makes it: worse when the 95% interval of the change leaves out 0. Over many
+runs and metrics chance alone gives such steps, so with enough runs a step must also be larger than the series' usual
+step. A level is the mean, question by question, of the runs since the last change; a run that leaves it begins a new
+one, so that a decline too slow for any single step is found too; its bar rises with the number of runs and metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist, median
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from exhibit.evaluation.metrics import about, shortened
+from exhibit.evaluation.statistics import Difference, Table, compare, overlap
+from exhibit.evaluation.terminal import is_regression
+from exhibit.viewer.trend.series import Series
+
+Floats = npt.NDArray[np.float64]
+_LEVEL = 0.05
+"""How often a series in which nothing changed may be said to have changed, over all its runs and metrics."""
+_OTHERS = 3
+"""Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
+_DEVIATION = 1.4826
+"""Standard deviations of a normal variable in the median of its sizes."""
+_OUTSTANDING = 0.99865
+"""A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
+_LIKELY = 1.0
+"""Standard errors below which no interval leaves out 0, so that none is drawn."""
+EQUAL = 1e-9
+"""A change below this is rounding."""
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A metric that a run made worse."""
+
+    metric: str
+    step: Difference
+    """Against the run before."""
+    by_step: bool
+    by_level: bool
+    """Whether it is also, or only, seen against the level of the runs before."""
+    usual: float | None
+    """The median size of the other steps of the series; None where there are too few to tell."""
+    level: tuple[float, float] | None = None
+    """The level before, and from this run on."""
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A run that is worse than the one before it on one dataset."""
+
+    series: Series = field(repr=False)
+    at: int
+    """The run's place in the series."""
+    prior: int
+    """The place of the run that it is compared with: the last before it that was asked the same questions."""
+    falls: tuple[Fall, ...]
+    """The metrics that fell, the surest first."""
+    more_failed: int = 0
+    """How many more questions failed than before."""
+    stands: bool = True
+    """Whether the newest run is still worse than the run before this one."""
+
+    @property
+    def run(self) -> str:
+        """The run's name."""
+        return self.series.runs[self.at].name
+
+    @property
+    def before(self) -> str:
+        """The name of the run that it is compared with."""
+        return self.series.runs[self.prior].name
+
+
+def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
+    """Return the metrics that are followed: those asked for, or those that a short table shows and can get worse."""
+    names = dict.fromkeys(name for run in series.runs for name in run.means_by_dataset[series.dataset])
+    if asked:
+        return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
+    chosen = list(names) if every else shortened(names)
+    return [name for name in chosen if about(name).better != "neither" and about(name).gate]
+
+
+def find_regressions(series: Series, metrics: Sequence[str]) -> list[Regression]:
+    """Return the runs that made a metric worse, or failed more questions, oldest first."""
+    tables = [_only(table, metrics) for table in series.tables]
+    priors = {at: prior for at in range(1, len(tables)) if (prior := _prior(tables, at)) is not None}
+    moves = {at: _moves(tables[prior], tables[at], metrics) for at, prior in priors.items()}
+    leaps = {metric: {leap.at: leap for leap in find_leaps(tables, metric, of=len(metrics))} for metric in metrics}
+    regressions = []
+    for at, prior in priors.items():
+        shared = overlap([tables[prior]], [tables[at]])
+        more = max(0, shared.failed_after - shared.failed_before)
+        pair = tables[prior], tables[at]
+        falls = [fall for metric in moves[at] if (fall := _fall(metric, at, pair, moves, leaps[metric].get(at)))]
+        if falls or more:
+            falls.sort(key=lambda fall: _sureness(fall, moves[at][fall.metric]), reverse=True)
+            stands = at == len(tables) - 1 or _stands(tables[prior], tables[-1], falls, more)
+            regressions.append(Regression(series, at, prior, tuple(falls), more, stands))
+    return regressions
+
+
+class _Move(NamedTuple):
+    """By how much a metric's mean changed from one run to another, and that in its standard errors."""
+
+    mean: float
+    score: float
+
+
+def _moves(before: Table, after: Table, metrics: Sequence[str]) -> dict[str, _Move]:
+    known = [metric for metric in metrics if metric in before.values and metric in after.values]
+    return {metric: _Grid.of([before, after], metric).move(range(1), range(1, 2)) for metric in known}
+
+
+def _fall(
+    metric: str, at: int, pair: tuple[Table, Table], moves: Mapping[int, Mapping[str, _Move]], leap: Leap | None
+) -> Fall | None:
+    """Return how a metric got worse at a run; None where it did not, or no more than it usually does."""
+    move = moves[at][metric]
+    others = [abs(told[metric].mean) for place, told in moves.items() if place != at and metric in told]
+    usual = median(others) if len(others) >= _OTHERS else None
+    most = student(_OUTSTANDING, len(others)) * _DEVIATION * usual if usual is not None else 0.0
+    large = abs(move.score) > _LIKELY and abs(move.mean) > max(EQUAL, most)
+    by_step = large and about(metric).improves(move.mean) is False
+    by_level = leap is not None and about(metric).improves(leap.change) is False
+    if not by_step and not by_level:
+        return None
+    step = compare(*([_only(table, [metric])] for table in pair))[metric]
+    by_step = by_step and is_regression(metric, step, [metric])
+    if not by_step and not by_level:
+        return None
+    return Fall(metric, step, by_step, by_level, usual, (leap.before, leap.after) if leap and by_level else None)
+
+
+def _sureness(fall: Fall, move: _Move) -> tuple[bool, float]:
+    # of changes that are the same in every document the larger is the surer
+    return fall.by_step, min(1e6, abs(move.score)) + abs(move.mean)
+
+
+def _prior(tables: Sequence[Table], at: int) -> int | None:
+    """Return the last run before that shares at least half of the questions of the smaller of the two."""
+    asked = set(tables[at].ids)
+    for place in reversed(range(at)):
+        other = set(tables[place].ids)
+        if 2 * len(asked & other) >= min(len(asked), len(other)) > 0:
+            return place
+    return None
+
+
+def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int) -> bool:
+    """Return whether the newest run is still worse than the last one before the fall."""
+    shared = overlap([before], [newest])
+    if more and shared.failed_after > shared.failed_before:
+        return True
+    names = [fall.metric for fall in falls]
+    return any(is_regression(name, step, names) for name, step in compare([_only(before, names)], [newest]).items())
+
+
+def _only(table: Table, metrics: Sequence[str]) -> Table:
+    return replace(table, values={name: table.values[name] for name in metrics if name in table.values}, repeats=())
+
+
+# ---------------------------------------------------------------- levels
+
+
+@dataclass(frozen=True)
+class Leap:
+    """A run from which on a metric is at another level."""
+
+    at: int
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """By how much the level rose."""
+        return self.after - self.before
+
+
+def find_leaps(tables: Sequence[Table], metric: str, *, of: int = 1) -> list[Leap]:
+    """Return the runs at which the level of a metric, one `of` several that are looked at, changes.
+
+    Each run is held against the mean of the runs since the last change. Where it is beyond chance, the change is said
+    to begin at whichever run since then parts the two levels best, by least squares.
+    """
+    grid = _Grid.of(tables, metric)
+    critical = grid.critical(max(1, len(tables) - 1) * of)
+    leaps, start = [], 0
+    for at in range(1, len(tables)):
+        if abs(grid.score(range(start, at), range(at, at + 1))) <= critical:
+            continue
+        first = max(range(start + 1, at + 1), key=lambda split: _parted(grid, start, split, at + 1))
+        leaps.append(Leap(first, grid.mean(range(start, first)), grid.mean(range(first, at + 1))))
+        start = first
+    return leaps
+
+
+def _parted(grid: _Grid, start: int, split: int, end: int) -> float:
+    """Return how much of the runs' variance a split between two levels explains."""
+    apart = grid.mean(range(start, split)) - grid.mean(range(split, end))
+    return (split - start) * (end - split) / (end - start) * apart**2
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A metric's values, a row a run and a column a question; NaN where a run has none."""
+
+    values: Floats
+    documents: npt.NDArray[np.int64]
+    groups: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, tables: Sequence[Table], metric: str) -> _Grid:
+        places: dict[int | str, int] = {}
+        documents: list[str] = []
+        groups: list[str] = []
+        for table in tables:
+            for row, id in enumerate(table.ids):
+                if id not in places:
+                    places[id] = len(places)
+                    documents.append(table.documents[row])
+                    groups.append(str(table.labels[row].get(table.groups)) if table.groups and table.labels else "")
+        values = np.full((len(tables), len(places)), np.nan)
+        for number, table in enumerate(tables):
+            for id, value in zip(table.ids, table.values.get(metric, ()), strict=False):
+                values[number, places[id]] = np.nan if value is None else value
+        return cls(values, *(np.unique(names, return_inverse=True)[1] for names in (documents, groups)))
+
+    def mean(self, runs: range) -> float:
+        """Return the mean of each group's mean over some runs."""
+        levels = self._level(runs)
+        parts = [_known_mean(levels[self.groups == group]) for group in np.unique(self.groups)]
+        return _known_mean(np.array(parts))
+
+    def score(self, before: range, after: range) -> float:
+        """Return the change of level in its standard errors."""
+        return self.move(before, after).score
+
+    def move(self, before: range, after: range) -> _Move:
+        """Return the change of level, documents drawn together; its score is 0 where nothing can be told."""
+        change = self._level(after) - self._level(before)
+        means, variances = [], []
+        for group in np.unique(self.groups):
+            known = (self.groups == group) & ~np.isnan(change)
+            if not known.any():
+                continue
+            _, owner = np.unique(self.documents[known], return_inverse=True)
+            sums, counts = np.bincount(owner, change[known]), np.bincount(owner)
+            mean = sums.sum() / counts.sum()
+            spread = ((sums - mean * counts) ** 2).sum() / counts.sum() ** 2
+            means.append(mean)
+            # one document tells nothing of another
+            variances.append(spread * len(counts) / (len(counts) - 1) if len(counts) > 1 else math.inf)
+        mean = float(sum(means) / len(means)) if means else 0.0
+        if abs(mean) <= EQUAL:
+            return _Move(0.0, 0.0)
+        deviation = math.sqrt(sum(variances)) / len(means)
+        return _Move(mean, math.copysign(math.inf, mean) if deviation < 1e-12 else float(mean / deviation))
+
+    def critical(self, comparisons: int) -> float:
+        """Return the score beyond which a change is more than chance, as many times as it is looked for."""
+        fewest = min((len(np.unique(self.documents[self.groups == g])) for g in np.unique(self.groups)), default=0)
+        return student(1 - _LEVEL / 2 / comparisons, max(1, fewest - 1))
+
+    def _level(self, runs: range) -> Floats:
+        """Return each question's mean over some runs, NaN where none has it."""
+        part = self.values[runs.start : runs.stop]
+        counts = (~np.isnan(part)).sum(axis=0)
+        sums = np.nansum(part, axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def student(share: float, freedom: int) -> float:
+    """Return the quantile of Student's t: exact for one and two degrees of freedom, else Cornish and Fisher's series.
+
+    The series is 5% low at three degrees and p = 0.9975, and within 0.5% from eight on.
+    """
+    if freedom == 1:
+        return math.tan(math.pi * (share - 0.5))
+    if freedom == 2:
+        return (2 * share - 1) * math.sqrt(2 / (4 * share * (1 - share)))
+    z = NormalDist().inv_cdf(share)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return float(z + sum(term / freedom**power for power, term in enumerate(terms, 1)))
+
+
+def _known_mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan

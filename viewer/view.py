@@ -1,0 +1,133 @@
+"""One page over runs: its pieces and pictures beside it, or all of it in a single file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from heapq import nsmallest
+from pathlib import Path
+
+from exhibit.engine import Limits, track
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.locations import keeping
+from exhibit.storage.place import Kind, placed
+from exhibit.storage.scratch import scratch_folder
+from exhibit.storage.whole import write_whole
+from exhibit.viewer.bundles import dataset_roots
+from exhibit.viewer.cases import brief, fields_of, labels_of
+from exhibit.viewer.drawing import PAGES, Drawn, Wanted, draw
+from exhibit.viewer.listing import Catalogue, PieceWriter
+from exhibit.viewer.matching import Matching
+from exhibit.viewer.page import as_json, page
+from exhibit.viewer.pieces import IMAGES, Inlined, write_piece
+from exhibit.viewer.sheets import Record
+
+PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
+SINGLE_BUDGET = 30_000_000
+"""Characters of pieces in a single file: what a browser opens in about a second, and a mail program still sends."""
+_SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
+
+Body = Callable[[Matching, Record, list[str]], str]
+"""What makes a page of questions that are counted, of what the script knows, and of notes."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How a page over runs is made."""
+
+    datasets: Mapping[str, Path] | None = None
+    """The bundles by name; without them they are taken from where the runs had them."""
+    pages: int | None = PAGES
+    """Pages that are drawn at most, faults first; None: all."""
+    cases: int | None = None
+    """Questions whose pages are drawn; None: of all."""
+    single_file: bool = False
+    jobs: int | None = None
+    limits: Limits | None = None
+    say: Callable[[str], None] | None = None
+    """Is told what is not drawn, and why."""
+
+    def write(self, runs: Sequence[RunFolder], path: Path, title: str, body: Body) -> Path:
+        """Write the page from what is on disk, a row at a time, and return its path."""
+        notes: list[str] = []
+        matching = Matching(runs)
+        roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
+        path.unlink(missing_ok=True)  # pieces of this page and a page of the last would not fit each other
+        with _pieces(path.with_name(f"{path.stem}_files"), single_file=self.single_file) as (pieces, finish):
+            wanted = Wanted()
+            meta = self._bind(matching, pieces, wanted)
+
+            def put(number: int, content: Record) -> None:
+                write_piece(pieces, f"d{number}", content)
+
+            with keeping():  # remote documents are fetched once
+                images, most = pieces / IMAGES, self.pages
+                drawn = draw(wanted, roots, images, put, most=most, jobs=self.jobs, limits=self.limits)
+            notes += [*drawn.faults, *_not_drawn(drawn)]
+            blocks = finish(meta, drawn)
+            text = body(matching, meta, notes)
+            write_whole(path, page(title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file))
+        for note in notes:
+            (self.say or (lambda _: None))(note)
+        return path
+
+    def _bind(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
+        """Write the list and the cases in its order; rows are read twice, and one question at a time."""
+        catalogue = Catalogue(matching.facets())
+        for sides in matching.scan():
+            catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
+        catalogue.close()
+        most = 0 if self.pages == 0 else self.cases
+        numbers = range(len(matching))
+        drawn = set(numbers if most is None else nsmallest(most, numbers, key=lambda at: (matching.ranks[at], at)))
+        writer = PieceWriter(pieces, catalogue, wanted)
+        read = track(matching, total=len(matching), label="report", unit="question")
+        for number, sides in enumerate(read):
+            labels = labels_of(next(filter(None, sides)))
+            line = catalogue.line(matching.values(sides), brief(sides), labels)
+            writer.add(sides, line, rank=matching.ranks[number] if number in drawn else None)
+        runs = [run.name for run in matching.runs]
+        kind = "compare" if matching.several else "report"
+        return writer.close() | {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
+
+
+@contextmanager
+def _pieces(out: Path, *, single_file: bool) -> Iterator[tuple[Path, Callable[[Record, Drawn], dict[str, str]]]]:
+    """Yield where pieces go, and a function that returns the blocks the page itself must hold once they are there."""
+
+    def told(meta: Record, drawn: Drawn, inlined: Inlined | None) -> dict[str, str]:
+        meta |= {"documents": drawn.documents, "folder": None if inlined else out.name}
+        kept = min(meta["total"], inlined.cases * meta["cases"]) if inlined else meta["total"]
+        meta |= {"whole": kept, "pictures_left_out": inlined.pages_left_out if inlined else 0}
+        return {"meta": as_json(meta)}
+
+    if single_file:
+        with scratch_folder() as folder:
+
+            def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
+                inlined = Inlined(folder, budget=SINGLE_BUDGET)
+                return told(meta, drawn, inlined) | inlined.blocks
+
+            yield folder, finish
+        if PIECES.is_one(out):
+            shutil.rmtree(out)
+        return
+    with placed(out, force=True, kind=PIECES) as folder:
+
+        def finish(meta: Record, drawn: Drawn) -> dict[str, str]:
+            # the first lines are in the page: it is drawn before anything else is loaded
+            first = (folder / "i0.js").read_text(encoding="ascii").split('"')[-2]
+            return told(meta, drawn, None) | {"piece-i0": first}
+
+        yield folder, finish
+
+
+def _not_drawn(drawn: Drawn) -> list[str]:
+    if drawn.pages >= drawn.wanted:
+        return []
+    return [
+        f"{drawn.pages:,} of the {drawn.wanted:,} pages that cases show are drawn, failures first; "
+        "the others are given in words (--pages all draws them)"
+    ]

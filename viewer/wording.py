@@ -1,0 +1,104 @@
+"""What became of a question, in words that a reader who is no engineer can follow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from exhibit.schemas.run import RunQuestion
+
+GOOD_MARK = 4.0
+"""From here on a judge's mark calls an answer right: 4 is "it says what matters", 3 lacks something of substance."""
+_RIGHT = {"answer_correctness": GOOD_MARK, "label_accuracy": 1.0, "answer_contained": 1.0}
+"""Metrics that tell whether an answer is right, the first that applies, and from which value on it is."""
+_VERDICTS = {
+    "figures that no passage has": "invented figures",
+    "answered though impossible": "answered without a source",
+    "refused though answerable": "wrongly refused",
+    "retrieved but not used": "right passage not used",
+}
+"""What a verdict is called here, where that differs from the verdict's own name."""
+_STAGES = {
+    "retrieval": "The fault lies in retrieval.",
+    "reading": "The fault lies in reading.",
+    "invented": "Invented.",
+}
+GOOD_VERDICTS = ("answered", "expected answer given")
+
+
+class Outcome(NamedTuple):
+    """What an outcome means, and the colour that it has."""
+
+    meaning: str
+    tone: str
+    good: bool = False
+    judged: bool = True
+    """Whether it says anything for the system or against it."""
+
+
+OUTCOMES = {
+    "invented figures": Outcome("The answer has a number or a date that stands in none of its passages.", "bold"),
+    "answered without a source": Outcome(
+        "The documents do not answer this question, and the system answered all the same.", "bold"
+    ),
+    "wrongly refused": Outcome("The documents do answer this question, and the system said they do not.", "shy"),
+    "wrong document": Outcome(
+        "None of the passages the system used comes from a document that holds the answer.", "bad"
+    ),
+    "right document, wrong passage": Outcome(
+        "The system found the right document, but not the words that answer.", "near"
+    ),
+    "right passage not used": Outcome(
+        "A gold passage was retrieved, but the answer was not made from it, or cites others.", "unused"
+    ),
+    "right passage, another answer": Outcome(
+        "A gold passage was read, but the reply does not give the expected answer.", "two"
+    ),
+    "failed": Outcome("The system gave an error instead of a reply. It counts as a failure, not as a zero.", "broken"),
+    "gold not located": Outcome(
+        "The benchmark's own quotation was not found in the document, so retrieval cannot be judged.",
+        "lost",
+        judged=False,
+    ),
+    "right document, passage unknown": Outcome(
+        "The right document was found; the benchmark quotes no words of it to look for.", "lost", judged=False
+    ),
+    "cannot be judged": Outcome(
+        "Nothing tells which passage answers, or which passages the system read.", "lost", judged=False
+    ),
+    "right passage used": Outcome(
+        "A gold passage was among those read, and the question was not refused; nothing tells whether the words are "
+        "right.",
+        "one",
+        good=True,
+    ),
+    "rightly refused": Outcome("The documents do not answer this question, and the system said so.", "ok", good=True),
+    "answered rightly": Outcome("The reply gives the expected answer.", "ok", good=True),
+}
+"""What can become of a question, the most serious first."""
+
+
+def is_right(row: RunQuestion) -> bool | None:
+    """Return whether the reply gives the expected answer; None where no metric tells."""
+    known = ((row.scores.get(name), least) for name, least in _RIGHT.items())
+    return next((value >= least for value, least in known if value is not None), None)
+
+
+def outcome(row: RunQuestion) -> str:
+    """Return what became of a question: one of `OUTCOMES`."""
+    if row.verdict not in GOOD_VERDICTS:
+        name = _VERDICTS.get(row.verdict, row.verdict)
+        return name if name in OUTCOMES else "cannot be judged"
+    if row.is_impossible:
+        return "rightly refused"
+    right = is_right(row) if row.verdict == "answered" else True
+    if right is None:
+        return "right passage used"
+    return "answered rightly" if right else "right passage, another answer"
+
+
+def explain(row: RunQuestion) -> str:
+    """Return why a question has its outcome, with the evidence for it."""
+    name = outcome(row)
+    if name == "failed":
+        return f"{OUTCOMES[name].meaning} The error: {row.reply.error or 'unknown'}"
+    return " ".join(filter(None, (_STAGES.get(row.stage or ""), OUTCOMES[name].meaning, row.evidence)))
