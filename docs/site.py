@@ -29,7 +29,7 @@ SECTIONS = {
     "Make bundles": ("bundle", "files", "locating", "print", "draft", "statutes", "converters"),
     "Test a system": ("evaluation", "targets", "metrics", "citations", "report", "trend", "review"),
     "Publish": ("hub", "hub-cards"),
-    "The pipeline": ("rag", "retrieval", "local-llm"),
+    "The pipeline": ("rag", "retrieval"),
     "Grow": ("engines", "stores", "storage"),
     "Extend": ("extending", "architecture", "parts"),
     "Promises": ("reliability", "security"),

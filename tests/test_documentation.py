@@ -43,7 +43,6 @@ class Rule(NamedTuple):
 
 
 NOT_RUN = (
-    Rule(r"make (demo|test)\b", "", "CI runs them, each in an environment of its own"),
     Rule(r"python -m venv|pip install|llm_server", "", "installs a language model: there is no network"),
     Rule(
         r"MILVUS_URI=|milvus:https://HOST|rag search index \"Who may", "", "a server: tests/rag/test_milvus_server.py"
@@ -92,8 +91,6 @@ files.mkdir('bucket')
 files.put('samples/cuad/CUAD_v1/full_contract_txt/', 'bucket/contracts/', recursive=True)" """
 PREPARED = (
     Rule(r"evaluation\.results (diff|summary|index|report|compare)", RUNS, "two runs to compare"),
-    Rule(r"hub\.pull me/cuad-rag |hf://me/cuad-rag$", "python -m hub.publish datasets_out/cuad --repo-id me/cuad-rag",
-         "what is on the Hub already"),
     Rule(r"score\.py", f"python -m schemas.export datasets_out/cuad --to legalbenchrag --out gold && {SCORED}",
          "the reader's own files"),
     Rule(r"matter/", f"cp -r samples/table/documents matter && {SHEET}", "the reader's own files"),
@@ -103,7 +100,6 @@ WORDS = 1400
 """Of a page that is read from its top to its end."""
 MOST = 20_000
 """Words of all guides together, code apart: what a person can read in an afternoon."""
-"""Records of measurements, lists that a command writes, and a model card: looked up, not read through."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""
 LONG = r"converters\.|python -m rag|evaluate_rag\.py|python -m review|bench\.|docs\."

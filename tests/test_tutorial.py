@@ -17,6 +17,7 @@ from tests.evaluation.rag_server import serving as rag_serving
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+TEN = 10
 COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 
 
@@ -28,7 +29,7 @@ def test_the_page_is_as_short_as_it_promises():
 @pytest.mark.slow
 def test_ten_documents_are_judged_at_its_end(tmp_path):
     (tmp_path / "contracts").mkdir()
-    for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:10]:
+    for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:TEN]:
         shutil.copy(path, tmp_path / "contracts")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with rag_serving() as server:
