@@ -301,7 +301,12 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
         for hit in retrieved.ranked
     )
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
-    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds, confidence=confidence)
+    ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
+    chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
+    context = tuple(rank for rank in chosen if rank is not None)
+    return Reply(
+        passages=passages, selected=len(retrieved.selected), context=context, seconds=seconds, confidence=confidence
+    )
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
@@ -310,7 +315,8 @@ def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: f
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
     told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
-    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage), confidence=told)
+    read = tuple(dict.fromkeys(ranks.values()))
+    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=told)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
