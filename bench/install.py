@@ -5,7 +5,6 @@ The project's requirements, and each extra that is named, are installed into an 
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -13,13 +12,16 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+from exhibit.schemas.command import Parser, guarded
+
 ROOT = Path(__file__).parent.parent
 LARGEST = 8  # packages that are listed
 
 
+@guarded()
 def main(argv: list[str] | None = None) -> int:
     """Install, count, and print megabytes by package."""
-    parser = argparse.ArgumentParser(prog="python -m bench.install", description=__doc__)
+    parser = Parser(prog="python -m bench.install", description=__doc__)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help="print, notebook, ocr …")
     extras = parser.parse_args(argv).extras
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
