@@ -36,7 +36,7 @@ _FULL = 5
 """Content words of a sentence that says something; a heading has fewer, and counts for less."""
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
-_TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
+TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 """Names the document, not what is asked of it: "Consider the Lease of X; when does it end?"."""
 
 
@@ -69,7 +69,7 @@ class Extractive:
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the nearest sentences, each with its citation."""
-        asked = frozenset(content_words(_TITLE.sub("", question, count=1)))
+        asked = frozenset(content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
         if not chosen:
