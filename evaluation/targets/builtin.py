@@ -29,6 +29,7 @@ from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
 from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -301,16 +302,23 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
         for hit in retrieved.ranked
     )
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
-    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds, confidence=confidence)
+    ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
+    chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
+    context = tuple(rank for rank in chosen if rank is not None)
+    return Reply(
+        passages=passages, selected=len(retrieved.selected), context=context, seconds=seconds, confidence=confidence
+    )
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
+    answer = with_version(answer, retrieved, context)
     reply = _reply(retrieved, seconds=seconds)
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
     told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
-    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage), confidence=told)
+    read = tuple(dict.fromkeys(ranks.values()))
+    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=told)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:

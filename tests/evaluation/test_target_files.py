@@ -89,8 +89,12 @@ def test_a_server_is_asked_and_read_as_its_file_says(write, dataset, tmp_path):
 def test_the_command_takes_a_file(write, dataset, tmp_path, capsys):
     common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "r"]
     with imitating(nested, dataset.cases) as system:
-        flags = ["--target", write(), "--target-url", system.url, "--report-cases", "0"]
+        own = write(FILE.replace("limit = 8", 'limit = "{most}"') + "[settings]\nmost = { default = 8, min = 1 }\n")
+        flags = ["--target", own, "--target-url", system.url, "--report-cases", "0", "--set", "target_most=3"]
         assert evaluate_rag.main([*common, *flags]) == 0, capsys.readouterr().err
+        assert {asked.body["limit"] for asked in system.asked} == {3}
+        assert evaluate_rag.main([*common, *flags, "--set", "target_most=0"]) == 1
+        assert "target_most: Input should be greater than or equal to 1" in capsys.readouterr().err
     rows = rows_of(tmp_path / "out" / "r" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) for row in rows)
     told = (tmp_path / "out" / "r" / "config.json").read_text(encoding="utf-8")
