@@ -45,7 +45,7 @@ LOCAL = True
 
 def open(config: Config, *, llm: LLM | None) -> Extractive:  # noqa: ARG001
     """Return the answerer; it asks no model."""
-    # who is confident refused before, and better than words can: docs/models.md
+    # who is confident refused before, and better than words can: bench/results/models.md
     return Extractive(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
