@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -28,7 +28,7 @@ from exhibit.storage.upload import check_out, opened_out
 
 
 @dataclass
-class _Changed:
+class Changed:
     """A bundle's questions and gold, changed, and what a reader should know of it."""
 
     rows: list[Row] = field(default_factory=list)
@@ -36,6 +36,14 @@ class _Changed:
     left_out: dict[str, list[str]] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
     corrected: int = 0
+
+
+def write_changed(
+    bundle: Bundle, info: BundleInfo, changed: Changed, out: Path, extra: Mapping[str, str], *, force: bool
+) -> None:
+    """Write a bundle with other rows and gold, and further files of text; it appears whole or not at all."""
+    check_out(out, force=force)
+    _write(bundle, _counted(info, changed, frozenset()), changed, out, force=force, extra=extra)
 
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
@@ -63,14 +71,14 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     return entry
 
 
-def _change(bundle: Bundle, patch: Patch) -> _Changed:
+def _change(bundle: Bundle, patch: Patch) -> Changed:
     aside = {document.filename: document.reason for document in patch.documents}
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
     lines: dict[int, list[Gold]] = {}
     for line in bundle.gold:
         lines.setdefault(line.id, []).append(line)
-    changed = _Changed()
+    changed = Changed()
     for question in bundle.questions:
         row = Row(
             id=int(question.id),
@@ -93,7 +101,7 @@ def _change(bundle: Bundle, patch: Patch) -> _Changed:
 
 
 def _fixed(
-    row: Row, lines: Sequence[Gold], fix: Correction, bundle: Bundle, changed: _Changed
+    row: Row, lines: Sequence[Gold], fix: Correction, bundle: Bundle, changed: Changed
 ) -> tuple[Row, list[Gold]]:
     if fix.was != gold_digest((context.filename, context.text) for context in row.contexts):
         changed.noted.setdefault(UNFIT, []).append(f"row {row.id}")
@@ -108,13 +116,13 @@ def _fixed(
             id=row.id, context=None, filename=name, pages=[], spans=[], alternatives=[], how="absent", labels=labels
         )
         return row.model_copy(update={"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}), [nowhere]
-    gold = [_line(row.id, at, context, labels, bundle) for at, context in enumerate(fix.contexts)]
+    gold = [gold_line(row.id, at, context, labels, bundle) for at, context in enumerate(fix.contexts)]
     answer = fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts)
     contexts = [Context(filename=context.filename, text=context.text) for context in fix.contexts]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
 
 
-def _line(
+def gold_line(
     id: int, at: int, context: MarkedPassage, labels: dict[str, str | int | float | bool | None], bundle: Bundle
 ) -> Gold:
     if context.filename not in bundle.files:
@@ -144,7 +152,17 @@ def _pages(document: Document, context: MarkedPassage) -> list[int]:
 # ---------------------------------------------------------------- writing
 
 
-def _described(info: BundleInfo, changed: _Changed, aside: set[str], patch: Patch, entry: PatchEntry) -> BundleInfo:
+def _described(info: BundleInfo, changed: Changed, aside: set[str], patch: Patch, entry: PatchEntry) -> BundleInfo:
+    left_out = {reason: list(names) for reason, names in info.left_out.items()}
+    for document in patch.documents:
+        if document.filename in aside:
+            left_out.setdefault(f"set aside by a patch: {document.reason}", []).append(document.filename)
+    told = info.model_copy(update={"left_out": left_out, "patches": [*info.patches, entry]})
+    return _counted(told, changed, aside)
+
+
+def _counted(info: BundleInfo, changed: Changed, aside: Set[str]) -> BundleInfo:
+    """Return what bundle.json says of other rows and gold."""
     words = {row.id: row.contexts for row in changed.rows}
     located = Counter(
         line.how for line in changed.gold if line.context is not None and words[line.id][line.context].text
@@ -152,30 +170,29 @@ def _described(info: BundleInfo, changed: _Changed, aside: set[str], patch: Patc
     impossible = sum(row.is_impossible for row in changed.rows)
     documents = [document for document in info.documents if document.filename not in aside]
     left_out = {reason: list(names) for reason, names in info.left_out.items()}
-    for document in patch.documents:
-        if document.filename in aside:
-            left_out.setdefault(f"set aside by a patch: {document.reason}", []).append(document.filename)
     for reason, names in changed.left_out.items():
         left_out.setdefault(reason, []).extend(names)
-    return info.model_copy(
-        update={
-            "counts": Counts(
-                documents=len(documents),
-                questions=len(changed.rows),
-                answerable=len(changed.rows) - impossible,
-                impossible=impossible,
-                contexts=sum(len(row.contexts) for row in changed.rows),
-                located={how: located[how] for how in HOWS if located[how] or how in info.counts.located},
-            ),
-            "left_out": left_out,
-            "noted": {**info.noted, **changed.noted},
-            "documents": documents,
-            "patches": [*info.patches, entry],
-        }
+    counts = Counts(
+        documents=len(documents),
+        questions=len(changed.rows),
+        answerable=len(changed.rows) - impossible,
+        impossible=impossible,
+        contexts=sum(len(row.contexts) for row in changed.rows),
+        located={how: located[how] for how in HOWS if located[how] or how in info.counts.located},
     )
+    update = {"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}, "documents": documents}
+    return info.model_copy(update=update)
 
 
-def _write(bundle: Bundle, info: BundleInfo, changed: _Changed, out: Path, *, force: bool) -> None:
+def _write(
+    bundle: Bundle,
+    info: BundleInfo,
+    changed: Changed,
+    out: Path,
+    *,
+    force: bool,
+    extra: Mapping[str, str] | None = None,
+) -> None:
     names = [document.filename for document in info.documents]
     with opened_out(out, force=force) as place:
         folder = place.folder
@@ -187,6 +204,8 @@ def _write(bundle: Bundle, info: BundleInfo, changed: _Changed, out: Path, *, fo
             shutil.copytree(bundle.root / ORIGINALS, folder / ORIGINALS)
         write_train(changed.rows, folder / TRAIN)
         write_gold(changed.gold, folder / GOLD)
+        for name, text in (extra or {}).items():
+            (folder / name).write_text(text, encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(names))
         write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info), out=place)
         paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}

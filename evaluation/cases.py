@@ -76,6 +76,8 @@ class Reply:
     passages: tuple[Passage, ...] = ()
     selected: int | None = None
     """How many of the passages the answer was made from, where that is known."""
+    context: tuple[int, ...] | None = None
+    """Which of the passages, counted from 1, where that is known; without it they are the first `selected`."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
@@ -84,6 +86,16 @@ class Reply:
     """Seconds until the first words of a streamed answer."""
     confidence: float | None = None
     """How likely it is that an answer exists, from 0 to 1, where the system tells."""
+
+    def numbers_read(self, k: int) -> list[int]:
+        """Return the numbers of the passages that the answer was made from; of the first k where it does not tell."""
+        if self.context is not None:
+            return [number for number in self.context if 1 <= number <= len(self.passages)]
+        return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
+
+    def read(self, k: int) -> list[Passage]:
+        """Return those passages."""
+        return [self.passages[number - 1] for number in self.numbers_read(k)]
 
 
 NO_REPLY = Reply()

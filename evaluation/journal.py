@@ -105,7 +105,8 @@ class Journal:
 
     def _reply(self, told: dict[str, Any]) -> Reply:
         passages = tuple(self._passage(passage) for passage in told.pop("passages"))
-        return Reply(**told, passages=passages)
+        context = told.pop("context", None)
+        return Reply(**told, passages=passages, context=None if context is None else tuple(context))
 
     def _passage(self, told: dict[str, Any]) -> Passage:
         span = Span(*told["span"]) if told["span"] else None
@@ -155,6 +156,7 @@ class Appender:
             "answer": reply.answer,
             "passages": [self._passage(passage) for passage in reply.passages],
             "selected": reply.selected,
+            **({} if reply.context is None else {"context": list(reply.context)}),
             "seconds": reply.seconds,
             "error": reply.error,
             "usage": reply.usage,

@@ -21,6 +21,8 @@ from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.whole import whole, write_whole
 
+PREDICTIONS = "predictions.json"
+"""The first ten passages of each question, as score.py reads them."""
 _QUOTED = 10
 """Passages that are written with their words."""
 _MOST_VALUES = 60
@@ -76,7 +78,14 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
     Where questions were asked several times the scores are their means, and `repeats` has each time's own.
     """
     every = max(1, len(table.repeats))
-    with whole(folder / RESULTS) as results, trec_files(folder) as trec, results.open("wb") as out:
+    with (
+        whole(folder / RESULTS) as results,
+        whole(folder / PREDICTIONS) as predictions,
+        trec_files(folder) as trec,
+        results.open("wb") as out,
+        predictions.open("w", encoding="utf-8") as predicted,
+    ):
+        separator = "[\n"
         for number, text in enumerate(rows):
             bad = bool(table.failed) and table.failed[number] == every
             scores = {name: failed if bad else column[number] for name, column in table.values.items()}
@@ -88,6 +97,12 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
                 told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
             out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
             trec.add(text.trec)
+            if not row.reply.error:
+                passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
+                entry = {"query": row.question, "retrieved_passages": passages}
+                predicted.write(separator + json.dumps(entry, ensure_ascii=False))
+                separator = ",\n"
+        predicted.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
 def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMatch]) -> dict[str, Any]:
@@ -107,6 +122,7 @@ def _reply(case: Case) -> dict[str, Any]:
         "citations": cited(case),
         "passages": [_passage(passage, rank) for rank, passage in enumerate(reply.passages)],
         "selected": reply.selected,
+        "context": None if reply.context is None else list(reply.context),
         "seconds": reply.seconds,
         "error": reply.error,
         "usage": reply.usage,

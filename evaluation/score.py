@@ -132,11 +132,22 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
         golds = []
         for place, snippet in enumerate(_field(test, "snippets", list, where)):
             file = _field(snippet, "file_path", str, f"{where}, snippet {place}")
-            golds.append(GoldPassage(file, _field(snippet, "answer", str, f"{where}, snippet {place}")))
+            golds.append(GoldPassage(file, _answer(snippet, file, path, f"{where}, snippet {place}")))
         if not any(gold.text and gold.text.strip() for gold in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with")
         golds_by_query.append((_field(test, "query", str, where), golds))
     return golds_by_query
+
+
+def _answer(snippet: Any, file: str, gold: Path, where: str) -> str:
+    """Return a snippet's words: its `answer`, or what its span holds of its file in corpus/ beside the benchmarks."""
+    if "answer" in snippet or "span" not in snippet:
+        return str(_field(snippet, "answer", str, where))
+    start, end = [*_field(snippet, "span", list, where), 0, 0][:2]
+    found = [root / "corpus" / file for root in (gold.parent, gold.parent.parent) if (root / "corpus" / file).is_file()]
+    if not found:
+        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} to read its span from")
+    return found[0].read_bytes().decode("utf-8")[start:end]
 
 
 def _load(path: Path) -> Any:

@@ -16,6 +16,7 @@ from exhibit.evaluation.metrics import K, Options, scoped
 from exhibit.evaluation.metrics._each import gold_files
 from exhibit.evaluation.metrics._gold_ranks import matches
 from exhibit.evaluation.metrics._scope import is_wrong_file
+from exhibit.evaluation.metrics._versions import right_version
 from exhibit.evaluation.metrics.answer_contained import holding_answer
 from exhibit.law.answers import stands_in
 from exhibit.law.citations import claims_of, find_citations
@@ -26,6 +27,7 @@ Verdict = Literal[
     "answered",
     "wrong document",
     "right document, wrong passage",
+    "right text, wrong version",
     "retrieved but not used",
     "figures that no passage has",
     "answered though impossible",
@@ -41,6 +43,7 @@ Stage = Literal["retrieval", "reading", "invented"]
 STAGES: dict[Verdict, Stage] = {
     "wrong document": "retrieval",
     "right document, wrong passage": "retrieval",
+    "right text, wrong version": "retrieval",
     "retrieved but not used": "reading",
     "refused though answerable": "reading",
     "figures that no passage has": "invented",
@@ -132,7 +135,7 @@ def cited(case: Case) -> list[int]:
 def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     """Return what can be told where no passage can be held against gold: by the file, then by the expected answer."""
     why = "the benchmark quotes no words of it"
-    by_file = _by_file(gold_files(case), _read(case, k), "right document, passage unknown", why)
+    by_file = _by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
@@ -151,12 +154,6 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
 
 
-def _read(case: Case, k: int) -> Sequence[Passage]:
-    """Return the passages that an answer was made from, where that is known, else the first k."""
-    selected = case.reply.selected
-    return case.reply.passages[: k if selected is None else selected]
-
-
 def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
     wrong = [is_wrong_file(passage, files) for passage in read]
     if False in wrong:
@@ -170,15 +167,20 @@ def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, 
 
 def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
-    read = _read(case, k)
+    read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
-    hits = [number for number, passage in enumerate(passages[: max(k, len(read))], 1) if holds_gold(passage, golds)]
+    looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
+    hits = [number for number in looked_at if holds_gold(passages[number - 1], golds)]
     if not hits:
+        version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
+        if version is not None:
+            return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
         files = {gold.filename for gold in golds if gold.filename}
         why = f"none of {len(passages)} touches the gold"
-        return _by_file(files, read, "right document, wrong passage", why)
-    where = f"Passage {hits[0]} is the first to touch the gold"
-    if hits[0] > len(read):
+        return _by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    used = [number for number in hits if number in read]
+    where = f"Passage {min(used or hits)} is the first to touch the gold"
+    if not used:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
     if refused:
         return Judgment("refused though answerable", f"{where}.")

@@ -24,7 +24,10 @@ of a language model was not measured.
 
 BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 """Whatever stands in square brackets: a source by name, a number, an editor's word."""
+SOURCES = "Sources:"
+"""What stands above the list that says where an answer's citations stand."""
 _CITATION = re.compile(CITATION)
+_LISTED = re.compile(rf"\s*\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*)+\s*$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
 _LONGEST_RANGE = 30  # passages: an answer is given fewer, so that a longer range is no list of them
@@ -92,8 +95,14 @@ def _numbers(citation: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
 
 
+def without_places(text: str) -> str:
+    """Return an answer without the list below it that says where its citations stand."""
+    return _LISTED.sub("", text)
+
+
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences, less headings, lead-ins and a bare Yes or No."""
+    """Return the claims of an answer: its sentences, less headings, lead-ins, a bare Yes or No and the list below."""
+    text = without_places(text)
     claims: list[Claim] = []
     for span in sentences(text):
         raw = text[span.start : span.end]

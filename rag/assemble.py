@@ -26,6 +26,7 @@ def assemble(
     summaries: Mapping[str, str],
     budget: int = 2500,
     tokens: Callable[[str], int],
+    confidence: float | None = None,
 ) -> Context:
     """Return the best hits that fit the budget as numbered sources, then what their documents are.
 
@@ -36,18 +37,17 @@ def assemble(
         raise ToolkitError(f"a token budget of {budget} holds no source; give at least 1")
     distinct = _distinct(hits)
     if not distinct:
-        return Context("", (), 0)
+        return Context("", (), 0, confidence)
     # all of them, as a rule: then nothing needs to be counted twice
-    whole = _fitting(distinct, summaries, budget, tokens)
-    if whole is not None:
-        return whole
-    fitting = None
-    for count in range(1, len(distinct)):
-        more = _fitting(distinct[:count], summaries, budget, tokens)
-        if more is None:
-            break
-        fitting = more
-    return fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
+    fitting = _fitting(distinct, summaries, budget, tokens)
+    if fitting is None:
+        for count in range(1, len(distinct)):
+            more = _fitting(distinct[:count], summaries, budget, tokens)
+            if more is None:
+                break
+            fitting = more
+    fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
+    return replace(fitting, confidence=confidence)
 
 
 def _fitting(

@@ -137,14 +137,18 @@ class Search(Settings):
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    refuse_below: Share | None = None
-    """with a reranker that tells its confidence: questions with less of it are refused; none = none are"""
+    read: Positive = 4
+    """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
+    refuse_below: Share | None = 0.25
+    """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
     imagine: Share = 0.0
     """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
     llm: str = "none"
     """who writes answers, as NAME:MODEL; none = sentences of the documents"""
     answerer: str = "auto"
-    """how answers are made; auto = llm when there is one"""
+    """how answers are made; auto = llm when there is one, else reader"""
+    cite: Literal["numbers", "places"] = "numbers"
+    """numbers, with a list below of document, section and page; or places, as in [Part 36#page=3]"""
     max_requests: Positive | None = None
     """how often a language model may be asked; what is over it is an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
@@ -184,6 +188,11 @@ class Config(Search, Ingest):
         if self.routing and not self.lexicon:
             raise ValueError("routing needs an index with words: set lexicon to true as well")
         return self
+
+    @property
+    def reads(self) -> bool:
+        """Whether the reader answers: then it decides whether to, and one process has it."""
+        return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
     def ingest(self) -> dict[str, Any]:
@@ -233,6 +242,10 @@ class Config(Search, Ingest):
         except (OSError, UnicodeDecodeError) as error:
             raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
         settings = parse_toml(text, where=path)
+        for key, value in settings.items():
+            # a file may come from elsewhere: it does not decide where questions and keys are sent
+            if "://" in str(value) and overrides.get(key) != value:
+                raise ToolkitError(f"{path}: {key} = {value!r}: a server is for you to name: add --{key} {value}")
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod

@@ -1,12 +1,9 @@
 """An index on disk: documents, chunks, and three layers of vectors, under one manifest.
 
 index/
-  manifest.json      what it was made with, and how much is in it
-  documents.jsonl    one document a line: profile, summary, sections
-  chunks.npz         one row a chunk: key, document, span, page, section
-  texts/             each document's text, so that an index can be searched without its corpus
+  manifest.json      what it was made with, how much is in it, and the checksum of every other file
+  index.sqlite       documents with their texts and chunks; with `lexicon` the words of chunks, headings and names
   chunk.faiss …      vectors, by the store's own files
-  words.npz …        with `lexicon`: the words of chunks, of headings, and those that name documents
   store/             NAME.json: where a store has them that keeps them elsewhere
 """
 
@@ -15,14 +12,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.rag.columns import opened_archive
 from exhibit.rag.config import Config
+from exhibit.rag.database import FILE, Database
 from exhibit.rag.index_files import (
     FORMAT,
     MANIFEST,
@@ -30,16 +29,12 @@ from exhibit.rag.index_files import (
     check_files,
     checksums,
     digest,
+    entry_of,
     let_go,
-    read_entries,
     read_manifest,
-    read_text,
-    text_path,
 )
 from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.packed import Names
 from exhibit.rag.protocols import Chunk, Keys, Layer, VectorStore, section_key, section_keys
-from exhibit.rag.shelf import Chunks, Entries
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
@@ -47,26 +42,30 @@ from exhibit.storage.place import locked
 
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
+_SPANS = np.dtype("<i4")
+"""Start, end, page and section of a chunk on disk, sixteen bytes together."""
+_ENTRIES, _TEXTS = 1024, 64
+"""Documents whose entries and texts are held: some megabytes each."""
+
 
 class Index:
-    """Documents and chunks with their vectors; changes are in memory until `save`."""
+    """Documents and chunks with their vectors; changes count when they are saved."""
 
     def __init__(self, folder: Path, config: Config, *, embedder: str, dimensions: int) -> None:
         self.folder = folder
         self.config = config
         self.embedder = embedder
         self.dimensions = dimensions
-        self.entries = Entries(folder)
-        self._numbers = Names(self.entries.filename)
-        self._next = 0
-        self._next_key = 0
-        self._chunks = Chunks(folder)
+        self._database = Database(folder / FILE)
+        self._entry = lru_cache(_ENTRIES)(self._read_entry)
+        self._text = lru_cache(_TEXTS)(self._read_text)
+        self._known_table: Keys | None = None
+        self._next_key: int | None = None
         self._stores: dict[Layer, VectorStore] = {}
         self._lexicon: Lexicon | None = None
         self._seal = ""
         """The digest of the manifest that was read or written last."""
         self._is_held = False
-        self._has_saved_words = False
         self.finished: Path | None = None
         """Where it will be when it is whole, while another process is still building it."""
         self.missing = 0
@@ -78,37 +77,62 @@ class Index:
         if not self.config.lexicon:
             raise BundleError(f"{self.folder}: made without words; build the index again with --lexicon true")
         if self._lexicon is None:
-            self._lexicon = Lexicon(self.folder)
+            self._lexicon = Lexicon(self._database)
         return self._lexicon
 
     @property
     def table(self) -> Keys:
-        """All chunks in the order of their keys: key, document, start, end, page, section."""
-        return self._table
+        """All chunks in the order of their keys: key, document, start, end, page, section.
 
-    @property
-    def _table(self) -> Keys:
-        return self._chunks.table
+        Each column lies in one piece: keys and documents are searched as they are, not copied for each question.
+        """
+        if self._known_table is None:
+            rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
+            with self._database.sound():
+                self._known_table = _table(rows)
+        return self._known_table
 
     # ---------------------------------------------------------------- what is in it
 
     @property
+    def numbers(self) -> list[int]:
+        """The documents' numbers, in order."""
+        return [number for (number,) in self._database.read("SELECT number FROM documents ORDER BY number")]
+
+    @property
     def documents(self) -> list[Entry]:
         """The documents in the order they were added."""
-        return [self.entries[number] for number in self.entries]
+        return list(map(self.document, self.numbers))
+
+    def of_kind(self, kind: str) -> list[Entry]:
+        """Return the documents of a kind, as their profiles name it."""
+        return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
     def __len__(self) -> int:
-        return len(self._chunks)
+        return self._extent("chunk")[0] if self._known_table is None else len(self._known_table)
 
     def __contains__(self, filename: str) -> bool:
-        return filename in self._numbers
+        return self._number(filename) is not None
+
+    def _number(self, filename: str) -> int | None:
+        rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
+        return rows[0][0] if rows else None
 
     def entry(self, filename: str) -> Entry:
-        """Return a document's entry."""
-        number = self._numbers.get(filename)
+        """Return a document's entry by its name."""
+        number = self._number(filename)
         if number is None:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
-        return self.entries[number]
+        return self.document(number)
+
+    def document(self, number: int) -> Entry:
+        """Return a document's entry by its number."""
+        return self._entry(number)
+
+    def _read_entry(self, number: int) -> Entry:
+        rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
+        with self._database.sound():
+            return entry_of(json.loads(rows[0][0]))
 
     def store(self, layer: Layer) -> VectorStore:
         """Return a layer's vectors, opened when first asked for."""
@@ -119,28 +143,26 @@ class Index:
         return self._stores[layer]
 
     def use(self, stores: dict[Layer, VectorStore]) -> None:
-        """Take the layers' vectors from stores that were opened elsewhere, and open the words: the folder may move."""
+        """Take the layers' vectors from stores that were opened elsewhere."""
         self._stores = stores
-        if self.config.lexicon:
-            self._lexicon = Lexicon(self.folder)
 
     def chunk(self, key: int) -> Chunk:
         """Return a chunk by its key."""
-        row = self._table[np.searchsorted(self._table[:, 0], key)]
+        row = self.table[np.searchsorted(self.table[:, 0], key)]
         _, number, start, end, page, section = (int(value) for value in row)
-        entry = self.entries[number]
+        entry = self.document(number)
         path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
         return Chunk(entry.filename, Span(start, end), path, page or None)
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
         """Return the keys of all chunks of some documents, in order."""
-        wanted = np.isin(self._table[:, 1], np.fromiter(numbers, dtype=np.int64))
-        keys: Keys = self._table[wanted, 0]
+        wanted = np.isin(self.table[:, 1], np.fromiter(numbers, dtype=np.int64))
+        keys: Keys = self.table[wanted, 0]
         return keys
 
     def document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
         """Return the document number of each chunk key."""
-        numbers: Keys = self._table[np.searchsorted(self._table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
+        numbers: Keys = self.table[np.searchsorted(self.table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
         return numbers
 
     def text(self, chunk: Chunk) -> str:
@@ -148,45 +170,49 @@ class Index:
         return self.document_text(chunk.document)[slice(*chunk.span)]
 
     def document_text(self, filename: str) -> str:
-        """Return a document's whole text."""
-        number = self._numbers[filename]
-        try:
-            return read_text(text_path(self.folder, number))
-        except FileNotFoundError:
-            if self.finished is None:
-                raise
-            return read_text(text_path(self.finished, number))  # it has become whole since it was opened
+        """Return a document's whole text by its name."""
+        return self.text_of(self.entry(filename).number)
+
+    def text_of(self, number: int) -> str:
+        """Return a document's whole text by its number; a few are held."""
+        return self._text(number)
+
+    def _read_text(self, number: int) -> str:
+        rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
+        with self._database.sound():
+            return str(rows[0][0], "utf-8", "surrogatepass")
 
     # ---------------------------------------------------------------- changing it
 
     def add(self, entry: Entry, text: str, chunks: Keys) -> Keys:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
-        if entry.filename in self._numbers:
+        if entry.filename in self:
             raise BundleError(f"{self.folder}: {entry.filename!r} is in this index already; remove it first")
-        self._has_saved_words = False
-        place = text_path(self.folder, entry.number)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text.encode("utf-8", "surrogatepass"))
-        keys = np.arange(self._next_key, self._next_key + len(chunks), dtype=np.int64)
-        self._next_key += len(chunks)
-        self._chunks.add(np.column_stack([keys, np.full_like(keys, entry.number), chunks]))
-        self.entries.put_aside(entry)
-        self._numbers.add(entry.filename, entry.number)
-        self._next = max(self._next, entry.number + 1)
+        first = self._next_key
+        if first is None:
+            first = int(self.table[-1, 0]) + 1 if len(self) else 0
+        keys = np.arange(first, first + len(chunks), dtype=np.int64)
+        self._next_key = first + len(chunks)
+        record = json.dumps(asdict(replace(entry, sections=tuple(entry.sections)))).encode()
+        spans = np.asarray(chunks, _SPANS).tobytes()
+        row = (entry.number, entry.filename, first, len(entry.sections), spans, record)
+        self._database.write("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", [row])
+        self._database.write("INSERT INTO texts VALUES (?, ?)", [(entry.number, text.encode("utf-8", "surrogatepass"))])
+        self._forget()
         return keys
 
-    def _register(self, entry: Entry) -> None:
-        self.entries[entry.number] = entry
-        self._numbers.hold(entry.filename, entry.number)
-        self._next = max(self._next, entry.number + 1)
+    def _forget(self) -> None:
+        self._known_table = None
+        self._entry.cache_clear()
+        self._text.cache_clear()
 
     def next_number(self) -> int:
         """Return the number that the next document will have."""
-        return self._next
+        [[last]] = self._database.read("SELECT max(number) FROM documents")
+        return 0 if last is None else int(last) + 1
 
     def remove(self, filename: str) -> None:
         """Remove a document, its chunks and their vectors, without building anything anew."""
-        self._has_saved_words = False
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
         sections = section_keys(entry.number, len(entry.sections))
@@ -196,9 +222,9 @@ class Index:
             self.store("section").remove(sections)
         if self.config.lexicon:
             self.lexicon.remove(entry.number, chunks=keys, sections=sections)
-        self._chunks.table = self._table[self._table[:, 1] != entry.number]
-        del self._numbers[filename], self.entries[entry.number]  # a name may be looked up in the entry
-        text_path(self.folder, entry.number).unlink(missing_ok=True)
+        for table in ("documents", "texts"):
+            self._database.write(f"DELETE FROM {table} WHERE number = ?", [(entry.number,)])
+        self._forget()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -212,8 +238,13 @@ class Index:
         with self._held():
             if self._seal != digest(self.folder / MANIFEST):
                 raise BundleError(f"{self.folder}: changed by another process since it was opened; open it again")
-            yield
-            self.save()
+            try:
+                yield
+                self.save()
+            except BaseException:
+                self.close()  # nothing that was changed and not saved is read
+                self._forget()
+                raise
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -243,33 +274,32 @@ class Index:
         self._seal = digest(self.folder / MANIFEST)
 
     def save_words(self) -> None:
-        """Write all but the vectors and the manifest; what was written already is not written again."""
-        if self._has_saved_words:
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.entries.write(self.folder)
-        self._chunks.write(self.folder / "chunks.npz")
-        if self.config.lexicon:
-            self.lexicon.save()
-            self._lexicon = (
-                None  # it is opened again when it is asked for: what sorted it is not needed beside the file
-            )
-        self._has_saved_words = True
+        """Write all but the vectors and the manifest."""
+        if self._lexicon is not None:
+            self._lexicon.save()
+        self._database.save()
+        self._lexicon = None  # what it remembers is of the file before
 
     def close(self) -> None:
-        """Let go of the files and connections of the stores; they are opened again when next asked for."""
+        """Let go of files and connections; they are opened again when next asked for."""
         while self._stores:
             self._stores.popitem()[1].close()
+        self._lexicon = None
+        self._database.close()
 
     def keys(self, layer: Layer) -> Keys:
         """Return the keys that a layer has vectors under."""
         if layer == "chunk":
-            return self._table[:, 0]
+            return self.table[:, 0]
         if layer == "document":
-            return np.array(sorted(self.entries), dtype=np.int64)
+            return np.array(self.numbers, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        each = (section_keys(number, len(self.entries[number].sections)) for number in self.entries)
-        return np.concatenate([none, *each])
+        return np.concatenate([none, *(section_keys(number, sections) for number, sections in self._sections())])
+
+    def _sections(self) -> list[tuple[int, int]]:
+        """Return the number of each document and how many sections it has, in order."""
+        return [(number, count) for number, count in self._database.read(
+            "SELECT number, sections FROM documents ORDER BY number")]  # fmt: skip
 
     def _settle(self, layer: Layer) -> None:
         """Remove rows that no document has: a store that keeps them elsewhere has those of runs that were stopped."""
@@ -282,15 +312,15 @@ class Index:
 
     def _extent(self, layer: Layer) -> tuple[int, int]:
         """Return how many keys a layer has, and the greatest, -1 where there is none: keys are many, and on disk."""
-        if layer == "chunk":
-            return len(self), self._chunks.last
-        if layer == "document":
-            return len(self.entries), max(self.entries, default=-1)
-        count, last = 0, -1
-        for number, entry in self.entries.items():  # one at a time
-            if sections := len(entry.sections):
-                count, last = count + sections, section_key(number, sections - 1)
-        return count, last
+        if layer == "section":
+            sections = [(number, count) for number, count in self._sections() if count]
+            number, count = sections[-1] if sections else (-1, 0)
+            return sum(count for _, count in sections), section_key(number, count - 1) if sections else -1
+        column = "first + length(chunks) / 16 - 1" if layer == "chunk" else "number"
+        [[count, last]] = self._database.read(
+            f"SELECT {'sum(length(chunks)) / 16' if layer == 'chunk' else 'count(*)'}, max({column}) FROM documents"
+        )
+        return count or 0, -1 if last is None else last
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -306,7 +336,7 @@ class Index:
             "config": self.config.model_dump(),
             "embedder": self.embedder,
             "dimensions": self.dimensions,
-            "counts": {"documents": len(self.entries), "chunks": len(self)}
+            "counts": {"documents": self._extent("document")[0], "chunks": self._extent("chunk")[0]}
             | {f"{layer} vectors": count for layer, count in vectors.items()},
             "sha256": checksums(self.folder),
         }
@@ -352,16 +382,19 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
         raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--force-ingestion)")
     config = config or made_with.with_own(own, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
-    for entry in read_entries(folder):
-        index._register(entry)
-    with opened_archive(folder / "chunks.npz") as stored:
-        table = np.asfortranarray(stored["table"])
-        if table.dtype != np.int64 or table.ndim != 2:
-            raise ValueError("chunks that are no table")
-        # a document's chunks stand together: where the number changes is enough to look at
-        owners = table[np.flatnonzero(np.diff(table[:, 1], prepend=-1)), 1]
-        if not index.entries.keys() >= set(owners.tolist()) or (len(table) and table[0, 1] < 0):
-            raise ValueError("chunks of no document")
-        index._chunks.table = table
-    index._next_key = int(index._table[-1, 0]) + 1 if len(index) else 0
+    index.table  # noqa: B018 - damage is told when it is opened
     return index
+
+
+def _table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
+    """Return the table of chunks from each document's number, first key and spans."""
+    spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
+    counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)
+    firsts = np.array([first for _, first, _ in rows], np.int64)
+    table = np.empty((len(spans), 6), np.int64, order="F")
+    table[:, 0] = np.repeat(firsts - (np.cumsum(counts) - counts), counts) + np.arange(len(spans))
+    table[:, 1] = np.repeat(np.array([number for number, _, _ in rows], np.int64), counts)
+    table[:, 2:] = spans
+    if not (np.diff(table[:, 0]) > 0).all() or not (np.diff(table[:, 1]) >= 0).all():
+        raise ValueError("chunks out of order")
+    return table

@@ -1,4 +1,4 @@
-"""The files of an index: the manifest and what it seals, a line for each document, texts."""
+"""The files of an index: the manifest, what it seals, and what it knows of a document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import Cache, cache_folder, key_of
 from exhibit.storage.place import Kind
 
-FORMAT = "exhibit-index/3"
+FORMAT = "exhibit-index/4"
 MANIFEST = "manifest.json"
-DOCUMENTS = "documents.jsonl"
 RECORD = "building.json"
 _STORE = "store"
 _LARGE = 16 << 20
@@ -66,15 +64,8 @@ class Entry:
     labels: dict[str, Any] = field(default_factory=dict)
 
 
-def read_entries(folder: Path) -> Iterator[Entry]:
-    """Yield the documents that were written."""
-    # JSON keeps U+2028 and other marks inside strings: a line ends at a line feed, and nowhere else
-    with (folder / DOCUMENTS).open(encoding="utf-8", newline="\n") as file:
-        yield from map(entry_of, map(json.loads, file))
-
-
 def entry_of(record: dict[str, Any]) -> Entry:
-    """Return a document as its line tells of it."""
+    """Return a document from its record."""
     profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
     sections = tuple((path, start, end) for path, start, end in record["sections"])
     return Entry(**{**record, "profile": profile, "sections": sections})
@@ -97,17 +88,6 @@ def parse_manifest(path: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--force-ingestion)")
     return manifest
-
-
-def text_path(folder: Path, number: int) -> Path:
-    """Return where a document's text is."""
-    return folder / "texts" / f"{number:06}.txt"
-
-
-@lru_cache(maxsize=64)
-def read_text(path: Path) -> str:
-    """Return a text as it was written; a few are held."""
-    return path.read_bytes().decode("utf-8", "surrogatepass")
 
 
 def checksums(folder: Path) -> dict[str, str]:

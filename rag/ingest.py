@@ -25,13 +25,13 @@ from exhibit.law.structure.profile import Profile, read_profile
 from exhibit.law.structure.section import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
+from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.ocr import read_with_ocr
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
-from exhibit.rag.waiting import Waiting
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of

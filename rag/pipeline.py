@@ -21,11 +21,11 @@ from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.index import MANIFEST, Index, open_index
 from exhibit.rag.index_files import RECORD, digest, index_kind
 from exhibit.rag.ingest import Report, ingest
-from exhibit.rag.packed import packed
 from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import prepare
 from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions
@@ -98,7 +98,7 @@ class Pipeline:
         What was embedded before is not embedded again, so a run that was stopped goes on where it was. While vectors
         are made it can be asked by others (`open` with `unfinished`).
         """
-        paths = packed(find_files(source) if isinstance(source, Path | Remote) else source)
+        paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
             raise BundleError(f"{source}: no file in it")
         if self._index is not None:
@@ -203,7 +203,7 @@ class Pipeline:
         answers = self._answerer.answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
-        return [Answered(r, c, a) for r, c, a in zip(searched, contexts, answers, strict=True)]
+        return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
 
     def context(self, retrieved: Retrieved) -> Context:
         """Return the numbered sources that an answer to a question is made from."""
@@ -213,6 +213,7 @@ class Pipeline:
             summaries=self.summaries(retrieved),
             budget=self.config.budget,
             tokens=self._tokens,
+            confidence=retrieved.confidence,
         )
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:

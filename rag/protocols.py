@@ -129,6 +129,8 @@ class Context:
     text: str
     sources: tuple[Source, ...]
     tokens: int
+    confidence: float | None = None
+    """How likely retrieval holds it that an answer is among them; None where it cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -144,3 +146,5 @@ class Answer:
     retried: bool = False
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely it is that the documents answer; None where the answerer cannot tell."""

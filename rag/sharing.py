@@ -89,7 +89,8 @@ def can_share(config: Config) -> bool:
     A model would be opened by each of them, and keeps all processors busy from one.
     """
     in_files = config.store.partition(":")[0] == "faiss"
-    return config.routing and in_files and not config.imagine and config.reranker == "none" and config.llm == "none"
+    no_model = config.reranker == "none" and config.llm == "none" and not config.reads
+    return config.routing and in_files and not config.imagine and no_model
 
 
 def summaries(retrieved: Retrieved, index: Index) -> dict[str, str]:

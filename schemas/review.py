@@ -19,6 +19,7 @@ from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
+_HEAD = 400  # bytes, among which a file says what it is
 _LARGEST = 50_000_000
 """Bytes of a review or a patch: a thousand corrections are a megabyte."""
 
@@ -43,6 +44,8 @@ class Better(_Model):
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False
     answer: str = ""
+    question: str = ""
+    """The question in better words, where a program drafted it."""
 
     @model_validator(mode="after")
     def _either(self) -> Better:
@@ -161,6 +164,15 @@ def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
 
 
 Kind = TypeVar("Kind", Review, Patch)
+
+
+def is_review(path: Path) -> bool:
+    """Return whether a file says of itself that it is a review, not a patch."""
+    try:
+        with path.open("rb") as file:
+            return REVIEW.encode() in file.read(_HEAD)
+    except OSError:
+        return False
 
 
 def read_review(path: Path) -> Review:

@@ -114,6 +114,8 @@ class RunReply(_Part):
     citations: list[int] = []
     passages: list[RunPassage] = []
     selected: int | None = None
+    context: list[int] | None = None
+    """The numbers of the passages that the answer was made from, where that is known."""
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}

@@ -84,6 +84,7 @@ class Cache:
         database = sqlite3.connect(self._path, timeout=_PATIENCE, check_same_thread=False)
         database.execute(f"PRAGMA page_size = {_PAGE}")
         database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA wal_autocheckpoint = 250")  # pages of 16 kB: the log stays below 4 MB
         database.execute("PRAGMA synchronous = NORMAL")  # after a power cut the last values may be gone, no others
         # values stand in the order they came, keys in an index: random keys would scatter the values over the file
         database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")

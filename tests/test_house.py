@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -239,14 +237,6 @@ def test_only_one_place_writes_error():
     writers = {told(path) for path in files() for text in constants(path) if text.startswith("error: ")}
     # a notebook reads what a command of its own said
     assert writers == {"schemas/command.py", "exhibit/conversion.py"}
-
-
-def test_the_old_name_of_results_gives_one_line_of_advice():
-    ran = subprocess.run(
-        [sys.executable, "-m", "rag.results", "diff", "a", "b"], cwd=ROOT, capture_output=True, encoding="utf-8"
-    )
-    assert ran.returncode == 2 and ran.stdout == ""
-    assert ran.stderr == "error: this command is now python -m evaluation.results, with the same arguments\n"
 
 
 def test_what_is_changed_on_purpose_are_rooms_that_there_are():

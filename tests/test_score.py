@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.settings import parse_settings
+from exhibit.models.embedders.hashing import Hashing
 from score import main
+from tests.rag.bundles import write_bundle
 
 ROOT = Path(__file__).parent.parent
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
@@ -151,3 +155,33 @@ def test_the_command_itself(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Evaluation Results:\n")
+
+
+def test_gold_without_answers_is_read_from_the_corpus_beside_it(run, tmp_path):
+    (tmp_path / "corpus" / "a").mkdir(parents=True)
+    text = "0. Ab. " + NOTICE + " " * 18 + RENT
+    (tmp_path / "corpus" / "a" / "lease.txt").write_text(text, encoding="utf-8")
+    bare = {"tests": [{**test, "snippets": [{**test["snippets"][0]}]} for test in GOLD["tests"]]}
+    for test in bare["tests"]:
+        del test["snippets"][0]["answer"]
+    assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
+    bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
+    assert "no 'answer', and no corpus/a/nowhere.txt beside" in run(PREDICTIONS, bare, expect=1).err
+
+
+def test_a_run_writes_predictions_that_score_py_reads(tmp_path, run, capsys):
+    bundle = write_bundle(tmp_path / "leases")
+    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
+    done = evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
+    predictions = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
+    tests = [
+        {"query": row["question"], "snippets": [{"file_path": one["filename"], "answer": one["text"]}]}
+        for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+        for one in row["contexts"]
+        if one["text"]
+    ]
+    asked = {test["query"] for test in tests}
+    kept = [prediction for prediction in predictions if prediction["query"] in asked]
+    printed = dict(line.split(": ") for line in run(kept, {"tests": tests}).out.splitlines() if ": " in line)
+    assert float(printed["num_examples"]) == 6 == done.summary["recall@10"].n
+    assert float(printed["recall@10"]) == pytest.approx(done.summary["recall@10"].mean, abs=5e-5)

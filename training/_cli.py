@@ -81,10 +81,12 @@ def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
 
 def base_of(options: argparse.Namespace) -> Path:
     """Return the file of the network's own weights."""
-    from exhibit.models.embedders._weights import MODEL, find_file
-
     given: Path | None = options.base
-    return given or find_file(MODEL)
+    if given is not None:
+        return given
+    from exhibit.models.embedders._weights import MODEL, find_file  # where training runs elsewhere it is not needed
+
+    return find_file(MODEL)
 
 
 # ---------------------------------------------------------------- figures

@@ -122,7 +122,9 @@ class _Tables:
         """Return the whole, in token ids."""
         texts = [*self.passage_texts, *self.query_texts]
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        ids = [e.ids[:MOST_TOKENS] for e in self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)]
+        encoded = self._tokenizer.encode_batch(clean, add_special_tokens=False)
+        ids = [encoding.ids[:MOST_TOKENS] for encoding in encoded]
+        places = [place for e in encoded[: len(self.passage_texts)] for place in e.offsets[:MOST_TOKENS]]
         queries = np.array(self.queries, np.int64).reshape(-1, 3)
         queries[:, 0] += len(self.passage_texts)
         return Pack(
@@ -137,6 +139,7 @@ class _Tables:
             headings=np.array(self.headings, np.int64).reshape(-1, 2),
             grades=np.array(self.grades, np.int64).reshape(-1, 3),
             also=np.array(self.also, np.int64).reshape(-1, 2),
+            places=np.array(places, np.int64).reshape(-1, 2),
             tokens=np.concatenate([np.array(one, np.uint16) for one in ids]) if ids else np.zeros(0, np.uint16),
             ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
             notes=notes,
@@ -161,7 +164,7 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, measure: bool = False, 
         _learn_excluded(materials, excluded)
     for material in materials:
         skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
-        tuning = frozenset() if measure or material.graded else _draw_dev(material, excluded, dev)
+        tuning = frozenset() if measure or material.graded else draw_dev(material, excluded, dev)
         numbers: dict[str, int] = {}
         asked: dict[str, list[Asked]] = defaultdict(list)
         for one in material.asked:
@@ -218,7 +221,7 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
                 excluded.learn(read_document(path).text)
 
 
-def _draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
+def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
     """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
     names = [name for name in material.bundle.files if not excluded.lists(name)]
     names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())

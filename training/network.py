@@ -142,6 +142,32 @@ class Judge(nn.Module):
         return torch.cat(pieces)[torch.argsort(order)]
 
 
+class Reader(nn.Module):
+    """Question and window read together: a score as a `Judge` gives, and of each token whether it is the answer's."""
+
+    def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
+        super().__init__()
+        self.judge = Judge(weights, rank=rank, seed=seed)
+        if "head.weight" in weights:  # those of the reranker that the network stands on
+            with torch.no_grad():
+                self.judge.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
+                self.judge.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
+        self.spans = nn.Linear(self.judge.encoder.width, 3)
+        with torch.no_grad():
+            maker = torch.Generator().manual_seed(seed + 2)
+            self.spans.weight.copy_(torch.randn(self.spans.weight.shape, generator=maker) * 0.02)
+            self.spans.bias.fill_(-2.0)  # few tokens are an answer's
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return a score for each pair, and three numbers for each token: inside, start, end."""
+        with half(ids.device):
+            state = self.judge.encoder(ids, mask, types, merged or self.judge.encoder.merged()).float()
+        both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
+        return self.judge.head(both)[:, 0], self.spans(state)
+
+
 class Texts:
     """All texts of a pack on the device, each with its marks, filled up to one length."""
 
@@ -159,7 +185,7 @@ class Texts:
     def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ids of texts, and where they are not filling."""
         lengths = self.lengths[numbers]
-        longest = _rounded(int(lengths.max()))
+        longest = padded(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
@@ -172,7 +198,7 @@ class Texts:
         """Return the ids of pairs, where they are not filling, and which are the passage's."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.pair_lengths(questions, passages)[:, None]
-        at = torch.arange(_rounded(int(total.max())), device=asked.device)[None, :]
+        at = torch.arange(padded(int(total.max())), device=asked.device)[None, :]
         first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
         second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))
         ids = torch.where(at < asked, first, second)
@@ -181,7 +207,7 @@ class Texts:
         return ids.long() * mask, mask, ((at >= asked) & mask).long()
 
 
-def _rounded(length: int) -> int:
+def padded(length: int) -> int:
     """Return a length of few different ones: an accelerator prepares itself for each shape that it meets."""
     return min(MOST, -(-length // _STEP) * _STEP)
 

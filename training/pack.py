@@ -55,6 +55,8 @@ class Pack:
     """Where each text ends among the tokens; passages first."""
     also: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """query, query: other words for a query on a library of clauses, to train on."""
+    places: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """start, end of each token of the passages, in characters of its passage: what a reader is taught by."""
     notes: dict[str, Any] = field(default_factory=dict)
 
     def text(self, number: int) -> npt.NDArray[np.uint16]:
@@ -78,6 +80,9 @@ def is_called(kind: str, names: Set[str]) -> bool:
 
 _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]
 
+_LATER = {"also", "places"}
+"""Arrays that packs of before do not have."""
+
 
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, compressed."""
@@ -93,7 +98,7 @@ def load_pack(path: Path) -> Pack:
     try:
         with np.load(path) as archive:
             told = json.loads(archive["about"].tobytes())
-            arrays = {name: archive[name] for name in _ARRAYS if name in archive or name != "also"}
+            arrays = {name: archive[name] for name in _ARRAYS if name in archive or name not in _LATER}
     except (OSError, KeyError, ValueError) as error:
         raise BundleError(f"{path}: not a pack: {error}; make one with python -m training.gather") from error
     if told.get("format") != FORMAT:

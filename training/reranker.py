@@ -70,12 +70,14 @@ class Group:
     query: int
     passages: list[int]
     shares: list[float]
+    row: int = -1
+    """Its place among the pack's rows; -1: it is none of them."""
 
 
 def train_reranker(ground: Ground, weights: Mapping[str, Array], recipe: Recipe, *, say: Say = lambda _: None) -> Judge:
     """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
     texts = ground.texts
-    groups = _Groups(ground, weights, recipe)
+    groups = Groups(ground, weights, recipe)
     judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
     steps = max(1, groups.size // recipe.batch)
     loop = Loop(judge, recipe, steps=recipe.epochs * steps)
@@ -89,27 +91,36 @@ def train_reranker(ground: Ground, weights: Mapping[str, Array], recipe: Recipe,
 
 
 def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
-    """Return how wrong the order of passages is where one answers, each single verdict, and the question's own."""
+    """Return how wrong a reranker's scores are."""
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
     passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
-    shares = torch.tensor([share for group in batch for share in group.shares], device=device)
-    scores = judge.score(texts, questions, passages)
-    sure = torch.nn.functional.binary_cross_entropy_with_logits(scores, (shares > 0).float())
+    shares = [group.shares for group in batch]
+    return scores_loss(judge.score(texts, questions, passages), shares, sure=recipe.sure, exists=recipe.exists)
+
+
+def scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: float, exists: float) -> Tensor:
+    """Return how wrong the order of passages is where one answers, each single verdict, and the question's own.
+
+    `shares` has, for each question, what each of its passages should have of the whole; all zero where none answers.
+    """
+    device = scores.device
+    wanted = torch.tensor([share for some in shares for share in some], device=device)
+    single = torch.nn.functional.binary_cross_entropy_with_logits(scores, (wanted > 0).float())
     orders, best, at = [], [], 0
-    for group in batch:
-        part = slice(at, at + len(group.passages))
+    for some in shares:
+        part = slice(at, at + len(some))
         at = part.stop
         best.append(torch.logsumexp(scores[part], dim=0))
-        if any(group.shares):
-            orders.append(-(shares[part] * torch.log_softmax(scores[part], dim=0)).sum())
+        if any(some):
+            orders.append(-(wanted[part] * torch.log_softmax(scores[part], dim=0)).sum())
     order = torch.stack(orders).mean() if orders else scores.sum() * 0
-    answered = torch.tensor([float(any(group.shares)) for group in batch], device=device)
-    exists = torch.nn.functional.binary_cross_entropy_with_logits(torch.stack(best), answered)
-    return order + recipe.sure * sure + recipe.exists * exists
+    answered = torch.tensor([float(any(some)) for some in shares], device=device)
+    whether = torch.nn.functional.binary_cross_entropy_with_logits(torch.stack(best), answered)
+    return order + sure * single + exists * whether
 
 
-class _Groups:
+class Groups:
     """Draws questions with right and wrong passages."""
 
     def __init__(self, ground: Ground, weights: Mapping[str, Array], recipe: Recipe) -> None:
@@ -164,9 +175,9 @@ class _Groups:
         count = recipe.others + (0 if answerable else 1)
         wrong = random.choice(hard, size=min(count, len(hard)), replace=False).tolist() if len(hard) else []
         if not answerable:
-            return Group(query, wrong, [0.0] * len(wrong))
+            return Group(query, wrong, [0.0] * len(wrong), row.number)
         right = int(random.choice(row.answers, p=row.weights))
-        return Group(query, [right, *wrong], [1.0] + [0.0] * len(wrong))
+        return Group(query, [right, *wrong], [1.0] + [0.0] * len(wrong), row.number)
 
     def _draw_clauses(self, library: Library) -> Group:
         drawn = library.draw(1, self.random)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ class Row:
     """How likely each answer is drawn."""
     others: Ints
     """Passages of the document that have no gold and are not beside one that has."""
+    number: int = -1
+    """Its place among the pack's rows."""
 
 
 class Examples:
@@ -51,7 +53,7 @@ class Examples:
         lengths = {row: end - start for row, start, end in pack.gold.tolist()}
         for number, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
             if document in kept and kind not in out and (impossible or gold[number]):
-                row = _row(pack, document, kind, query, gold[number], lengths.get(number, 0))
+                row = replace(_row(pack, document, kind, query, gold[number], lengths.get(number, 0)), number=number)
                 (self.impossible if impossible else self.answerable).append(row)
         self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
         self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}

@@ -23,9 +23,8 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
-from exhibit.rag.lexicon.bm25 import digest
 from exhibit.rag.lexicon.naming import name_terms
-from exhibit.rag.lexicon.postings import Held
+from exhibit.rag.lexicon.postings import TermCounts, digest
 from exhibit.rag.protocols import section_keys
 
 _SPREAD = 0.35
@@ -140,7 +139,7 @@ def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
             swaps[digest(old)] = digest(new)
     fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
     named = original.words.names
-    fields = {name: Held(_swapped(held.terms, swaps), held.counts) for name, held in named.fields.items()}
+    fields = {name: TermCounts(_swapped(held.terms, swaps), held.counts) for name, held in named.fields.items()}
     fields["file"] = fresh.names.fields["file"]
     counted = [part._replace(terms=_swapped(part.terms, swaps)) for part in original.words[1:]]
     return DocumentWords(named._replace(run=fresh.names.run, fields=fields), *counted)

@@ -18,7 +18,6 @@ from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, preset_names
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.packed import packed
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.summaries import Summariser, open_summariser
@@ -181,7 +180,7 @@ def ingest_once(
     Stages of the workers are known where all of it runs in this process: with the serial engine.
     """
     clock = Clock()
-    paths = packed(find_files(documents) if isinstance(documents, Path) else documents)
+    paths = find_files(documents) if isinstance(documents, Path) else list(documents)
     config = config_for("faiss" if store == "none" else store, words=words)
     module, argument = load_plugin("exhibit.models.embedders", config.embedder)
     inner: Embedder = module.open(argument)
@@ -203,7 +202,7 @@ def ingest_once(
         **took,
         "documents": report.documents,
         "chunks": report.chunks,
-        "characters": sum(entry.characters for entry in index.entries.values()),  # one at a time
+        "characters": sum(index.document(number).characters for number in index.numbers),  # one at a time
         "set_aside": len(report.set_aside),
         "stages": _stages(clock),
         "disk": sizes(folder / "index"),
@@ -219,17 +218,11 @@ def _stages(clock: Clock) -> dict[str, float]:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of an index by what they are: texts, vectors, and the rest."""
-    bytes_of = {"texts": 0, "vectors": 0, "rest": 0}
+    """Return the bytes of an index by what they are."""
+    bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
         if path.is_file():
-            kind = (
-                "texts"
-                if path.parent.name == "texts"
-                else "rest"
-                if path.suffix in (".jsonl", ".npz", ".json")
-                else "vectors"
-            )
+            kind = "documents and words" if path.suffix in (".sqlite", ".json") else "vectors"
             bytes_of[kind] += path.stat().st_size
     return bytes_of
 

@@ -75,7 +75,8 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
     module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)
     embedder: Embedder = module.open(argument)
     pipeline = Pipeline(index.config, cache=cache, embedder=embedder).open(folder)
-    named = [renamed_for(index.entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
+    entries = {entry.number: entry for entry in index.documents}
+    named = [renamed_for(entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
     unnamed = [understand(question).asks for question, _ in questions[:most]]
     # vectors are cached before the clock starts, and the threads that made them have come to rest
     vectors = pipeline.embedder.embed([*named, *unnamed], role="query")[len(named) :]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from exhibit.evaluation.cases import Case
-from exhibit.law.citations import find_citations
+from exhibit.law.citations import find_citations, without_places
 from exhibit.law.words import word_runs
 
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
@@ -47,7 +47,8 @@ def against(case: Case, expected: Iterable[str], score: Callable[[str, str], flo
 
 
 def without_citations(text: str) -> str:
-    """Return a text without `[1]` and `[Document#page=Section]`, which are not part of what it says."""
+    """Return a text without `[1]`, `[Document#page=Section]` and the list of places, which are not what it says."""
+    text = without_places(text)
     for citation in reversed(find_citations(text)):
         text = text[: citation.span.start] + text[citation.span.end :]
     return _PAGE_CITATION.sub("", text)

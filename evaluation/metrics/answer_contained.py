@@ -50,6 +50,5 @@ def _in_passages(case: Case) -> float | None:
 
 def holding_answer(case: Case) -> int | None:
     """Return the number, from 1, of the first passage read that says the expected answer."""
-    selected = case.reply.selected if case.reply.selected is not None else K
-    passages = enumerate(case.reply.passages[:selected], 1)
-    return next((number for number, passage in passages if stands_in(case.truth, passage.text)), None)
+    numbers = case.reply.numbers_read(K)
+    return next((n for n in numbers if stands_in(case.truth, case.reply.passages[n - 1].text)), None)

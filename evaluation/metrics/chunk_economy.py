@@ -1,4 +1,4 @@
-"""Chunk economy: what the first K passages are there for.
+"""Chunk economy: what the first K passages are there for, and those that the answer was made from (`context_…`).
 
 Essential: the passage shares a character with gold, at any of its places. Complementary: it does not, but ends or
 begins within 500 characters of gold in the same file, and so may hold what the gold refers to. Neither: the rest.
@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 
 from exhibit.evaluation.cases import Case, Passage, Values
-from exhibit.evaluation.metrics._about import About, Need
-from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._about import About, Better, Need
 from exhibit.evaluation.metrics._options import Cutoff, K, Options
 from exhibit.evidence import Span
 
@@ -20,47 +19,41 @@ NEAR = 500
 """Characters between a passage and gold, the size of a chunk, that still make them neighbours."""
 
 KINDS = ("chunk_essential", "chunk_complementary", "chunk_neither")
-NAMES = tuple(f"{kind}@{K}" for kind in KINDS)
+_CONTEXT = {kind: kind.replace("chunk", "context") for kind in KINDS}
+NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
 _NEEDS: tuple[Need, ...] = ("gold spans", "passages")
+_TOLD: dict[str, tuple[str, Better]] = {
+    KINDS[0]: ("that hold gold", "more"),
+    KINDS[1]: ("beside gold", "neither"),
+    KINDS[2]: ("far from gold", "less"),
+}
 ABOUT = {
-    "chunk_essential": About(
-        "Passages that hold gold", "share of the first k passages", "Retrieval", needs=_NEEDS, short=False
-    ),
-    "chunk_complementary": About(
-        "Passages beside gold",
-        "share of the first k passages that neighbour gold",
-        "Retrieval",
-        better="neither",
-        needs=_NEEDS,
-        short=False,
-    ),
-    "chunk_neither": About(
-        "Passages far from gold",
-        "share of the first k passages",
-        "Retrieval",
-        better="less",
-        needs=_NEEDS,
-        short=False,
-    ),
+    name: About(f"{what} {where}", f"share of {of}", "Retrieval", better=better, needs=_NEEDS, short=False)
+    for kind, (where, better) in _TOLD.items()
+    for name, what, of in (
+        (kind, "Passages", "the first k passages"),
+        (_CONTEXT[kind], "Passages read", "the passages that the answer was made from"),
+    )
 }
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the three shares, None where nothing was retrieved."""
-
+    """Return the three shares of both, None where nothing was retrieved, or what was read is not known."""
     depth = cutoff or options.k
+    shares: dict[str, Values] = {}
+    for kind in KINDS:
+        shares[f"{kind}@{depth}"] = [_share(kind, case, case.reply.passages[:depth]) for case in cases]
+        shares[_CONTEXT[kind]] = [_share(kind, case, _context(case)) for case in cases]
+    return shares
 
-    def share(kind: str) -> Values:
-        return each(cases, lambda case: _share(kind, case, depth))
 
-    return {f"{kind}@{depth}": share(kind) for kind in KINDS}
+def _context(case: Case) -> Sequence[Passage]:
+    known = case.reply.context is not None or case.reply.selected is not None
+    return case.reply.read(0) if known else ()
 
 
-def _share(kind: str, case: Case, k: int) -> float | None:
-    passages = case.reply.passages[:k]
-    if not passages:
-        return None
-    return sum(kind_of(passage, case) == kind for passage in passages) / len(passages)
+def _share(kind: str, case: Case, passages: Sequence[Passage]) -> float | None:
+    return sum(kind_of(passage, case) == kind for passage in passages) / len(passages) if passages else None
 
 
 def kind_of(passage: Passage, case: Case) -> str:

@@ -52,7 +52,7 @@ def missing(options: Options) -> str:
 
 def _prompt(case: Case) -> Prompt | None:
     answer = case.reply.answer
-    passages = case.reply.passages[: case.reply.selected or None]
+    passages = case.reply.read(len(case.reply.passages))
     if not answer or not passages or is_refusal(answer):
         return None
     sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))

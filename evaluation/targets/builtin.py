@@ -29,6 +29,7 @@ from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
 from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -155,7 +156,7 @@ class Builtin:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
         elif answering is not None and self._worth_sharing(questions):
             replies = self._share(questions, answering)
-        elif self._pipeline.llm is None:
+        elif self._pipeline.llm is None and not self._options.config.reads:
             replies = self._extract(searched, questions=len(cases))
         else:
             replies = self._generate(searched)
@@ -218,7 +219,7 @@ class Builtin:
                 yield _answered(retrieved, context, answer, searched + seconds)
 
     def _generate(self, results: Iterable[_Searched]) -> Iterator[Reply]:
-        """Yield replies by a language model, asked from here alone: it has one budget, and its own requests at once."""
+        """Yield replies by a model, asked from here alone: it has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
         for batch in _batches(results, _ANSWERED):
             answers = self._answer(answerer, [one.retrieved for one in batch])
@@ -301,15 +302,23 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
         for hit in retrieved.ranked
     )
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
-    return Reply(passages=passages, selected=len(retrieved.selected), seconds=seconds, confidence=confidence)
+    ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
+    chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
+    context = tuple(rank for rank in chosen if rank is not None)
+    return Reply(
+        passages=passages, selected=len(retrieved.selected), context=context, seconds=seconds, confidence=confidence
+    )
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
+    answer = with_version(answer, retrieved, context)
     reply = _reply(retrieved, seconds=seconds)
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, retrieved.ranked) for source in context.sources}
-    return replace(reply, answer=renumber(answer.text, ranks), usage=dict(answer.usage))
+    told = reply.confidence if answer.confidence is None else round(answer.confidence, 6)
+    read = tuple(dict.fromkeys(ranks.values()))
+    return replace(reply, answer=renumber(answer.text, ranks), context=read, usage=dict(answer.usage), confidence=told)
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from exhibit.hub.exports._source import Cut, Export, Words
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
+
+_BRIDGED = 1
+"""Characters between two snippets that are one, as `sort_and_merge_spans` has it."""
 
 
 def write(export: Export, folder: Path) -> None:
@@ -21,7 +24,12 @@ def write(export: Export, folder: Path) -> None:
     gold = export.gold()
     paths = _paths(export)
     words: Words = {}
+    ends: dict[str, set[int]] = defaultdict(set)
+    for line in export.bundle.gold:
+        ends[line.filename or ""].update(end for _, end in line.spans)
+    after: dict[tuple[str, int], str] = {}
     for filename, text in export.documents(words):
+        after |= {(filename, end): text[end : end + _BRIDGED] for end in ends[filename]}
         target = folder / "corpus" / paths[filename]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="")
@@ -36,9 +44,9 @@ def write(export: Export, folder: Path) -> None:
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue
-        apart = merged(cuts)
+        apart = merged(cuts, after)
         if len(apart) < len(cuts):
-            export.note("test whose snippets overlapped and are one now", question.id)
+            export.note("snippets of a test at most a character apart are one now", question.id)
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
         benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
@@ -47,16 +55,20 @@ def write(export: Export, folder: Path) -> None:
         (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
 
 
-def merged(cuts: Iterable[Cut]) -> list[Cut]:
-    """Return the cuts with those of one document that overlap or touch made one, each where its first piece stood."""
+def merged(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
+    """Return the cuts with those of one document that are at most a character apart made one, as the benchmark does.
+
+    Each stands where its first piece stood; `after` has the character behind each end.
+    """
     order = list(dict.fromkeys(cuts))
     apart: list[tuple[int, Cut]] = []
     for place, cut in sorted(enumerate(order), key=lambda one: one[1]):
         before = apart[-1][1] if apart else None
-        if before is None or before.filename != cut.filename or cut.start > before.end:
+        if before is None or before.filename != cut.filename or cut.start > before.end + _BRIDGED:
             apart.append((place, cut))
             continue
-        words = before.text + cut.text[before.end - cut.start :] if cut.end > before.end else before.text
+        gap = after[cut.filename, before.end] if cut.start > before.end else ""
+        words = before.text + gap + cut.text[max(0, before.end - cut.start) :] if cut.end > before.end else before.text
         one = Cut(cut.filename, before.start, max(before.end, cut.end), words)
         apart[-1] = (min(place, apart[-1][0]), one)
     return [cut for _, cut in sorted(apart, key=lambda one: one[0])]

@@ -1,10 +1,12 @@
 """all-MiniLM-L6-v2 as an ONNX graph, built from its weights: token ids in, unit vectors out.
 
-Weights with a head make a graph that reads a question and a passage together, and puts out their score.
+Weights with a head make a graph that reads a question and a passage together, and puts out their score; with one for
+spans as well, what each token is to the answer.
 The texts of a batch have the same number of tokens, so there is no padding, and no mask to pay for.
 
 In int8, a graph of vectors gives each token a scale of its own, and one to each column of the weights: that is what
-processors have instructions for. A graph of scores keeps the finer blocks that its confidence was measured with.
+processors have instructions for, and takes half the time. A graph of scores alone keeps the finer blocks that its
+confidence was measured with.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
 from exhibit.models.embedders._peaks import balance, read_peaks
 
-VECTORS, SCORES = "vectors", "scores"
+VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"
 """What the graphs put out."""
 _BLOCK = 128
 """Numbers that share a scale, in the weights and, as `accuracy_level` 4 makes it, in each token's state.
@@ -45,11 +47,12 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
-    Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm.
+    Weights with a head have a second input, which tokens are the passage's, and a score in the place of the norm; those
+    with one for spans three numbers for each token as well.
     `samples` are token ids of usual texts: with them, int8 has a scale a token, without, one a block.
     """
-    judges = "head.weight" in weights
-    rows = precision == "int8" and samples and not judges
+    judges, reads = "head.weight" in weights, "spans.weight" in weights
+    rows = precision == "int8" and samples and (reads or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
     state = _embed_tokens(graph, pairs=judges)
     for number in range(LAYERS):
@@ -65,12 +68,13 @@ def build_graph(
     mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
     if judges:
         both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
-        # one row: nothing is gained by fewer digits
-        head, bias = (graph.constant(weights[f"head.{part}"].T, exact=True) for part in ("weight", "bias"))
-        graph.add("Add", graph.add("MatMul", both, head), bias, outputs=[SCORES])
-        return graph.model(inputs=("ids", "types"), output=(SCORES, 1))
+        graph.head(both, "head", SCORES)
+        if reads:
+            graph.head(state, "spans", TOKENS)
+        tokens = {TOKENS: ("texts", "tokens", 3)} if reads else {}
+        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **tokens})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
-    return graph.model(inputs=("ids",), output=(VECTORS, WIDTH))
+    return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 
 
 def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
@@ -204,20 +208,24 @@ class _Graph:
         )
         return self.add("Mul", product, largest)
 
+    def head(self, state: str, name: str, output: str) -> None:
+        """Add a product of few rows, which gains nothing by fewer digits, and put it out."""
+        weight, bias = (self.constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
+        self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
+
     def normalise(self, state: str, name: str) -> str:
         """Add a layer normalisation."""
         return self.add(
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
 
-    def model(self, *, inputs: Sequence[str], output: tuple[str, int]) -> onnx.ModelProto:
+    def model(self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]]) -> onnx.ModelProto:
         """Return the graph, checked."""
-        name, width = output
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
             [helper.make_tensor_value_info(given, TensorProto.INT64, ["texts", "tokens"]) for given in inputs],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", width])],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, shape in outputs.items()],
             self._constants,
         )
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_CONTRIB, 1)]

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from exhibit.models.llms import Completion
-from exhibit.storage.whole import write_whole
+from exhibit.storage.cache import Cache
+from exhibit.storage.cache import key_of as digest_of
 
 
 def key_of(parts: Mapping[str, object]) -> str:
     """Return the hash of all that a reply depends on."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
 
 
 class ReplyCache:
-    """A folder of replies by key; many threads and processes may share it."""
+    """Replies by key in one file; many threads and processes may share it."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._kept = Cache(folder / "replies.sqlite")
 
     def get(self, key: str) -> Completion | None:
-        """Return a kept reply; None when there is none, or when its file is damaged."""
-        try:
-            kept = json.loads(self._path(key).read_text(encoding="utf-8"))
-            return Completion(
-                str(kept["text"]), tokens_in=int(kept["tokens_in"]), tokens_out=int(kept["tokens_out"]), cached=True
-            )
-        except (OSError, RecursionError, ValueError, KeyError, TypeError):
+        """Return a kept reply; None when there is none."""
+        kept = self._kept.get([key.encode()]).get(key.encode())
+        if kept is None:
             return None
+        text, tokens_in, tokens_out = json.loads(kept)
+        return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
 
     def put(self, key: str, reply: Completion) -> None:
         """Keep a reply, whole or not at all; errors are not kept."""
-        if reply.error:
-            return
-        path = self._path(key)
-        data = {"text": reply.text, "tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
-        write_whole(path, json.dumps(data))
-
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / f"{key}.json"
+        if not reply.error:
+            value = json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()
+            self._kept.put({key.encode(): value})

@@ -86,7 +86,7 @@ class Extractive:
 def _candidates(source: Source) -> list[_Candidate]:
     text = source.hit.text
     return [
-        _Candidate(source, position, _quotable(text[span.start : span.end]), frozenset(words))
+        _Candidate(source, position, quotable(text[span.start : span.end]), frozenset(words))
         for position, span in enumerate(sentences(text))
         if (words := content_words(text[span.start : span.end]))
     ]
@@ -121,7 +121,7 @@ def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str
     return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
-def _quotable(sentence: str) -> str:
+def quotable(sentence: str) -> str:
     """Return a sentence on one line, not too long, with nothing in it that reads as a citation of ours."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]

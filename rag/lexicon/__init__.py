@@ -1,5 +1,5 @@
 """What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
 
-from exhibit.rag.lexicon.lexicon import FILES, DocumentWords, Lexicon, read_words
+from exhibit.rag.lexicon.lexicon import DocumentWords, Lexicon, read_words
 
-__all__ = ["FILES", "DocumentWords", "Lexicon", "read_words"]
+__all__ = ["DocumentWords", "Lexicon", "read_words"]

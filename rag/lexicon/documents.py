@@ -7,29 +7,25 @@ words is the log-likelihood of a document up to a constant: normalised, it is ho
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from exhibit.law.structure.profile import AGREED, Profile
-from exhibit.rag.columns import Column, opened_archive, write_archive
-from exhibit.rag.lexicon.labels import Labels
+from exhibit.rag.database import Database
 from exhibit.rag.lexicon.naming import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
-from exhibit.rag.lexicon.postings import Held, Numbers, Postings
+from exhibit.rag.lexicon.postings import Postings, TermCounts
+from exhibit.rag.protocols import Keys
 from exhibit.rag.questions.question import Query
 
 Weights = npt.NDArray[np.float64]
 
-FILE = "documents.npz"
 _OPENING = 3000
 """Characters of a first page: the title, the parties, the recitals."""
 _STATED = 6000
@@ -38,8 +34,6 @@ _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
 """Likelihoods that are remembered, of all documents for each name: 10 MB."""
-_TOLD = 1024
-"""Documents whose names are written at once."""
 _MENTION = 2 / 3
 """A word that only looks like a name counts when fewer than the cube root of N documents hold it: a defined term is in
 more."""
@@ -58,7 +52,7 @@ _OTHER_KIND = 2.3
 class Choice:
     """How likely each document is meant: `log_weights` of `numbers`, whose exponentials sum to one."""
 
-    numbers: Numbers
+    numbers: Keys
     log_weights: Weights
     evidence: dict[str, Weights] = field(default_factory=dict)
     """What each signal gave each document."""
@@ -87,16 +81,16 @@ class Choice:
         return {"sure": round(self.sure, 4), "documents": shown}
 
 
-class Named(NamedTuple):
+class NameWords(NamedTuple):
     """All that `Documents` needs to know of a document: what it is called where, in arrays."""
 
     kind: str
     run: str
     """The file's name as one run of letters."""
-    fields: dict[str, Held]
+    fields: dict[str, TermCounts]
 
 
-def read_names(filename: str, profile: Profile, text: str) -> Named:
+def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     """Return the words by which a document can be named."""
     run, in_file = file_words(filename)
     opening = list(name_words(text[:_OPENING]))
@@ -111,16 +105,15 @@ def read_names(filename: str, profile: Profile, text: str) -> Named:
         "proper": proper_counts(text),
         "file": Counter(in_file),
     }
-    return Named(profile.kind, run, {name: Held.of(counts[name]) for name in _FIELDS})
+    return NameWords(profile.kind, run, {name: TermCounts.of(counts[name]) for name in _FIELDS})
 
 
 class Documents:
-    """The words by which documents can be named; about 5 kB a document in memory once they are looked at."""
+    """The words by which documents can be named, in the database of an index."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """Begin with none; those that are added wait in the folder, if there is one, when they are many."""
-        self._fields = {name: Postings(folder) for name in _FIELDS}
-        self._labels = Labels()
+    def __init__(self, database: Database | None = None) -> None:
+        self._database = database or Database()
+        self._fields = {name: Postings(self._database, name) for name in _FIELDS}
         self._layout: _Layout | None = None
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
         """What was chosen of late: questions on one document name it alike."""
@@ -128,85 +121,46 @@ class Documents:
     # ---------------------------------------------------------------- what is in it
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self.numbers)
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Keys:
         """The documents' numbers, in order."""
         return self._laid_out().numbers
-
-    @property
-    def nbytes(self) -> int:
-        """What the tables take in memory."""
-        return sum(table.nbytes for table in self._fields.values())
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
         """Add a document under a number that is not taken."""
         self.add_named(number, read_names(filename, profile, text))
 
-    def add_named(self, number: int, named: Named) -> None:
+    def add_named(self, number: int, named: NameWords) -> None:
         """Add a document whose names were read before."""
         for name, table in self._fields.items():
-            table.add_held(number, named.fields[name])
-        self._labels.add(number, named.kind, named.run)
-        self._layout = None
-        self._choices.clear()
+            terms, counts = named.fields[name]
+            table.add(terms, np.full(len(terms), number), counts)
+        self._database.write("INSERT INTO names VALUES (?, ?, ?)", [(number, named.kind, named.run)])
+        self._forget()
 
     def remove(self, number: int) -> None:
         """Forget a document; it is as if it had never been added."""
         for table in self._fields.values():
-            table.remove(number)
-        self._labels.remove(number)
+            table.remove(np.array([number]))
+        self._database.write("DELETE FROM names WHERE number = ?", [(number,)])
+        self._forget()
+
+    def save(self) -> None:
+        """Have all that was added in the database."""
+        for table in self._fields.values():
+            table.save()
+
+    def _forget(self) -> None:
         self._layout = None
         self._choices.clear()
 
-    def save(self, folder: Path) -> None:
-        """Write everything; the same documents give the same bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = Column(np.uint8, folder)
-        for piece in self._about():
-            packed.append(np.frombuffer(piece.encode(), dtype=np.uint8))
-        tables = {f"{name}.{part}": column for name in _FIELDS for part, column in self._fields[name].columns().items()}
-        write_archive(folder / FILE, {"about": packed, **tables})
-        packed.close()
-
-    def _about(self) -> Iterator[str]:
-        """Yield the numbers, the kinds and the files' names as the JSON of three lists, some documents at a time."""
-        labels = self._labels
-        lists: dict[str, Iterable[object]] = {
-            "numbers": map(int, labels.numbers),
-            "kinds": labels.kinds(),
-            "runs": labels.runs(),
-        }
-        for name, values in lists.items():
-            yield f'{"{" if name == "numbers" else ", "}"{name}": ['
-            rest, before = iter(values), ""
-            while some := list(islice(rest, _TOLD)):
-                yield before + json.dumps(some, ensure_ascii=True)[1:-1]
-                before = ", "
-            yield "]"
-        yield "}"
-
-    @classmethod
-    def open(cls, folder: Path) -> Documents:
-        """Read what was saved."""
-        documents = cls(folder)
-        with opened_archive(folder / FILE) as file:
-            about = json.loads(file["about"].tobytes())
-            for name in _FIELDS:
-                arrays = {part: file[f"{name}.{part}"] for part in ("terms", "numbers", "counts")}
-                numbers = arrays["numbers"]
-                known = not len(numbers) or (numbers.min() >= 0 and numbers.max() <= max(about["numbers"]))
-                if not known or len({len(array) for array in arrays.values()}) != 1:
-                    raise ValueError("words of no document")
-                documents._fields[name] = Postings.of(arrays, folder)
-            for number, kind, run in zip(about["numbers"], about["kinds"], about["runs"], strict=True):
-                documents._labels.add(number, kind, run)
-        return documents
-
     def _laid_out(self) -> _Layout:
         if self._layout is None:
-            self._layout = _Layout(self._labels)
+            rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
+            with self._database.sound():
+                self._layout = _Layout(rows)
         return self._layout
 
     # ---------------------------------------------------------------- choosing
@@ -217,7 +171,8 @@ class Documents:
         if key not in self._choices:
             if len(self._choices) * len(self) >= _REMEMBERED:
                 self._choices.clear()
-            self._choices[key] = self._score(query, filenames=filenames)
+            with self._database.sound():
+                self._choices[key] = self._score(query, filenames=filenames)
         return self._choices[key]
 
     def _score(self, query: Query, *, filenames: bool) -> Choice:
@@ -243,17 +198,29 @@ class Documents:
         return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _title(self, said: set[str]) -> Weights:
-        """Return what it gives a document that its title is said, most of it or all; the less, the more others' are."""
+        """Return the weight that each document gains where the question says its title, by the share that it says.
+
+        A title that many documents share weighs less.
+        """
         shared = np.zeros(len(self))
         layout = self._laid_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
             shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
         if layout.titles is None:
-            layout.titles = self._fields["title"].totals(layout.numbers, self._rarity)
+            layout.titles = self._title_weights(layout.numbers)
         share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
         said_so = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
         return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
+
+    def _title_weights(self, numbers: Keys) -> Weights:
+        """Return the weights of all words of each document's title in sum."""
+        sums = np.zeros(len(numbers))
+        for terms, owners, _ in self._fields["title"].blocks():
+            _, place, holders = np.unique(terms, return_inverse=True, return_counts=True)
+            weights = np.array([self._rarity(float(count)) for count in holders])
+            np.add.at(sums, np.searchsorted(numbers, owners), weights[place])
+        return sums
 
     def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
         """Return what a word gives each document; one that is nowhere is looked for as two, `AGProjects`."""
@@ -283,7 +250,7 @@ class Documents:
         if word.capital:
             return bool(self._word(word, lower=False, filenames=filenames).max(initial=0.0) > self._few)
         given = np.zeros(len(self))
-        limit = self._rarity(self._fields["opening"].holders(word.term))
+        limit = self._rarity(self._holders("opening", word.term))
         for place in ("stated", "file") if filenames else ("stated",):
             self._place(given, place, word.term, limit)
         return bool(given.max(initial=0.0) > self._few)
@@ -292,7 +259,7 @@ class Documents:
         """Return what a word gives each document at the most telling place where it stands."""
         given = np.zeros(len(self))
         # a word cannot tell more than it does in running text, written as the query writes it: `and` is rare in titles
-        limit = self._rarity(self._fields["proper" if capital else "opening"].holders(term))
+        limit = self._rarity(self._holders("proper" if capital else "opening", term))
         self._place(given, "stated", term, limit)
         self._place(given, "proper", term, limit, mentions=True)
         if capital or lower:
@@ -322,6 +289,11 @@ class Documents:
         rows = np.searchsorted(self._laid_out().numbers, numbers)
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
+    def _holders(self, name: str, term: str) -> int:
+        """Return how many documents have a word at a place."""
+        owners, _ = self._fields[name].find(term)
+        return len(owners)
+
     def _rarity(self, holders: float) -> float:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
@@ -336,16 +308,16 @@ class Documents:
 class _Layout:
     """Documents as rows, and their files' names as one string, where a name written without spaces can be found."""
 
-    def __init__(self, labels: Labels) -> None:
-        self.numbers: Numbers = labels.numbers
-        self.kinds = list(labels.kinds())
+    def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)
+        self.kinds = [kind for _, kind, _ in rows]
         self.titles: Weights | None = None
         """The weight of each document's title; known once it was asked for."""
-        lines = list(labels.runs())
+        lines = [run for _, _, run in rows]
         self._text = "\n".join(lines)
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
-    def rows_with(self, term: str) -> Numbers:
+    def rows_with(self, term: str) -> Keys:
         """Return the rows whose file's name holds a word of four letters or more, wherever it begins."""
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
@@ -353,7 +325,7 @@ class _Layout:
         while at >= 0:
             places.append(at)
             at = self._text.find(term, at + len(term))
-        rows: Numbers = np.unique(np.searchsorted(self._starts, np.array(places, dtype=np.int64), side="right") - 1)
+        rows: Keys = np.unique(np.searchsorted(self._starts, np.array(places, dtype=np.int64), side="right") - 1)
         return rows
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.law.structure.profile import Profile
-from exhibit.rag.lexicon.bm25 import Counted, count_terms, open_words
-from exhibit.rag.lexicon.documents import FILE, Documents, Named, read_names
+from exhibit.rag.database import Database
+from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
+from exhibit.rag.lexicon.documents import Documents, NameWords, read_names
 from exhibit.rag.protocols import Keys
-
-FILES = ("words.npz", "headings.npz", FILE)
 
 
 class DocumentWords(NamedTuple):
     """All that a lexicon needs to know of a document: made by whoever reads it, so that adding it is little work."""
 
-    names: Named
+    names: NameWords
     chunks: Counted
     headings: Counted
 
@@ -30,15 +28,14 @@ def read_words(
 
 
 class Lexicon:
-    """Words beside the vectors of an index; changes are in memory until `save`, or in files without a name."""
+    """Words beside the vectors of an index, in its database."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.chunks = open_words(folder / FILES[0])
+    def __init__(self, database: Database) -> None:
+        self.chunks = Words(database, "words")
         """The words of chunks, under their keys."""
-        self.headings = open_words(folder / FILES[1])
+        self.headings = Words(database, "headings")
         """The words of the headings above each section, under the section's key."""
-        self.documents = Documents.open(folder) if (folder / FILE).is_file() else Documents(folder)
+        self.documents = Documents(database)
         """The names, parties and proper nouns of documents, under their numbers."""
 
     def add(self, number: int, words: DocumentWords, *, chunks: Keys, sections: Keys) -> None:
@@ -54,7 +51,7 @@ class Lexicon:
         self.headings.remove(sections)
 
     def save(self) -> None:
-        """Write everything."""
+        """Have all that was added in the database."""
         self.chunks.save()
         self.headings.save()
-        self.documents.save(self.folder)
+        self.documents.save()

@@ -1,145 +1,211 @@
-"""Which documents hold a word, and how often: a table that documents can be added to and taken from."""
+"""Which chunk, section or document has which word how often: sorted by word, in blocks, in the index's database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.rag.columns import Array, Column
-from exhibit.rag.lexicon.runs import Entries, Runs
+from exhibit.rag.database import Database
+from exhibit.rag.protocols import Keys
 
-Numbers = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int64]
-_MOST = 65535  # the largest count that two bytes hold
-_WAITING = 1 << 16
-"""Entries in memory before they are put aside on disk: 0.6 MB, the first pages of some 300 documents."""
-_REMEMBERED, _SHORT = 4096, 1000
-"""Words whose documents are remembered, and how many documents one may have for that: 16 kB a word, 65 MB at most."""
-_DTYPES = {"terms": np.uint32, "numbers": np.int32, "counts": np.uint16}
+Array = npt.NDArray[Any]
+Terms = npt.NDArray[np.uint32]
+
+FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
+"""What may have words; the place in this row is a field's number on disk."""
+_BLOCK = 2048
+"""Entries of a block, at least, where there are so many: 18 kB, which are read to look a word up."""
+_PENDING = 1 << 16
+"""Entries of a field in memory before they are put aside on disk: 0.6 MB."""
+_SEPARATE = 512
+"""Additions that are then put into one: each array takes a hundred bytes beside its numbers."""
+_BITS = 8
+"""What was put aside is sorted by parts, by the first bits of the words' digests: one of 256 is in memory at a time."""
+_REMEMBERED = 32 << 20
+"""Bytes of entries that are remembered: questions say the same words, and a frequent one has many entries."""
 
 
-class Held(NamedTuple):
-    """The words of one document, hashed, and how often it has each."""
+def digest(term: str) -> int:
+    """Return the number that a word is kept under.
 
-    terms: npt.NDArray[np.uint32]
+    So there is no vocabulary to hold, to merge or to renumber. Two words of a collection that share a digest are rarer
+    than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
+    """
+    return crc32(term.encode("utf-8", "surrogatepass"))
+
+
+class TermCounts(NamedTuple):
+    """The words of one document by their digests, and how often it has each."""
+
+    terms: Terms
     counts: npt.NDArray[np.uint16]
 
     @classmethod
-    def of(cls, counts: Mapping[str, int]) -> Held:
-        """Return them as arrays."""
-        hashed = np.fromiter(map(_hash, counts), np.uint32, len(counts))
-        return cls(hashed, np.fromiter((min(count, _MOST) for count in counts.values()), np.uint16, len(counts)))
+    def of(cls, counts: Mapping[str, int]) -> TermCounts:
+        """Return them as arrays; a count that two bytes do not hold is the largest that they do."""
+        terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
+        return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
+
+
+class Entries(NamedTuple):
+    """Which word stands where, and how often: one row an entry."""
+
+    terms: Array
+    owners: Array
+    counts: Array
+
+    def sorted(self) -> Entries:
+        """Return them by word, then by where it stands."""
+        order = np.lexsort((self.owners, self.terms))
+        return Entries(*(column[order] for column in self))
 
 
 class Postings:
-    """Ten bytes for each different word of each document; a word is kept as 32 bits of its hash.
+    """The entries of one field. What is added is sorted in when a word is next looked for, or when it is saved.
 
-    Two words meet in one hash once in ten thousand lookups over half a million different words: rarer than a name that
-    two companies share. New ones wait in memory, and beyond some number on disk where there is a folder for that.
+    No more than a part of it is in memory then, however much there is.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        self._terms = np.zeros(0, dtype=np.uint32)
-        self._numbers = np.zeros(0, dtype=np.int32)
-        self._counts = np.zeros(0, dtype=np.uint16)
-        self._runs = Runs(np.int32, np.uint16, folder=folder, most=_WAITING)
-        self._merged: tuple[Column, ...] | None = None
-        """The table, sorted on disk, until somebody looks at it."""
-        self._seen: dict[str, tuple[Numbers, Counts]] = {}
-        """What was found of late: questions on one document say the same names."""
+    def __init__(
+        self, database: Database, field: str, *, owners: npt.DTypeLike = np.uint32, counts: npt.DTypeLike = np.uint16
+    ) -> None:
+        self._database = database
+        self._number = FIELDS.index(field)
+        self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
+        self._pending: list[Entries] = []
+        self._size = 0
+        self._is_aside = False
+        self._recent: OrderedDict[int, tuple[Keys, Array]] = OrderedDict()
+        self._recent_bytes = 0
 
-    def add(self, number: int, counts: Mapping[str, int]) -> None:
-        """Add a document's words; they are sorted in when a word is next looked for."""
-        self.add_held(number, Held.of(counts))
+    def add(self, terms: Array, owners: Array, counts: Array) -> None:
+        """Add entries."""
+        if len(terms):
+            self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
+            self._size += len(terms)
+        if len(self._pending) >= _SEPARATE:
+            self._pending = [self._joined(self._pending)]
+        if self._size >= _PENDING:
+            self._put_aside()
 
-    def add_held(self, number: int, held: Held) -> None:
-        """Add a document's words that were hashed before."""
-        if len(held.terms):
-            self._runs.add(Entries(held.terms, np.full(len(held.terms), number, dtype=np.int32), held.counts))
+    def remove(self, owners: Keys) -> None:
+        """Remove all entries of some chunks, sections or documents."""
+        self.save()
+        self._rewrite(without=owners)
 
-    def remove(self, number: int) -> None:
-        """Forget a document."""
-        self._settle()
-        kept = self._numbers != number
-        self._seen.clear()
-        self._terms, self._numbers, self._counts = self._terms[kept], self._numbers[kept], self._counts[kept]
+    def find(self, term: str) -> tuple[Keys, Array]:
+        """Return where a word stands, in order, and how often."""
+        self.save()
+        number = digest(term)
+        known = self._recent.get(number)
+        if known is None:
+            known = self._look_up(number)
+            self._remember(number, known)
+        else:
+            self._recent.move_to_end(number)
+        return known
 
-    def find(self, term: str) -> tuple[Numbers, Counts]:
-        """Return the documents that hold a word, in order, and how often each does."""
-        self._settle()
-        seen = self._seen.get(term)
-        if seen is not None:
-            return seen
-        key = np.uint32(_hash(term))
-        start, end = self._terms.searchsorted(key, side="left"), self._terms.searchsorted(key, side="right")
-        postings = self._numbers[start:end].astype(np.int64), self._counts[start:end].astype(np.int64)
-        if end - start <= _SHORT:
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[term] = postings
-        return postings
+    def save(self) -> None:
+        """Have all that was added in the database."""
+        if self._size or self._is_aside:
+            self._rewrite()
 
-    def holders(self, term: str) -> int:
-        """Return how many documents hold a word."""
-        numbers, _ = self.find(term)
-        return len(numbers)
+    def blocks(self) -> Iterator[Entries]:
+        """Yield all entries by word, then by where it stands; no word is in two blocks."""
+        self.save()
+        return self._blocks()
 
-    def totals(self, numbers: Numbers, weigh: Callable[[float], float]) -> npt.NDArray[np.float64]:
-        """Return the weights of each document's words in sum, where a word's is that of how many documents hold it."""
-        self._settle()
-        _, place, holders = np.unique(self._terms, return_inverse=True, return_counts=True)
-        weights = np.array([weigh(float(count)) for count in holders])
-        sums = np.zeros(len(numbers))
-        if len(place):
-            np.add.at(sums, np.searchsorted(numbers, self._numbers), weights[place])
-        return sums
+    def _blocks(self) -> Iterator[Entries]:
+        low, high = self._number << 32, (self._number + 1) << 32
+        places = self._database.read("SELECT place FROM postings WHERE place >= ? AND place < ?", low, high)
+        for (place,) in places:
+            [row] = self._database.read("SELECT terms, owners, counts FROM postings WHERE place = ?", place)
+            yield self._entries(row)
 
-    def __len__(self) -> int:
-        self._settle()
-        return len(self._terms)
+    def _look_up(self, number: int) -> tuple[Keys, Array]:
+        rows = self._database.read(
+            "SELECT terms, owners, counts FROM postings WHERE place <= ? AND place >= ? ORDER BY place DESC LIMIT 1",
+            self._number << 32 | number,
+            self._number << 32,
+        )
+        with self._database.sound():
+            entries = self._entries(rows[0] if rows else (b"", b"", b""))
+            here = slice(*np.searchsorted(entries.terms, [number, number + 1]))
+            return entries.owners[here].astype(np.int64), entries.counts[here].copy()
 
-    @property
-    def nbytes(self) -> int:
-        """What the table takes in memory."""
-        self._settle()
-        return self._terms.nbytes + self._numbers.nbytes + self._counts.nbytes
+    def _entries(self, row: tuple[bytes, ...]) -> Entries:
+        columns = [np.frombuffer(blob, dtype) for blob, dtype in zip(row, self._dtypes, strict=True)]
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("columns of different lengths")
+        return Entries(*columns)
 
-    def columns(self) -> dict[str, Array | Column]:
-        """Return the table to be written: the same documents give the same numbers, in whatever order they came."""
-        if self._runs.on_disk and self._merged is None and not len(self._terms) and self._folder is not None:
-            self._merged = tuple(Column(dtype, self._folder) for dtype in _DTYPES.values())
-            for block in self._runs.blocks():
-                for column, numbers in zip(self._merged, block, strict=True):
-                    column.append(numbers)
-        elif self._runs:
-            self._settle()
-        return dict(zip(_DTYPES, self._merged or (self._terms, self._numbers, self._counts), strict=True))
+    def _remember(self, number: int, found: tuple[Keys, Array]) -> None:
+        self._recent[number] = found
+        self._recent_bytes += sum(column.nbytes for column in found)
+        while self._recent_bytes > _REMEMBERED and len(self._recent) > 1:
+            _, oldest = self._recent.popitem(last=False)
+            self._recent_bytes -= sum(column.nbytes for column in oldest)
 
-    @classmethod
-    def of(cls, arrays: Mapping[str, npt.NDArray[np.generic]], folder: Path | None = None) -> Postings:
-        """Return a table that was written."""
-        table = cls(folder)
-        table._terms = arrays["terms"].astype(np.uint32)
-        table._numbers = arrays["numbers"].astype(np.int32)
-        table._counts = arrays["counts"].astype(np.uint16)
-        return table
+    def _rewrite(self, *, without: Keys | None = None) -> None:
+        """Sort what was added into what is there, and leave out some of it."""
+        for entries in self._blocks():
+            kept = slice(None) if without is None else ~np.isin(entries.owners, without)
+            self.add(*(column[kept] for column in entries))
+        low, high = self._number << 32, (self._number + 1) << 32
+        self._database.write("DELETE FROM postings WHERE place >= ? AND place < ?", [(low, high)])
+        for entries in self._sorted():
+            self._database.write("INSERT INTO postings VALUES (?, ?, ?, ?)", self._cut(entries))
+        self._recent.clear()
+        self._recent_bytes = 0
 
-    def _settle(self) -> None:
-        """Have the table in memory, with new documents sorted in, by word and then by document."""
-        if self._merged is not None:
-            self._terms, self._numbers, self._counts = (column.read() for column in self._merged)
-            self._merged = None  # its files are closed, and gone
-        if self._runs:
-            self._seen.clear()
-            self._runs.add(Entries(self._terms, self._numbers, self._counts))
-            self._terms, self._numbers, self._counts = self._runs.take().sorted()
+    def _cut(self, entries: Entries) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+        """Yield the rows of blocks, each of whole words."""
+        firsts = np.concatenate([[0], np.flatnonzero(np.diff(entries.terms)) + 1])  # where each word begins
+        wanted = np.arange(0, len(entries.terms), _BLOCK)
+        starts = np.unique(firsts[np.searchsorted(firsts, wanted, side="right") - 1]).tolist()
+        for start, end in zip(starts, [*starts[1:], len(entries.terms)], strict=True):
+            terms, owners, counts = (column[start:end].tobytes() for column in entries)
+            yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
+    def _sorted(self) -> Iterator[Entries]:
+        """Yield all that was added, in order; no word is in two parts. Then nothing is pending."""
+        if not self._is_aside:
+            if self._size:
+                yield self._joined(self._pending).sorted()
+            self._pending, self._size = [], 0
+            return
+        self._put_aside()
+        aside = self._database.scratch.database
+        aside.execute("CREATE INDEX IF NOT EXISTS parts ON added (part)")
+        for part in range(self._number << _BITS, (self._number + 1) << _BITS):
+            rows = aside.execute("SELECT terms, owners, counts FROM added WHERE part = ?", [part])
+            if entries := [self._entries(row) for row in rows]:
+                yield self._joined(entries).sorted()
+            aside.execute("DELETE FROM added WHERE part = ?", [part])
+        self._is_aside = False
 
-def _hash(term: str) -> int:
-    return crc32(term.encode("utf-8", "surrogatepass"))
+    def _put_aside(self) -> None:
+        self._is_aside = True
+        if not self._size:
+            return
+        entries = self._joined(self._pending)
+        parts = (entries.terms >> np.uint32(32 - _BITS)).astype(np.uint8)
+        order = np.argsort(parts, kind="stable")
+        entries = Entries(*(column[order] for column in entries))
+        cuts = np.searchsorted(parts[order], np.arange((1 << _BITS) + 1, dtype=np.int64)).tolist()
+        rows = (
+            (self._number << _BITS | part, *(column[start:end].tobytes() for column in entries))
+            for part, (start, end) in enumerate(pairwise(cuts))
+            if start < end
+        )
+        self._database.scratch.database.executemany("INSERT INTO added VALUES (?, ?, ?, ?)", rows)
+        self._pending, self._size = [], 0
+
+    def _joined(self, parts: list[Entries]) -> Entries:
+        return Entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

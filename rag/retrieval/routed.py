@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,7 @@ from exhibit.rag.retrieval.passages import (
 )
 from exhibit.rag.retrieval.stages import finish
 from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.statutes import Route, route
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
@@ -39,10 +41,6 @@ for 127 of those the answer was in none of the eight documents that were looked 
 _ENOUGH = 0.99
 """No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
 the figures on mini are the same, so it is no setting."""
-
-
-_TEXTS = 64
-"""Texts that are held for a batch of questions, 4 MB of contracts."""
 
 
 _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
@@ -83,18 +81,24 @@ def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
-        hits, confidence = _rank(query, vector, library, parts, trace)
-        reranked = _second_look(parts) is not None
-        results.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
+        law = route(query.question, parts.index)
+        hits, confidence = _rank(query, vector, library, parts, trace, law)
+        # what the question names by its number is first: nobody looks at it a second time
+        reranked = _second_look(parts) is not None or law is not None
+        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
+        if law is not None:
+            selected = () if law.nothing else result.selected
+            result = replace(result, selected=selected, note=law.note, named=len(law.passages))
+        results.append(result)
     return results
 
 
 def _rank(
-    query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any]
+    query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
 ) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
-    documents = _likely(choice, config)
+    documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else _likely(choice, config)
     ranking = rank_passages(
         query.asks,
         vector,
@@ -109,7 +113,21 @@ def _rank(
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
-    return _hits(index, ranking.passages, library.text), ranking.confidence
+    named = law.passages if law else ()
+    if law is not None:
+        trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
+    return _hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+
+
+def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """Return the paragraphs that a question names in front of all other passages, those inside them left out."""
+    best = max((passage.score for passage in others), default=0.0)
+    first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
+    return first + [other for other in others if not any(_inside(other, passage) for passage in named)]
+
+
+def _inside(one: RankedPassage, other: RankedPassage) -> bool:
+    return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
 
 
 def _second_look(parts: Parts) -> SecondLook | None:
@@ -121,7 +139,7 @@ def _second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return what passages are looked for in, for a batch of questions: the texts that they need are held, a few.
+    """Return what passages are looked for in, for a batch of questions.
 
     What passages of so many characters are made of is remembered from batch to batch, until the index changes.
     """
@@ -132,7 +150,7 @@ def library_of(index: Index, limit: int) -> Library:
         table=index.table,
         store=index.store("chunk"),
         words=index.lexicon.chunks,
-        text=lru_cache(_TEXTS)(lambda number: index.document_text(index.entries[number].filename)),
+        text=index.text_of,
         headings=index.lexicon.headings,
         is_whole=not index.missing,
         tiles=known[2],
@@ -155,7 +173,7 @@ def _likely(choice: Choice, config: Config) -> dict[int, float] | None:
 def _named(choice: Choice, index: Index) -> dict[str, object]:
     """Return why documents were chosen, by the names of their files."""
     told = choice.trace()
-    shown = {index.entries[number].filename: why for number, why in told["documents"].items()}
+    shown = {index.document(number).filename: why for number, why in told["documents"].items()}
     return {"sure": told["sure"], "likeliest": shown}
 
 
@@ -166,7 +184,7 @@ def _hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int],
 
 
 def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[[int], str]) -> Hit:
-    entry = index.entries[passage.document]
+    entry = index.document(passage.document)
     row = passage.row
     while row and place[START] > passage.span.start and index.table[row - 1, DOCUMENT] == passage.document:
         row -= 1

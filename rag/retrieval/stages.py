@@ -27,7 +27,7 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
         for number, cosines in scores.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
-    state.trace["documents"] = {index.entries[number].filename: round(judged[number], 4) for number in best}
+    state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)
     )
@@ -47,7 +47,7 @@ def finish(
     """Return the ranking, looked at a second time if there is a reranker, and what an answer is made from.
 
     `reranked` says that the second look has been taken. Where the confidence is below the config's, an answer is made
-    from nothing, and so is a refusal, whoever writes it.
+    from nothing, and so is a refusal, whoever writes it; but for the reader, which decides with that confidence itself.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -56,7 +56,8 @@ def finish(
     near = near_the_best(hits[: config.candidates * config.k], config)
     fitting = within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
-    if confidence is not None and config.refuse_below is not None and confidence < config.refuse_below:
+    unlikely = confidence is not None and confidence < (config.refuse_below or 0.0)
+    if unlikely and not config.reads:
         selected = []
     trace["selected"] = {"near": len(near), "within budget": len(fitting), "k": len(selected)}
     return Retrieved(question, tuple(hits[: config.depth]), tuple(selected), trace, confidence)

@@ -7,7 +7,6 @@ here piece by piece as FAISS itself would, and then opened by FAISS to see that 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +14,6 @@ import faiss
 import numpy as np
 
 from exhibit.models.protocols import Vectors
-from exhibit.rag.columns import Column
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import _faiss_kinds as kinds
 
@@ -31,11 +29,11 @@ def rows_path(path: Path) -> Path:
 
 
 class Rows:
-    """Vectors in a raw file, their keys in one without a name; both are there from the first row until `remove`."""
+    """Vectors in a raw file, which is there from the first row until `remove`; their keys are in memory."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
-        self._keys: Column | None = None
+        self._keys: list[Keys] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -44,7 +42,9 @@ class Rows:
     @property
     def keys(self) -> Keys:
         """The key of each row, in the order they were added."""
-        return self._keys.read() if self._keys is not None else np.zeros(0, np.int64)
+        if len(self._keys) > 1:
+            self._keys = [np.concatenate(self._keys)]
+        return self._keys[0] if self._keys else np.zeros(0, np.int64)
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
         """Add rows; a file that a stopped run has left is begun anew."""
@@ -52,8 +52,6 @@ class Rows:
         with self.path.open("ab" if self._count else "wb") as file:
             file.truncate(self._count * 4 * self.dimensions)  # what a full disk cut off in the middle is not counted
             file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
-        if self._keys is None:
-            self._keys = Column(np.int64, self.path.parent)
         self._keys.append(keys)
         self._count += len(keys)
 
@@ -78,19 +76,13 @@ class Rows:
             if self._count:
                 self._copy(file)
             file.write(struct.pack("<Q", self._count))
-            for piece in self._key_pieces():
-                file.write(piece.astype("<i8").tobytes())
+            file.write(self.keys.astype("<i8").tobytes())
         return self._reads(path)
 
     def remove(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
-        if self._keys is not None:
-            self._keys.close()
-        self._keys, self._count = None, 0
-
-    def _key_pieces(self) -> Iterator[Keys]:
-        return self._keys.pieces() if self._keys is not None else iter(())
+        self._keys, self._count = [], 0
 
     def _header(self) -> bytes:
         """Return what FAISS writes of every index: width, rows, two unused numbers, trained, inner product."""
@@ -118,9 +110,4 @@ class Rows:
         some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64))
         if not np.array_equal(kinds.vectors_of(index, some), self.vectors()[some]):
             return False
-        read, at = kinds.keys_of(index), 0
-        for piece in self._key_pieces():
-            if not np.array_equal(read[at : at + len(piece)], piece):
-                return False
-            at += len(piece)
-        return True
+        return np.array_equal(kinds.keys_of(index), self.keys)

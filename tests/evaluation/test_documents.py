@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.law.structure.profile import Profile
-from exhibit.rag.lexicon import postings
-from exhibit.rag.lexicon.documents import FILE, Documents
+from exhibit.rag.database import Database
+from exhibit.rag.lexicon.documents import Documents
 from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts
-from exhibit.rag.lexicon.postings import Postings
 from exhibit.rag.questions.question import understand
 
 NDA = "Non-Disclosure Agreement"
@@ -57,8 +56,8 @@ def documents() -> Documents:
     return build(range(len(CORPUS)))
 
 
-def build(numbers) -> Documents:
-    found = Documents()
+def build(numbers, database: Database | None = None) -> Documents:
+    found = Documents(database)
     for number in numbers:
         filename, profile, text = CORPUS[number]
         found.add(number, filename=filename, profile=profile, text=text)
@@ -218,28 +217,28 @@ def test_weights_are_a_distribution_for_any_question(documents, question, filena
     assert 1 / len(CORPUS) <= choice.sure + 1e-9
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.permutations(range(len(CORPUS))), st.integers(1, len(CORPUS) - 1))
-def test_a_document_added_and_removed_leaves_no_mark(tmp_path_factory, order, kept):
-    folder = tmp_path_factory.mktemp("words")
-    build(sorted(order[:kept])).save(folder)
-    plain = (folder / FILE).read_bytes()
-    changed = build(order)
+def test_a_document_added_and_removed_leaves_no_mark(order, kept):
+    plain, changed = build(sorted(order[:kept])), build(order)
     for number in order[kept:]:
         changed.remove(number)
-    changed.save(folder)
-    assert (folder / FILE).read_bytes() == plain
     assert len(changed) == kept
+    for question in ("Consider Fenway's NDA; who pays?", "Does Lodger sell it?", "Amendment No. 3 of Oak and Pine?"):
+        query = understand(question)
+        assert changed.score(query).log_weights.tolist() == plain.score(query).log_weights.tolist()
 
 
-def test_what_is_saved_is_what_is_opened(documents, tmp_path):
-    documents.save(tmp_path)
-    opened = Documents.open(tmp_path)
+def test_what_is_saved_is_what_is_opened(tmp_path):
+    database = Database(tmp_path / "index.sqlite")
+    documents = build(range(len(CORPUS)), database)
+    documents.save()
+    database.save()
+    opened = Documents(Database(tmp_path / "index.sqlite"))
     for question in ("Consider Fenway's NDA; who pays?", "Does Lodger sell it?", "who?"):
-        assert opened.score(understand(question)).log_weights == pytest.approx(
-            documents.score(understand(question)).log_weights
-        )
-    assert len(opened) == len(CORPUS) and opened.nbytes == documents.nbytes
+        query = understand(question)
+        assert opened.score(query).log_weights.tolist() == documents.score(query).log_weights.tolist()
+    assert len(opened) == len(CORPUS)
 
 
 def test_no_documents_is_no_choice():
@@ -251,22 +250,6 @@ def test_numbers_may_have_gaps():
     found = build([2, 7, 9])
     choice = found.score(understand("Consider Tock's privacy policy; who pays?"))
     assert list(choice.numbers) == [2, 7, 9] and choice.best(most=1) == [2]
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 9), st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 99999))), max_size=6
-    )
-)
-def test_postings_find_what_was_added(rows):
-    table, wanted = Postings(), dict(rows)
-    for number, counts in wanted.items():
-        table.add(number, counts)
-    for term in {term for counts in wanted.values() for term in counts}:
-        numbers, counts = table.find(term)
-        assert list(numbers) == sorted(number for number, held in wanted.items() if term in held)
-        assert list(counts) == [min(wanted[number][term], 65535) for number in numbers.tolist()]
-    assert len(table) == sum(map(len, wanted.values()))
 
 
 def test_words_of_names_are_folded():
@@ -281,23 +264,6 @@ def test_words_of_names_are_folded():
 def test_a_word_is_proper_when_no_sentence_begins_with_it():
     counts = proper_counts("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
     assert counts == {"keep": 1, "itock": 1}
-
-
-def test_postings_put_aside_on_disk_are_the_same_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "_WAITING", 3)
-    whole, apart = Postings(), Postings(tmp_path)
-    for number in (4, 1, 9, 2):
-        for table in (whole, apart):
-            table.add(number, {"mill": number, f"name{number}": 1, "harrow": 70000})
-    merged = {name: column.read() for name, column in apart.columns().items()}  # on disk, as it will be written
-    assert {name: array.tolist() for name, array in merged.items()} == {
-        name: array.tolist() for name, array in whole.columns().items()
-    }
-    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 4, 9]
-    for table in (whole, apart):
-        table.remove(4)
-        table.add(5, {"mill": 1})
-    assert apart.find("mill")[0].tolist() == whole.find("mill")[0].tolist() == [1, 2, 5, 9]
 
 
 GUIDES = {

@@ -81,7 +81,7 @@ def test_the_results_folder(run, tmp_path):
     names = {path.name for path in (done.folder / "leases").iterdir()}
     assert names == {
         "summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl", "run.trec",
-        "qrels.trec", "evidence.json",
+        "qrels.trec", "evidence.json", "predictions.json", "confidence.json",
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
@@ -133,7 +133,8 @@ def test_one_object_a_question(run):
     assert list(first) == ["id", "question", "truth", "is_impossible", "filename", "labels", "gold", "reply", "scores",
                            "verdict", "stage", "evidence", "notes"]  # fmt: skip
     assert first["gold"][0]["how"] == "exact" and len(first["gold"][0]["places"][0][0]) == 2
-    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "seconds", "error",
+    assert list(first["reply"]) == ["answer", "refused", "citations", "passages", "selected", "context", "seconds",
+                                    "error",
                                     "usage", "first_token", "confidence"]  # fmt: skip
     passages = first["reply"]["passages"]
     assert all("text" in passage for passage in passages[:10]) and not any("text" in p for p in passages[10:])
@@ -147,7 +148,7 @@ def test_a_run_read_back_has_the_same_means(run):
 
 def test_two_runs_are_the_same_apart_from_times(run):
     one, other = contents(run("one").folder), contents(run("two").folder)
-    assert one == other and len(one) == 10
+    assert one == other and len(one) == 12
 
 
 def test_retrieval_alone_and_other_settings(run):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,8 @@ from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.replies import ask
-from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.evaluation.targets import TargetOptions, open_target, read_target_settings
+from exhibit.evaluation.targets._system import system_names
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.imitations import quotes
 from tests.evaluation.loopback import Asked, Stream, System, imitating
@@ -86,8 +89,12 @@ def test_a_server_is_asked_and_read_as_its_file_says(write, dataset, tmp_path):
 def test_the_command_takes_a_file(write, dataset, tmp_path, capsys):
     common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "r"]
     with imitating(nested, dataset.cases) as system:
-        flags = ["--target", write(), "--target-url", system.url, "--report-cases", "0"]
+        own = write(FILE.replace("limit = 8", 'limit = "{most}"') + "[settings]\nmost = { default = 8, min = 1 }\n")
+        flags = ["--target", own, "--target-url", system.url, "--report-cases", "0", "--set", "target_most=3"]
         assert evaluate_rag.main([*common, *flags]) == 0, capsys.readouterr().err
+        assert {asked.body["limit"] for asked in system.asked} == {3}
+        assert evaluate_rag.main([*common, *flags, "--set", "target_most=0"]) == 1
+        assert "target_most: Input should be greater than or equal to 1" in capsys.readouterr().err
     rows = rows_of(tmp_path / "out" / "r" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) for row in rows)
     told = (tmp_path / "out" / "r" / "config.json").read_text(encoding="utf-8")
@@ -353,3 +360,30 @@ def test_an_odd_server_that_is_given_documents_is_one_error_or_named_files(datas
                 assert all(isinstance(reason, str) for reason in told.set_aside)
             except ToolkitError as error:
                 assert len(str(error).splitlines()) == 1
+
+
+# ---------------------------------------------------------------- docs/targets.md
+
+
+def test_the_example_of_the_page_does_what_the_page_says(write, dataset, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "targets.md").read_text(encoding="utf-8")
+    request, reply = (json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    [file] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setenv("EXHIBIT_TARGET_ALDER", "alder-planted")
+    case = replace(dataset.cases[0], question=request["q"])
+    with imitating(lambda system, asked: reply, [case]) as system:
+        target = opened(write(file), system)
+        assert target.probe(dataset, [case]) == []
+        [(_, told)] = target.ask(dataset, [case])
+    assert system.asked[-1].body == request and system.asked[-1].path == "/v2/answer"
+    assert system.asked[-1].headers["Authorization"] == "Bearer alder-planted"
+    [passage] = told.passages
+    assert told.answer == "The law of Norway." and passage.text == "governed by the law of Norway"
+    assert (passage.filename, passage.told_page) == ("alder.txt", 1)
+
+
+def test_the_page_names_every_system_that_is_described(dataset):
+    page = (Path(__file__).parents[2] / "docs" / "targets.md").read_text(encoding="utf-8")
+    assert [name for name in system_names() if name != "http" and f"--target {name}" not in page] == []
+    for name in system_names():
+        read_target_settings(name, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,13 @@ def _labels(bundle: Bundle, number: int) -> list[Any]:
 def apart(found):
     """Places with those that overlap or touch made one, as the benchmark's own types want them."""
     return [
-        (question, [(one.filename, one.start, one.end) for one in merged(Cut(*place, "") for place in spans)])
+        (
+            question,
+            [
+                (one.filename, one.start, one.end)
+                for one in merged([Cut(*place, "") for place in spans], defaultdict(str))
+            ],
+        )
         for question, spans in found
     ]
 
@@ -133,7 +140,7 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
     assert len(places(after)) == len(before.questions) == 15
     joined = [number for number, (old, new) in enumerate(zip(places(before), places(after), strict=True)) if old != new]
     assert record(exported)["noted"] == {
-        "test whose snippets overlapped and are one now": [str(before.questions[n].id) for n in joined]
+        "snippets of a test at most a character apart are one now": [str(before.questions[n].id) for n in joined]
     }
     kept = [number for number in range(15) if number not in joined]
     assert [after.questions[n].contexts for n in kept] == [before.questions[n].contexts for n in kept]
@@ -176,14 +183,18 @@ def test_snippets_are_cut_from_the_text_and_an_interrupted_passage_is_several(sm
     }
 
 
-def test_snippets_that_overlap_or_touch_are_one(tmp_path):
+AFTER = {(name, end): "0123456789"[end : end + 1] for name in ("a.txt", "b.txt") for end in range(10)}
+
+
+def test_snippets_that_overlap_or_stand_a_character_apart_are_one(tmp_path):
     def cut(start, end, name="a.txt"):
         return Cut(name, start, end, "0123456789"[start:end])
 
-    assert merged([cut(4, 6), cut(0, 2)]) == [cut(4, 6), cut(0, 2)], "in the order of the source"
-    assert merged([cut(5, 8), cut(0, 2), cut(1, 5)]) == [cut(0, 8)], "2 to 5 touches 5 to 8"
-    assert merged([cut(0, 9), cut(2, 4), cut(0, 9)]) == [cut(0, 9)]
-    assert merged([cut(6, 9), cut(0, 3, "b.txt"), cut(2, 6, "b.txt"), cut(1, 2)]) == [
+    assert merged([cut(4, 6), cut(0, 2)], AFTER) == [cut(4, 6), cut(0, 2)], "in the order of the source"
+    assert merged([cut(3, 6), cut(0, 2)], AFTER) == [cut(0, 6)], "one character between them, as the benchmark merges"
+    assert merged([cut(5, 8), cut(0, 2), cut(1, 5)], AFTER) == [cut(0, 8)], "2 to 5 touches 5 to 8"
+    assert merged([cut(0, 9), cut(2, 4), cut(0, 9)], AFTER) == [cut(0, 9)]
+    assert merged([cut(6, 9), cut(0, 3, "b.txt"), cut(2, 6, "b.txt"), cut(1, 2)], AFTER) == [
         cut(6, 9),
         cut(0, 6, "b.txt"),
         cut(1, 2),
@@ -227,7 +238,7 @@ def test_a_test_with_overlapping_gold_is_exported_whole(overlapping, tmp_path):
         ([0, 37], "The Seller shall pay the fee. The fee"),
         ([45, 52], "in May."),
     ]
-    assert record(exported)["noted"] == {"test whose snippets overlapped and are one now": ["0"]}
+    assert record(exported)["noted"] == {"snippets of a test at most a character apart are one now": ["0"]}
 
 
 @pytest.mark.data

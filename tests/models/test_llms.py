@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -346,10 +348,11 @@ def test_failures_are_not_kept_and_damaged_files_are_asked_anew(llm, server, tmp
     server.faults = {"a": [404]}
     assert ask(llm(cache=tmp_path), "a")[0].error
     assert ask(llm(cache=tmp_path), "a")[0].text == "echo: a"
-    (kept,) = tmp_path.rglob("*.json")
-    kept.write_text('{"text": "half', encoding="utf-8")
+    (kept,) = tmp_path.rglob("*.sqlite")
+    with closing(sqlite3.connect(kept)) as database, database:
+        database.execute("UPDATE kept SET value = '[\"half'")
     assert not ask(llm(cache=tmp_path), "a")[0].cached
-    assert json.loads(kept.read_text(encoding="utf-8"))["text"] == "echo: a"
+    assert ask(llm(cache=tmp_path), "a")[0].cached
 
 
 # ---------------------------------------------------------------- caps
@@ -439,8 +442,8 @@ def test_the_key_is_in_no_output(llm, server, tmp_path, caplog, capsys, monkeypa
     model = llm(cache=tmp_path, retries=1)
     replies = ask(model, "fine", "e400", "e401", "e429", "e500", "odd")
     assert sum(bool(reply.error) for reply in replies) == 5
-    kept = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json")]
-    assert len(kept) == 1 and "Your key is ***." in kept[0]
+    kept = [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*.sqlite*")]
+    assert sum(one.count("Your key is ***.") for one in kept) == 1
     said = "\n".join([*map(repr, replies), *kept, caplog.text, *capsys.readouterr(), repr(model), repr(vars(model))])
     assert all(header["Authorization"].endswith(KEY) for header in server.headers)
     assert KEY not in said and KEY[:7] not in said and KEY[-8:] not in said

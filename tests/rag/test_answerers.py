@@ -294,13 +294,13 @@ def test_every_extractive_answer_stands_up_to_the_check(texts, question):
 
 
 def test_answerers_are_found_by_the_names_of_their_files():
-    assert plugin_names("exhibit.rag.answerers") == ["extractive", "llm"]
+    assert plugin_names("exhibit.rag.answerers") == ["extractive", "llm", "reader"]
     assert open_answerer(Config(answerer="extractive")).name == "extractive"
     llm: LLM = Script()
     assert open_answerer(Config(answerer="llm"), llm=llm).name == "llm:script"
     with pytest.raises(ToolkitError, match="needs a model"):
         open_answerer(Config(answerer="llm"))
-    with pytest.raises(ToolkitError, match="no answerer 'oracle'; there are extractive, llm"):
+    with pytest.raises(ToolkitError, match="no answerer 'oracle'; there are extractive, llm, reader"):
         open_answerer(Config(answerer="oracle"))
 
 

@@ -101,7 +101,7 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
         [(0, 0, 0, 100, 9, 1), (1, 1, 0, 100, 1, 0), (2, 1, 100, 200, 2, 1), (3, 1, 200, 300, 3, -1)], np.int64
     )
     entries = [SimpleNamespace(filename=f"{name}.txt", sections=[("One", 0), ("Two", 1)]) for name in "ab"]
-    index = SimpleNamespace(table=table, entries=entries, text=lambda chunk: "words")
+    index = SimpleNamespace(table=table, document=entries.__getitem__, text=lambda chunk: "words")
 
     def told(start: int, row: int) -> tuple[str, str, int | None]:
         passage = RankedPassage(1, Span(start, start + 9), 0.5, row)
@@ -140,7 +140,7 @@ class Store:
 def test_documents_are_judged_by_their_best_and_their_mean_passage():
     index = SimpleNamespace(
         document_numbers=lambda keys: [int(key) // 10 for key in keys],
-        entries=[SimpleNamespace(filename=f"{n}.txt") for n in range(4)],
+        document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n + at for n in sorted(numbers) for at in (0, 1)],
     )
@@ -180,7 +180,8 @@ def test_a_second_look_at_the_first_passages():
         ({"depth": 9, "k": 2, "candidates": 1, "threshold": 0.25}, None, None, 6, 2),
         ({"depth": 9, "k": 4, "threshold": 0.25}, None, None, 6, 3),
         ({"depth": 9, "k": 4, "budget": 2}, None, None, 6, 2),
-        ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, 0.4, 6, 0),
+        ({"depth": 9, "k": 4, "refuse_below": 0.5, "answerer": "extractive"}, None, 0.4, 6, 0),
+        ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, 0.4, 6, 4),
         ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, 0.5, 6, 4),
         ({"depth": 9, "k": 4, "refuse_below": 0.5}, None, None, 6, 4),
     ],

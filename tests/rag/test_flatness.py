@@ -16,12 +16,11 @@ import pytest
 
 from exhibit.engine import Outcome
 from exhibit.models.embedders import hashing
-from exhibit.rag import columns, packed
 from exhibit.rag import ingest as ingest_module
-from exhibit.rag import vectors as vectors_module
 from exhibit.rag.config import Config
+from exhibit.rag.database import Database
 from exhibit.rag.index import Index
-from exhibit.rag.lexicon import bm25, postings, runs
+from exhibit.rag.lexicon import bm25, postings
 from exhibit.rag.lexicon.bm25 import Counted, Words
 from exhibit.rag.stores import _faiss_rows
 from exhibit.rag.stores._faiss_rows import Rows
@@ -31,23 +30,16 @@ FEW, MANY = 4_000, 64_000
 SLACK = 1.2
 """How much more than a few chunks many may take."""
 MOST_A_DOCUMENT = 280
-"""Bytes that a document may leave in memory once it was read, those of its path among them: it leaves 190, and left 400
-when dictionaries held what is known of it."""
+"""Bytes that a document may leave in memory once it was read: all that is known of it is on disk."""
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Have what is held at once small against what there is, as it is in a large index."""
-    monkeypatch.setattr(columns, "_PIECE", 1 << 10)
-    monkeypatch.setattr(runs, "_BLOCK", 1 << 10)
-    monkeypatch.setattr(runs, "_TOGETHER", 1)
-    monkeypatch.setattr(bm25, "_WAITING", 1 << 12)
-    monkeypatch.setattr(postings, "_WAITING", 1 << 8)
-    monkeypatch.setattr(packed, "_RECENT", 64)
-    for module in (bm25, runs):
-        monkeypatch.setattr(module, "_JOINED", 8)
+    monkeypatch.setattr(postings, "_PENDING", 1 << 8)
+    monkeypatch.setattr(postings, "_SEPARATE", 8)
+    monkeypatch.setattr(bm25, "_TOGETHER", 8)
     monkeypatch.setattr(_faiss_rows, "_PIECE", 1 << 14)
-    monkeypatch.setattr(vectors_module, "_LONGEST", 1 << 10)
 
 
 def peak(work: Callable[[], object]) -> int:
@@ -62,24 +54,21 @@ def peak(work: Callable[[], object]) -> int:
 
 
 def words_of(folder: Path, chunks: int) -> Words:
-    """Return words that wait to be saved: one term that all chunks have, and one of a hundred others."""
-    words = Words(folder / f"{chunks}.npz")
+    """Return words that wait to be saved: one of ten thousand in each chunk."""
+    words = Words(Database(folder / f"{chunks}.sqlite"))
     for start in range(0, chunks, 500):
         rows = np.arange(start, start + 500)
-        terms = np.column_stack([np.full(500, 7), (1 + rows % 100) << 20]).astype(np.uint32).ravel()
-        counted = Counted(np.full(500, 2, np.uint16), np.full(500, 2, np.uint32), terms, np.ones(1000, np.uint8))
-        words.add_counted(rows, counted)
+        terms = ((rows * 48271) % 10_007 * 429_000 % (1 << 32)).astype(np.uint32)
+        ones = np.ones(500, np.uint8)
+        words.add_counted(rows, Counted(ones.astype(np.uint16), ones.astype(np.uint32), terms, ones))
     return words
 
 
 def test_saving_the_words_of_many_chunks_takes_what_those_of_few_do(tmp_path):
     words_of(tmp_path, FEW + 500).save()  # what is imported at the first time is not counted
     few, many = words_of(tmp_path, FEW), words_of(tmp_path, MANY)
-    assert few._runs.on_disk and many._runs.on_disk
-    assert peak(many.save) < SLACK * peak(few.save) + MANY  # a byte a chunk: where each run is cut
-    with columns.opened_archive(tmp_path / f"{MANY}.npz") as stored:
-        assert stored["rows"][:MANY].tolist() == list(range(MANY)) and stored["ends"][0] == MANY
-        assert stored["keys"].tolist() == list(range(MANY)) and len(stored["terms"]) == 101
+    assert peak(many.save) < SLACK * peak(few.save) + 2 * MANY
+    assert len(many) == MANY and len(many._postings.find("nowhere")[0]) == 0
 
 
 def test_writing_many_vectors_takes_what_few_do(tmp_path):
@@ -93,19 +82,7 @@ def test_writing_many_vectors_takes_what_few_do(tmp_path):
         index = faiss.read_index(str(target))
         assert index.ntotal == count and faiss.vector_to_array(index.id_map).tolist() == [*range(0, 3 * count, 3)]
         rows.remove()
-    assert taken[1] < SLACK * taken[0] + MANY
-
-
-def test_the_cache_knows_a_vector_by_twelve_bytes_and_is_never_sorted_as_a_whole():
-    digests = np.random.default_rng(0).permutation(np.arange(MANY, dtype=np.uint64))
-    known = vectors_module._Known()
-
-    def fill() -> None:
-        for start in range(0, MANY, 500):
-            known.add(digests[start : start + 500])
-
-    assert peak(fill) < 13 * MANY + 200_000
-    assert known.find(digests).tolist() == list(range(MANY)) and known.find(np.array([MANY], np.uint64)) == [-1]
+    assert taken[1] < SLACK * taken[0] + 24 * MANY  # the keys are in memory
 
 
 LEASE = """LEASE AGREEMENT
@@ -159,7 +136,7 @@ def ingest_copies(
     folder.mkdir()
     lease = folder / "lease.txt"
     lease.write_text(LEASE, encoding="utf-8")
-    paths = packed.packed([lease, *(folder / f"{number:05}" / "lease.txt" for number in range(1, count))])
+    paths = [lease, *(folder / f"{number:05}" / "lease.txt" for number in range(1, count))]
     config = Config.preset("sac-multilayer", embedder="hashing:8", lexicon=True)
     embedder = Embedder(asked)
     index = Index(folder / "index", config, embedder=embedder.name, dimensions=embedder.dimensions)
@@ -189,7 +166,6 @@ def held_when_read(folder: Path, count: int) -> int:
 
 
 def test_a_document_that_was_read_leaves_a_few_bytes_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(bm25, "_WAITING", 1 << 8)
     ingest_copies(tmp_path / "first", 3)  # what is imported and remembered at the first time
     few, many = (held_when_read(tmp_path / str(count), count) for count in (100, 400))
     assert (many - few) / 300 < MOST_A_DOCUMENT

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from exhibit.law.structure.profile import Profile
-from exhibit.rag.columns import Column
 from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
-from exhibit.rag.lexicon.postings import Held, Postings
 from exhibit.rag.questions.question import Query
 
 WORDS = "the parties agree that the rent is due. "
@@ -161,32 +159,6 @@ def test_likelihoods_add_up_and_the_best_hold_a_share():
     told = Choice(np.array([3]), np.log([0.12345678]), {"x": np.array([1.23456])}).trace()
     assert told == {"sure": 0.1235, "documents": {3: {"weight": 0.1235, "x": 1.23}}}
     assert Choice(np.zeros(0, np.int64), np.zeros(0)).sure == 0.0
-
-
-# ---------------------------------------------------------------- tables of words
-
-
-def test_counts_fit_two_bytes_and_columns_are_read_in_part(tmp_path):
-    assert Held.of({"a": 65535, "b": 65536, "c": 1}).counts.tolist() == [65535, 65535, 1]
-    column = Column(np.int32, tmp_path)
-    column.append(np.arange(5))
-    column.append(np.arange(5, 8))
-    assert len(column) == 8 and column.read().tolist() == list(range(8))
-    assert column.read(2, 6).tolist() == [2, 3, 4, 5] and column.read(6).tolist() == [6, 7]
-    assert [piece.tolist() for piece in column.pieces()] == [list(range(8))]
-
-
-def test_postings_by_hand():
-    table = Postings()
-    table.add(3, {"oak": 2, "elm": 1})
-    table.add(1, {"oak": 5})
-    assert [column.tolist() for column in table.find("oak")] == [[1, 3], [5, 2]]
-    assert len(table) == 3 and table.nbytes == 3 * 10
-    assert table.totals(np.array([1, 3]), lambda holders: holders).tolist() == [2.0, 3.0]
-    table.remove(3)
-    assert [column.tolist() for column in table.find("oak")] == [[1], [5]] and len(table.find("elm")[0]) == 0
-    table.add(4, {})
-    assert len(table) == 1
 
 
 def test_a_name_that_one_document_alone_carries_makes_it_likelier_than_all_others():

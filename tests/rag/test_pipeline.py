@@ -216,7 +216,7 @@ def test_of_two_that_change_one_index_the_second_is_refused(tmp_path, corpus, ma
     assert [entry.filename for entry in open_index(tmp_path / "index").documents] == ["cedar.txt"]
 
 
-@pytest.mark.parametrize("name", ["documents.jsonl", "chunks.npz", "chunk.faiss", "manifest.json"])
+@pytest.mark.parametrize("name", ["index.sqlite", "chunk.faiss", "manifest.json"])
 def test_a_damaged_index_is_refused_with_what_to_do(ready, make, tmp_path, name):
     path = tmp_path / "index" / name
     path.write_bytes(path.read_bytes()[:-20])
@@ -302,7 +302,7 @@ def test_a_stopped_ingest_goes_on_where_it_was(make, tmp_path):
     other = Pipeline(Config.preset("rcts", size=100), cache=tmp_path / "other", jobs=1, embedder=fresh)
     other.index(tmp_path / "many", tmp_path / "whole")
     assert len(first.texts) + len(second.texts) == len(fresh.texts)
-    for name in ("documents.jsonl", "chunk.faiss"):
+    for name in ("index.sqlite", "chunk.faiss"):
         assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
@@ -416,4 +416,4 @@ def test_workers_and_one_process_build_the_same_index(corpus, tmp_path):
         {path.name: path.read_bytes() for path in sorted((tmp_path / f"index-{engine}").rglob("*")) if path.is_file()}
         for engine in ("serial", "local")
     )
-    assert one == two and {"chunk.faiss", "words.npz", "documents.jsonl"} <= one.keys()
+    assert one == two and {"chunk.faiss", "index.sqlite", "manifest.json"} == one.keys()

@@ -6,9 +6,7 @@ import numpy as np
 
 from exhibit.law.structure.profile import Profile
 from exhibit.rag.lexicon import documents as documents_module
-from exhibit.rag.lexicon import postings as postings_module
 from exhibit.rag.lexicon.documents import Documents
-from exhibit.rag.lexicon.postings import Postings
 from exhibit.rag.questions.question import understand
 from exhibit.rag.retrieval import extents as extents_module
 from exhibit.rag.retrieval.extents import Extents
@@ -43,20 +41,6 @@ def test_choices_are_remembered_up_to_a_limit(monkeypatch):
     for name in ("Alder", "Birch", "Cedar", "Dune", "Elm"):
         library.score(understand(f"Under the {name} Supply Agreement, who pays?"))
         assert len(library._choices) * len(library) <= 4
-
-
-def test_a_word_is_looked_up_once_until_the_table_changes(monkeypatch):
-    monkeypatch.setattr(postings_module, "_REMEMBERED", 2)
-    table = Postings()
-    table.add(3, {"lease": 2})
-    assert [column.tolist() for column in table.find("lease")] == [[3], [2]]
-    assert table.find("lease") is table.find("lease")
-    table.add(5, {"lease": 1})
-    assert [column.tolist() for column in table.find("lease")] == [[3, 5], [2, 1]]
-    table.remove(3)
-    assert [column.tolist() for column in table.find("lease")] == [[5], [1]]
-    for word in ("a", "b", "c", "d"):
-        assert not len(table.find(word)[0]) and len(table._seen) <= 2
 
 
 def test_pieces_of_chunks_are_shared_by_questions_and_passages_stay_the_same(monkeypatch):

@@ -14,12 +14,13 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
 from exhibit.rag.config import Weights
+from exhibit.rag.database import Waiting
 from exhibit.rag.index import open_index
+from exhibit.rag.index_files import RECORD
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
 from exhibit.rag.stores._seen import Seen
-from exhibit.rag.unfinished import RECORD, open_for_questions
-from exhibit.rag.waiting import Waiting
+from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import unfinished_folder
 
@@ -106,7 +107,7 @@ def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypat
     monkeypatch.setattr("exhibit.rag.ingest._BATCH", 512)
     build(corpus, tmp_path / "one go")
     files = sorted(path.relative_to(asked) for path in asked.rglob("*") if path.is_file())
-    assert {str(path) for path in files} >= {"manifest.json", "words.npz", "chunk.faiss"}
+    assert {str(path) for path in files} == {"manifest.json", "index.sqlite", "chunk.faiss"}
     assert [(asked / path).read_bytes() for path in files] == [
         (tmp_path / "one go" / path).read_bytes() for path in files
     ]
@@ -222,7 +223,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
     out, told = tmp_path / "index", []
 
     def ask():
-        (unfinished_folder(out) / "chunks.npz").write_bytes(b"")
+        (unfinished_folder(out) / "index.sqlite").write_bytes(b"")
         told.append(main(["search", str(out), QUESTION]))
 
     build(corpus, out, ask)

@@ -1,4 +1,4 @@
-"""The words of chunks: BM25 as its formula has it, the same bytes for the same words, and nothing left of what went."""
+"""The words of chunks: BM25 as its formula has it, and nothing left of what went."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.law.words import search_terms
-from exhibit.rag import columns
-from exhibit.rag.columns import Column, write_archive
-from exhibit.rag.lexicon import bm25 as words_module
-from exhibit.rag.lexicon import runs
-from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, _check, open_words, rarity
+from exhibit.rag.database import Database
+from exhibit.rag.lexicon import postings
+from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, rarity
 from exhibit.schemas.errors import BundleError
 
 CLAUSES = [
@@ -101,23 +99,6 @@ def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     assert words.rarity(asked).tolist() == fresh.rarity(asked).tolist()
 
 
-def test_the_same_words_give_the_same_bytes_in_any_order_of_work(tmp_path):
-    one, two = open_words(tmp_path / "one.npz"), open_words(tmp_path / "two.npz")
-    one.add([0, 1, 3], [CLAUSES[0], CLAUSES[1], CLAUSES[3]])
-    two.add([0], CLAUSES[:1])
-    two.save()
-    two = open_words(tmp_path / "two.npz")
-    two.add([1, 2, 3], CLAUSES[1:])
-    two.remove([2])
-    one.save()
-    two.save()
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    again = open_words(tmp_path / "two.npz")
-    asked = search_terms("terminate on notice in thirty days")
-    assert again.scores(asked, np.arange(4)).tolist() == one.scores(asked, np.arange(4)).tolist()
-    assert again.search(asked, 1)[1].tolist() == [1]
-
-
 def test_keys_of_chunks_that_are_not_there_score_nothing():
     words = made(CLAUSES, first=10)
     assert words.scores(search_terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
@@ -126,124 +107,34 @@ def test_keys_of_chunks_that_are_not_there_score_nothing():
     assert Words().scores(["law"], np.array([1])).tolist() == [0.0]
 
 
-def test_a_damaged_file_and_keys_out_of_order_are_refused(tmp_path):
-    path = tmp_path / "words.npz"
-    path.write_bytes(b"no archive")
-    with pytest.raises(BundleError, match="build the index again"):
-        open_words(path)
-    words = made(CLAUSES, first=5)
-    words.add([2], ["law"])
-    with pytest.raises(BundleError, match="must grow"):
-        words.rarity(["law"])
-    with pytest.raises(BundleError, match="no file"):
-        made(CLAUSES).save()
-
-
 def test_surrogates_and_very_long_repeats_are_words_too():
     words = made(["\ud800law " * 400])
     assert words.frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
 
 
-# ---------------------------------------------------------------- more than memory
-
-
-@pytest.mark.parametrize("most", [1, 7, 40])
-def test_what_is_put_aside_on_disk_gives_the_same_bytes(tmp_path, monkeypatch, most):
-    made_at_once = open_words(tmp_path / "whole.npz")
-    made_at_once.add(range(40), CLAUSES * 10)
-    made_at_once.save()
-    monkeypatch.setattr(words_module, "_WAITING", most)
-    monkeypatch.setattr(runs, "_BLOCK", 16)
-    apart = open_words(tmp_path / "apart.npz")
+@pytest.mark.parametrize("pending", [1, 7, 40])
+def test_what_is_put_aside_on_disk_gives_the_same(tmp_path, monkeypatch, pending):
+    whole = made(CLAUSES * 10)
+    monkeypatch.setattr(postings, "_PENDING", pending)
+    monkeypatch.setattr(postings, "_BLOCK", 16)
+    database = Database(tmp_path / "index.sqlite")
+    apart = Words(database)
     for key, text in enumerate(CLAUSES * 10):
         apart.add([key], [text])
-    assert apart._runs.on_disk
     apart.save()
-    assert apart._merged is not None  # nobody has looked yet, so the postings are still on disk
-    assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    asked, keys = search_terms("governing law"), np.arange(40)
-    assert apart.scores(asked, keys).tolist() == made_at_once.scores(asked, keys).tolist()
-    apart.add([40], [CLAUSES[0]])
-    made_at_once.add([40], [CLAUSES[0]])
-    for words in (apart, made_at_once):
-        words.save()
-    assert (tmp_path / "apart.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["apart.npz", "whole.npz"]
-
-
-def test_a_large_file_is_mapped_not_read_and_can_still_be_changed(tmp_path, monkeypatch):
-    made = Words(tmp_path / "words.npz")
-    made.add(range(40), [CLAUSES[number % len(CLAUSES)] for number in range(40)])
-    made.save()
-    held = open_words(tmp_path / "words.npz")
-    monkeypatch.setattr(columns, "_LARGE", 1)
-    mapped = open_words(tmp_path / "words.npz")
-    assert isinstance(mapped._rows, np.memmap) and isinstance(mapped._counts, np.memmap)
-    assert not isinstance(held._rows, np.memmap)
-    asked = search_terms("governing law")
-    assert mapped.search(asked, 5)[1].tolist() == held.search(asked, 5)[1].tolist()
-    assert mapped.scores(asked, np.arange(40)).tolist() == held.scores(asked, np.arange(40)).tolist()
-    before = (tmp_path / "words.npz").read_bytes()
-    mapped.save()  # over the file that it is mapped from
-    assert (tmp_path / "words.npz").read_bytes() == before
-    for words in (held, mapped):
+    database.save()
+    asked, keys = search_terms("governing law"), np.arange(41)
+    for words in (Words(Database(tmp_path / "index.sqlite")), apart):
+        assert words.scores(asked, keys).tolist() == whole.scores(asked, keys).tolist()
+    for words in (apart, whole):
         words.remove([3])
         words.add([40], [CLAUSES[0]])
-    assert mapped.scores(asked, np.arange(41)).tolist() == held.scores(asked, np.arange(41)).tolist()
+    assert apart.scores(asked, keys).tolist() == whole.scores(asked, keys).tolist()
+    assert apart.search(asked, 5)[1].tolist() == whole.search(asked, 5)[1].tolist()
 
 
-def test_a_large_file_without_words_is_mapped_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "_LARGE", 1)
-    made = Words(tmp_path / "words.npz")
-    made.add([0], ["— —"])
-    made.save()
-    assert open_words(tmp_path / "words.npz").search(["law"], 3)[1].tolist() == []
-
-
-def test_an_archive_is_one_that_numpy_reads_and_can_be_mapped_as_it_is(tmp_path, monkeypatch):
-    numbers = np.arange(1000, dtype=np.uint32)
-    column = Column(np.uint32, tmp_path)
-    for part in np.split(numbers, 4):
-        column.append(part)
-    write_archive(tmp_path / "ours.npz", {"odd": np.arange(3, dtype=np.uint8), "a": column, "b": numbers[:3]})
-    with np.load(tmp_path / "ours.npz") as stored:
-        assert stored["a"].tolist() == numbers.tolist() and stored["b"].tolist() == [0, 1, 2]
-    monkeypatch.setattr(columns, "_LARGE", 1)
-    with columns.opened_archive(tmp_path / "ours.npz", mapped=("a", "b")) as opened:
-        mapped = dict(opened)
-    assert mapped["a"].tolist() == numbers.tolist() and mapped["b"].tolist() == [0, 1, 2]
-    assert mapped["odd"].tolist() == [0, 1, 2] and not isinstance(mapped["odd"], np.memmap)
-    for name in ("a", "b"):  # what is not aligned would be copied before each use
-        assert isinstance(mapped[name], np.memmap) and mapped[name].ctypes.data % 64 == 0
-
-
-def test_an_archive_that_numpy_wrote_is_mapped_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "_LARGE", 1)
-    np.savez(tmp_path / "theirs.npz", odd=np.arange(3, dtype=np.uint8), a=np.arange(1000, dtype=np.uint32))
-    with columns.opened_archive(tmp_path / "theirs.npz", mapped=("a",)) as opened:
-        assert opened["a"].tolist() == list(range(1000))
-
-
-def test_what_is_added_to_saved_words_is_saved_with_them(tmp_path):
-    path = tmp_path / "words.npz"
-    first = open_words(path)
-    first.add([0, 1], CLAUSES[:2])
-    first.save()
-    second = open_words(path)
-    second.add([2, 3], CLAUSES[2:])
-    second.save()
-    asked = search_terms("confidential governing law")
-    assert open_words(path).scores(asked, np.arange(4)) == pytest.approx(by_the_book(asked, CLAUSES), abs=1e-4)
-
-
-@pytest.mark.parametrize(("row", "sound"), [(0, True), (1, True), (2, False), (-1, False)])
-def test_a_row_of_no_chunk_is_told_apart(row, sound):
-    words = Words()
-    words.add([4, 7], ["oak", "elm"])
-    words.rarity(["oak"])
-    words._rows = np.array([row, 0], np.int64)
-    if sound:
-        _check(words)
-        return
-    with pytest.raises(ValueError, match="words of no chunk"):
-        _check(words)
+def test_words_of_no_text_are_damage():
+    words = made(["oak", "elm"], first=4)
+    words._postings.add(*(np.array([value]) for value in (postings.digest("oak"), 9, 1)))
+    with pytest.raises(BundleError, match="words of no text"):
+        words.search(["oak"], 3)

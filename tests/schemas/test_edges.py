@@ -141,7 +141,17 @@ def test_words_of_an_error_can_be_printed_anywhere():
 def test_schema_files_are_written_when_they_differ(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(generate, "FOLDER", tmp_path / "json")
     assert generate.main(["--check"]) == 1
-    names = ["train", "gold", "bundle", "review", "patch"]
+    names = [
+        "train",
+        "gold",
+        "bundle",
+        "review",
+        "patch",
+        "run-config",
+        "run-provenance",
+        "run-summary",
+        "run-question",
+    ]
     assert capsys.readouterr().out == f"out of date: {', '.join(f'{name}.schema.json' for name in names)}\n"
     assert not (tmp_path / "json").exists(), "--check writes nothing"
     assert generate.main([]) == 0 and capsys.readouterr().out.startswith("written: train.schema.json, ")

@@ -12,18 +12,19 @@ import torch
 
 from exhibit.schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
-from training import adapter, blend, calibrate, figures, reranker
+from training import adapter, blend, calibrate, figures, reader, reading, reranker
 from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
 from training.library import kept_queries
-from training.network import CLS, SEP, Encoder, Judge, Texts, lowrank, merge
+from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge
 from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
 from training.sampling import Examples
 from training.scoring import embed_all
 from training.tensors import read_tensors, write_tensors
+from training.windows import Windows, edges
 
 pytestmark = pytest.mark.extra
 CPU = torch.device("cpu")
@@ -366,3 +367,52 @@ def test_the_confidence_is_fitted_by_a_command(
     assert "pack: cuad, test words" in told
     assert calibrate.main([*common, *both, "--fit-adapter", str(tmp_path / "one.safetensors")]) == 1
     assert "go together" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- the reader
+
+
+def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_same(pack: Pack) -> None:
+    weights, recipe = tiny_weights(), reader.Recipe(rank=4, epochs=12, batch=4, rate=2e-2, average=0.0)
+    first, second = (reader.train_reader(Ground(pack, CPU), weights, weights, recipe) for _ in range(2))
+    for name, array in reader.arrays_of(first).items():
+        assert np.array_equal(array, reader.arrays_of(second)[name])
+    windows = Windows(pack)
+    rows = [row for row in Examples(pack).answerable if row.kind >= 0]
+    asked = [
+        (int(pack.queries[Examples(pack).own[row.kind][0], 0]), windows.around(int(row.answers[0]))) for row in rows
+    ]
+    found = list(reading.read(first, windows, asked))
+    untrained = list(reading.read(Reader(weights, rank=4, seed=1), windows, asked))
+    gold = [windows.gold[row.number].tolist() for row in rows]
+    best, before = (
+        np.mean([reading.overlap([span for span, _ in one.spans], some) for one, some in zip(told, gold, strict=True)])
+        for told in (found, untrained)
+    )
+    assert best > before + 0.2
+
+
+def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pack) -> None:
+    windows, row = Windows(pack), Examples(pack).answerable[0]
+    window = windows.around(int(row.answers[0]))
+    inside = windows.inside(row.number, window)
+    [[start, end]] = windows.gold[row.number].tolist()
+    assert windows.low[window.start : window.end][inside].min() == start
+    assert windows.high[window.start : window.end][inside].max() == end
+    assert not windows.inside(row.number, windows.around(int(row.others[0]))).any()
+    assert edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
+
+
+def test_the_reader_is_trained_and_measured_by_commands(
+    tmp_path: Path, common: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    adapter.main([*common, "--epochs", "1", "--rank", "4", "--out", str(tmp_path / "adapter")])
+    stack = [*common, "--adapter", str(tmp_path / "adapter.safetensors")]
+    reranker.main([*stack, "--rank", "4", "--out", str(tmp_path / "reranker")])
+    stack += ["--reranker", str(tmp_path / "reranker.safetensors")]
+    assert reader.main([*stack, "--epochs", "1", "--batch", "4", "--out", str(tmp_path / "reader")]) == 0
+    record = json.loads((tmp_path / "reader.json").read_text(encoding="utf-8"))
+    assert set(record["documents"]) == {"cuad"} and record["recipe"]["spans"] == 2.0
+    capsys.readouterr()
+    assert reading.main([*stack, "--reader", str(tmp_path / "reader.safetensors")]) == 0
+    assert "cuad: 9 questions, F1" in capsys.readouterr().out

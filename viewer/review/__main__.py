@@ -22,34 +22,51 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
+from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.review import Review, read_patch, read_review
+from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
 from exhibit.viewer.review.corrections import Outcome, correct
+from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
 from exhibit.viewer.review.rescore import rescored
 from exhibit.viewer.review.sample import BY
 from exhibit.viewer.review.source import ReviewedRun
 
 FOLDER = "review"
+_COMMANDS = ("make", "read", "apply")
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what is asked for."""
-    options = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] not in (*_COMMANDS, "-h", "--help"):
+        words = ["make", *words]  # a run or a drafted bundle alone: the page of it
+    options = _parser().parse_args(words)
     commands = {"make": _make, "read": _read, "apply": _apply}
     return commands[options.command](options)
 
 
 def _make(options: Any) -> int:
-    run = ReviewedRun(options.run, paths=options.dataset_paths)
-    made = make_review(run, options.out or options.run / NAME, by=options.by, size=options.sample, seed=options.seed)
+    run = _opened(options)
+    # never into a bundle, whose files are sealed
+    beside = (
+        options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
+    )
+    made = make_review(run, options.out or beside, by=options.by, size=options.sample, seed=options.seed)
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
     print(f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}")
     return 0
+
+
+def _opened(options: Any) -> Reviewed:
+    """Return the drafted bundle or the run that a folder holds."""
+    if (options.run / TRAIN).is_file():
+        return DraftedBundle(options.run)
+    return ReviewedRun(options.run, paths=options.dataset_paths)
 
 
 def _read(options: Any) -> int:
@@ -77,11 +94,27 @@ def _read(options: Any) -> int:
 
 
 def _apply(options: Any) -> int:
-    entry = apply_patch(read_patch(options.patch), options.patch, options.bundle, options.out, force=options.force)
+    if is_review(options.patch[0]):
+        return _apply_reviews(options)
+    [patch] = options.patch
+    entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
     print(
         f"{options.out}: {entry.corrections} questions corrected, {entry.questions} questions and "
         f"{entry.documents} documents set aside"
     )
+    return 0
+
+
+def _apply_reviews(options: Any) -> int:
+    reviews = [read_review(path) for path in options.patch]
+    _check(reviews, options.patch)
+    drafted = DraftedBundle(options.bundle)
+    agreed = agreements(reviews, drafted.questions)
+    info = apply_reviews(reviews, drafted, options.out, force=options.force)
+    for one in agreed:
+        kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
+        print(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
+    print(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
     return 0
 
 
@@ -172,7 +205,9 @@ def _parser() -> argparse.ArgumentParser:
     for command in (make, read):
         command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if they moved")
     apply = commands.add_parser("apply", help="write a bundle with a patch applied, without its raw source")
-    apply.add_argument("patch", type=Path, metavar="PATCH")
+    apply.add_argument(
+        "patch", type=Path, nargs="+", metavar="FILE", help="a patch; or, of a drafted bundle, the reviews themselves"
+    )
     apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
     apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")

@@ -17,9 +17,10 @@ from exhibit.storage.locations import keeping
 from exhibit.storage.whole import write_whole
 from exhibit.viewer.cases import cut
 from exhibit.viewer.page import as_json, page, read
+from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.pages import Album, sheets_of
 from exhibit.viewer.review.sample import draw_sample
-from exhibit.viewer.review.source import Key, ReviewedRun
+from exhibit.viewer.review.source import Key
 from exhibit.viewer.sheets import Record
 
 NAME = "review.html"
@@ -41,15 +42,19 @@ class Made(NamedTuple):
     """Pages that could not be drawn or did not fit."""
 
 
-def make_review(run: ReviewedRun, path: Path, *, by: Sequence[str], size: int, seed: int) -> Made:
+def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int) -> Made:
     """Write the page of a sample."""
-    keys = draw_sample(run.questions, by=by, size=size, seed=seed)
+    drafted = isinstance(run, DraftedBundle)
+    if isinstance(run, DraftedBundle):
+        keys = run.worth_judging(size)
+    else:
+        keys = draw_sample(run.questions, by=by, size=size, seed=seed)
     if not keys:
         raise ToolkitError(f"{run.folder}: no question to review")
     with keeping():  # remote documents: a page is drawn in several steps, and questions share documents
         cases, album = _cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
-    told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample}
+    told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
     text = page(
         f"Review of {run.name} – Exhibit",
         read("review.html"),
@@ -61,7 +66,7 @@ def make_review(run: ReviewedRun, path: Path, *, by: Sequence[str], size: int, s
     return Made(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 
-def _cases(keys: Sequence[Key], run: ReviewedRun) -> tuple[list[Record], Album]:
+def _cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], Album]:
     album, rows = Album(run), [run.questions[key] for key in keys]
     wanted = [sheets_of(row, run) for row in rows]
     chosen: list[list[str]] = [[] for _ in keys]
@@ -112,7 +117,7 @@ def _passage(passage: RunPassage, cited: bool) -> Record:
     }
 
 
-def _identity(run: ReviewedRun, keys: Sequence[Key]) -> str:
+def _identity(run: Reviewed, keys: Sequence[Key]) -> str:
     """Return what tells this page's answers from another's in a browser's store, and reviews that belong together."""
     told: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     return hashlib.sha256(json.dumps(told).encode("ascii")).hexdigest()[:16]

@@ -12,7 +12,7 @@ from exhibit.evidence.guard import words_within
 from exhibit.evidence.pictures import page_uri
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.review.source import ReviewedRun
+from exhibit.viewer.review.drafts import Reviewed
 from exhibit.viewer.sheets import WIDTH, Record
 
 BUDGET = 24_000_000
@@ -31,7 +31,7 @@ Sheet = tuple[str, int]
 class Album:
     """Sheets by key, each kept once however many questions show it; none beyond the budget."""
 
-    def __init__(self, run: ReviewedRun, *, budget: int = BUDGET) -> None:
+    def __init__(self, run: Reviewed, *, budget: int = BUDGET) -> None:
         """Start empty."""
         self.sheets: dict[str, Record] = {}
         self.left_out = 0
@@ -66,7 +66,7 @@ class Album:
         return key
 
 
-def sheets_of(row: RunQuestion, run: ReviewedRun) -> list[tuple[str, int, int]]:
+def sheets_of(row: RunQuestion, run: Reviewed) -> list[tuple[str, int, int]]:
     """Return what is worth seeing of a question, best first: a file, a page, or 0 and a place in the text."""
     sheets: dict[tuple[str, int, int], None] = {}
     beside: dict[tuple[str, int, int], None] = {}

@@ -10,8 +10,8 @@ function quoted(text, kind) {
 }
 
 function goldPart(told) {
-  const part = make("section", { class: "gold-part" }, heading("Gold: what the benchmark says answers it"));
-  if (told.impossible) part.append(make("p", {}, "Nothing: the benchmark says that the documents do not answer this question."));
+  const part = make("section", { class: "gold-part" }, heading(DRAFTED ? "Proposed gold" : "Gold: what the benchmark says answers it"));
+  if (told.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
   for (const gold of told.gold) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
     part.append(make("p", { class: "source" }, make("b", {}, gold.filename), pages));
@@ -73,6 +73,15 @@ function betterPart(told, state, changed) {
     changed();
   });
   part.append(make("label", { for: "better-answer" }, "Better expected answer, if that changes too", answer));
+  if (DRAFTED) {
+    const question = make("textarea", { id: "better-question", rows: "2" });
+    question.value = state.better.question;
+    question.addEventListener("input", () => {
+      state.better.question = question.value;
+      changed();
+    });
+    part.append(make("label", { for: "better-question" }, "The question in better words ", make("kbd", {}, "r"), question));
+  }
   return { part, words, none };
 }
 

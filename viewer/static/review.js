@@ -4,16 +4,18 @@ const CASES = DATA.cases;
 const STORE = `exhibit-review:${DATA.about.review}`;
 let at = 0;
 let sheets = [];
-const states = CASES.map(() => ({ gold: null, answer: null, comment: "", better: { contexts: [], is_impossible: false, answer: "" } }));
+const states = CASES.map(() => ({ gold: null, answer: null, comment: "", better: { contexts: [], is_impossible: false, answer: "", question: "" } }));
 
-const isDone = (state) => Boolean(state.gold && state.answer);
+const DRAFTED = Boolean(DATA.about.drafted);
+const isDone = (state) => Boolean(state.gold && (DRAFTED || state.answer));
 const isTouched = (state) => Boolean(
-  state.gold || state.answer || state.comment || state.better.answer || state.better.is_impossible || state.better.contexts.length,
+  state.gold || state.answer || state.comment || state.better.answer || state.better.question || state.better.is_impossible || state.better.contexts.length,
 );
 
 function reviewed() {
   const cases = CASES.map((told, n) => ({ dataset: told.dataset, id: told.id, ...states[n] })).filter((_, n) => isTouched(states[n]));
-  return { ...DATA.about, reviewer: byId("reviewer").value.trim(), cases };
+  const { drafted, ...about } = DATA.about;
+  return { ...about, reviewer: byId("reviewer").value.trim(), cases };
 }
 
 function takeOver(review) {
@@ -23,7 +25,7 @@ function takeOver(review) {
     const n = places.get(JSON.stringify([one.dataset, one.id]));
     if (n === undefined) continue;
     const { gold, answer, comment, better } = one;
-    states[n] = { gold, answer, comment, better: { contexts: better.contexts, is_impossible: better.is_impossible, answer: better.answer } };
+    states[n] = { gold, answer, comment, better: { question: "", ...better } };
   }
   byId("reviewer").value = review.reviewer || byId("reviewer").value;
   return true;
@@ -109,6 +111,7 @@ function show(n, focus) {
     keep();
   });
   const judge = (name) => (judgment) => {
+    done.push({ at, state: structuredClone(state) });
     state[name] = judgment;
     showProgress();
     keep();
@@ -116,7 +119,7 @@ function show(n, focus) {
   left.append(
     make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`), make("h2", {}, told.question),
     goldPart(told), judging("Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
-    answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer")),
+    ...(DRAFTED ? [] : [answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer"))]),
     make("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
   );
   const shown = spansOf(told, state);
@@ -147,6 +150,15 @@ function stepping() {
 function legend() {
   const key = (kind, text) => make("span", {}, make("i", { class: `key ${kind}` }), ` ${text}`);
   return make("p", { class: "legend" }, key("gold", "gold"), key("hit", "retrieved"), key("better", "marked by you"));
+}
+
+// what was judged last is taken back: the question is shown again as it was
+const done = [];
+function undo() {
+  const last = done.pop();
+  if (!last) return;
+  states[last.at] = last.state;
+  show(last.at, true);
 }
 
 function save() {
@@ -189,9 +201,10 @@ function key(event) {
   const judgment = JUDGMENTS[(Number(event.key) - 1) % 3];
   const actions = {
     j: () => show(at + 1, true), k: () => show(at - 1, true), c: () => byId("comment").focus(),
-    m: () => sheets.length && sheets[0].ground.focus(),
+    m: () => sheets.length && sheets[0].ground.focus(), r: () => DRAFTED && byId("better-question").focus(),
+    x: () => byId("impossible") && press("impossible"), u: undo,
   };
-  if (/^[1-6]$/.test(event.key)) press(`${Number(event.key) <= 3 ? "gold" : "answer"}-${judgment}`);
+  if ((DRAFTED ? /^[1-3]$/ : /^[1-6]$/).test(event.key)) press(`${Number(event.key) <= 3 ? "gold" : "answer"}-${judgment}`);
   else if (actions[event.key]) actions[event.key]();
   else return;
   event.preventDefault();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,3 +53,15 @@ def test_where_it_does_not_apply():
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=12))
 def test_the_three_add_up_to_1(starts):
     assert sum(shares([GOLD], [at(start, start + 300) for start in starts])) == pytest.approx(1)
+
+
+def test_the_context_that_an_answer_was_made_from_is_measured_beside_the_ranking():
+    row = case([GOLD], [at(0, 10), at(100, 200), at(5000, 5100)])
+    told = replace(row, reply=replace(row.reply, context=(3, 2)))
+    first = replace(row, reply=replace(row.reply, selected=1))
+    values = apply(chunk_economy, [told, first, row], Options())
+    assert values["context_essential"][2] is None, "not known"
+    shares = [[values[f"context_{kind}"][at] for kind in ("essential", "complementary", "neither")] for at in (0, 1)]
+    assert [sum(share) for share in shares] == [1.0, 1.0]
+    kinds = [chunk_economy.kind_of(row.reply.passages[number - 1], row) for number in (3, 2)]
+    assert shares[0] == [kinds.count(f"chunk_{kind}") / 2 for kind in ("essential", "complementary", "neither")]

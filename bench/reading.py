@@ -1,0 +1,211 @@
+"""Answers in the documents' own words, measured through the whole pipeline: which words, and whether to answer at all.
+
+    python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv [--words test] [--preset careful]
+    python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
+
+Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
+`training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
+`adapter`, `reranker` and `reader`). Questions come in the benchmark's words, or with --words test in those that nothing
+was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together, whichever is
+best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of quality.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench._table import print_table
+from exhibit.evaluation.metrics._words import multiset_f1, without_citations
+from exhibit.models import reader
+from exhibit.models.embedders import _network
+from exhibit.models.rerankers import legal
+from exhibit.rag.config import Config
+from exhibit.rag.pipeline import Pipeline
+from exhibit.schemas.command import guarded
+from exhibit.schemas.models import Gold
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.locations import Location
+from exhibit.storage.whole import write_whole
+from training._reading import read_material
+from training.exclusion import Excluded, read_names
+from training.gather import DEV, draw_dev
+from training.questions import LABELS, read_wordings
+
+_CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+"""Confidences below which refusing is looked at."""
+_STEPS = 50
+"""Newton's steps: three numbers settle in ten."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a document, and the quotes that answer it: none where nothing does."""
+
+    text: str
+    document: str
+    gold: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A question that was asked: how sure the pipeline is that there is an answer, and how well it answered."""
+
+    question: Question
+    found: float | None
+    """The reranker's confidence, where there is one."""
+    sure: float
+    f1: float
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures of each bundle."""
+    parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
+    parser.add_argument("bundles", nargs="+", type=Path)
+    parser.add_argument("--list", type=Path, metavar="TSV", help="the documents that nothing was trained on")
+    parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
+    parser.add_argument("--words", nargs="+", choices=("own", "test"), default=["own"], help="whose (default: own)")
+    parser.add_argument("--preset", default="routed")
+    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="other weights than those that are shipped")
+    parser.add_argument("--limit", type=int, metavar="N", help="only so many documents of each bundle")
+    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions and write it")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many of the worst answers")
+    options = parser.parse_args(arguments)
+    if options.weights:
+        _use(options.weights)
+    config = Config.preset(options.preset, refuse_below=None)
+    told: list[Seen] = []
+    for root in options.bundles:
+        documents = _documents(root, options)
+        with tempfile.TemporaryDirectory() as folder:
+            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline.index(list(documents.values()), Path(folder) / "index")
+            for words in options.words:
+                began = time.process_time()
+                seen = list(_ask(_questions(root, set(documents), words), pipeline))
+                told += seen
+                each = 1000 * (time.process_time() - began) / max(len(seen), 1)
+                _report(f"{root.name}, {words} words, {options.preset}, {each:.0f} ms each", seen)
+    if options.fit:
+        _fit(told, options.fit)
+    return 0
+
+
+def _use(folder: Path) -> None:
+    """Take weights from a folder in the place of those that come with the package."""
+    _network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS = (
+        folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader")
+    )
+
+
+def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
+    """Return the documents that are searched."""
+    material = read_material(root)
+    excluded = Excluded(read_names(options.list) if options.list else ())
+    files = material.bundle.files
+    if options.tuning:
+        kept = draw_dev(material, excluded, DEV)
+    else:
+        kept = frozenset(name for name in files if not options.list or excluded.lists(name))
+    return {name: files[name] for name in sorted(kept)[: options.limit]}
+
+
+def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
+    """Yield the questions on some documents, in the words that are wanted; where there are none but its own, those."""
+    bundle = read_material(root).bundle
+    name = bundle.info.name if bundle.info else root.name
+    wordings = read_wordings(name) if words == "test" and name in LABELS else {}
+    lines: dict[int | str, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        lines[line.id].append(line)
+    for number, question in enumerate(bundle.questions):
+        document = next((line.filename for line in lines[question.id] if line.filename), None)
+        if document not in documents:
+            continue
+        text = question.question
+        kind = lines[question.id][0].labels.get(LABELS.get(name, ""))
+        if kind in wordings:
+            others = wordings[str(kind)].test
+            text = f"{text.partition(';')[0]}; {others[number * 7 % len(others)]}"
+        gold = tuple(context.text for context in question.contexts if context.text)
+        yield Question(text, str(document), () if question.is_impossible else gold)
+
+
+def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
+    """Yield what each question is answered; nothing is refused, so that every cut can be looked at."""
+    for question in questions:
+        [answered] = pipeline.answer([question.text])
+        answer = answered.answer
+        said = without_citations(answer.text)
+        golds = [*question.gold, " ".join(question.gold)]
+        f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
+        sure = answer.confidence or 0.0
+        yield Seen(question, answered.retrieved.confidence, sure, f1)
+
+
+def _report(title: str, seen: Sequence[Seen]) -> None:
+    """Print span F1, right abstentions and false refusals at each confidence."""
+    yes, no = ([one for one in seen if bool(one.question.gold) == kind] for kind in (True, False))
+    rows = []
+    for cut in _CUTS:
+        kept = [one.f1 if one.sure >= cut else 0.0 for one in yes]
+        answered = [one.f1 for one in yes if one.sure >= cut]
+        right = np.mean([one.sure < cut for one in no]) if no else float("nan")
+        false = np.mean([one.sure < cut for one in yes]) if yes else float("nan")
+        rows.append([f"{cut:g}", f"{np.mean(kept):.3f}", f"{np.mean(answered):.3f}", f"{right:.3f}", f"{false:.3f}"])
+    print_table(
+        f"{title}: {len(yes)} answerable, {len(no)} not",
+        ["refused below", "span F1", "of the answered", "right abstentions", "false refusals"],
+        rows,
+    )
+
+
+def _fit(seen: Sequence[Seen], path: Path) -> None:
+    """Fit the confidence anew, alone or together with the reranker's, and write it over what it was."""
+    told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
+    together = seen[0].found is not None
+    before = told["together" if together else "alone"]
+    # what the reader said itself, whatever it was taken for
+    odds = [[_odds(one.sure) - before["offset"], 0.0 if one.found is None else _odds(one.found)] for one in seen]
+    table = np.array([[(sure - before.get("reranker", 0) * found) / before["reader"], found] for sure, found in odds])
+    answerable = np.array([float(bool(one.question.gold)) for one in seen])
+    fitted = _logistic(table if together else table[:, :1], answerable)
+    names = ("reader", "reranker", "offset") if together else ("reader", "offset")
+    told["together" if together else "alone"] = dict(zip(names, fitted, strict=True)) | {
+        "documents": len({one.question.document for one in seen}),
+        "questions": len(seen),
+        "answerable": int(answerable.sum()),
+    }
+    write_whole(path, json.dumps(told, indent=1) + "\n")
+    print(json.dumps(told))
+
+
+def _odds(share: float) -> float:
+    return float(np.log(share / (1 - share)))
+
+
+def _logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
+    """Return the slopes and the offset that make what is known likeliest."""
+    table = np.concatenate([table, np.ones((len(table), 1))], axis=1)
+    curve = np.zeros(table.shape[1])
+    ridge = 1e-3 * np.eye(len(curve))  # against a curve that never ends where the two kinds do not overlap
+    for _ in range(_STEPS):
+        likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))
+        slope = table.T @ (wanted - likely) - ridge @ curve
+        curve = curve + np.linalg.solve((table * (likely * (1 - likely))[:, None]).T @ table + ridge, slope)
+    return [round(float(value), 4) for value in curve]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

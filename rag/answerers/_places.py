@@ -1,0 +1,74 @@
+"""Where the words of an answer stand: document, section as the law numbers it, and page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Literal
+
+from exhibit.law.citations import SOURCES, find_citations
+from exhibit.rag.protocols import Source
+
+Form = Literal["numbers", "places"]
+
+_WORDS = r"(?:section|clause|rule|article|part|schedule|annex|appendix|§+)"
+_NUMBER = re.compile(rf"(?:{_WORDS}\s*)?(\d+[A-Z]{{0,2}}(?:\.\d+[A-Z]?)*)\b\.?", re.I)
+"""A heading that begins with the number it is cited by: `24.2`, `Section 9.10`, `§ 12`."""
+_OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]?|[A-Z])\b", re.I)
+_INNER = re.compile(r"\(\w{1,4}\)")
+_RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
+_DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
+_LONGEST = 80  # characters of a heading: more is the beginning of its text
+
+
+def section_of(document: str, path: str) -> str:
+    """Return a section as a lawyer cites it: `CPR 36.14(3)`, `Article III, 3.2(b)`, `9.10 Specific Performance`."""
+    headings = [part.strip() for part in path.split(" > ") if part.strip()]
+    inner: list[str] = []
+    while headings and _INNER.fullmatch(headings[-1].split(" ")[0]):
+        inner.insert(0, headings.pop().split(" ")[0])
+    if not headings:
+        return "".join(inner)
+    number = _NUMBER.match(headings[-1])
+    label = (number[1] if number else "") + "".join(inner)
+    stem = PurePath(document).stem
+    if number and (direction := _DIRECTION.match(stem)):
+        return f"PD {direction[1].upper()} para {label}"
+    if number and (rules := _RULES.match(stem)) and number[1].partition(".")[0] == rules[1]:
+        return f"CPR {label}"
+    shown = headings[-1] if len(headings[-1]) <= _LONGEST else headings[-1][:_LONGEST].rsplit(" ", 1)[0] + " …"
+    if not number:
+        return f"{shown} {''.join(inner)}".strip()
+    outer = next((match[0] for part in headings[-2::-1] if (match := _OUTER.match(part))), "")
+    if inner or shown == number[0]:
+        shown = label
+    return f"{outer.title() if outer.islower() else outer}, {shown}" if outer else shown
+
+
+def place_of(source: Source) -> str:
+    """Return where a source stands, on one line."""
+    parts = [PurePath(source.document).name, section_of(source.document, source.section)]
+    parts += [f"page {source.page}"] if source.page is not None else []
+    return ", ".join(" ".join(part.split()) for part in parts if part)
+
+
+def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
+    """Return an answer that says where each sentence stands: in a list below, or in the place of each number."""
+    known = {source.number: source for source in sources}
+    cited = find_citations(text)
+    if form == "places":
+        for citation in reversed(cited):
+            named = "".join(_named(known[number]) for number in citation.numbers if number in known)
+            text = text[: citation.span.start] + named + text[citation.span.end :]
+        return text
+    numbers = sorted({number for citation in cited for number in citation.numbers if number in known})
+    lines = [f"[{number}] {place_of(known[number])}" for number in numbers]
+    return "\n".join([f"{text}\n\n{SOURCES}", *lines]) if lines else text
+
+
+def _named(source: Source) -> str:
+    """Return a source in the form `[Part 36#page=3]`, or by its section where it has no page."""
+    stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
+    short = re.split(r"\s+[–—-]\s+", stem, maxsplit=1)[0].strip()
+    return f"[{short}#page={source.page or section_of(source.document, source.section)}]"

@@ -1,0 +1,201 @@
+"""The one file of an index beside its vectors: an SQLite database of documents, their texts, chunks and words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exhibit.rag.protocols import Keys
+from exhibit.schemas.errors import BundleError
+
+FILE = "index.sqlite"
+_PAGE = 16384
+"""Bytes of a page: most rows are some thousand numbers."""
+_TABLES = (
+    "CREATE TABLE documents (number INTEGER PRIMARY KEY, filename TEXT NOT NULL UNIQUE, first INTEGER NOT NULL, "
+    "sections INTEGER NOT NULL, chunks BLOB NOT NULL, record BLOB NOT NULL)",
+    "CREATE TABLE texts (number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
+    "CREATE TABLE names (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, run TEXT NOT NULL)",
+    "CREATE TABLE lengths (field INTEGER NOT NULL, first INTEGER NOT NULL, keys BLOB NOT NULL, lengths BLOB NOT NULL, "
+    "PRIMARY KEY (field, first))",
+    "CREATE TABLE postings (place INTEGER PRIMARY KEY, terms BLOB NOT NULL, owners BLOB NOT NULL, "
+    "counts BLOB NOT NULL)",
+)
+_ADDED = "CREATE TABLE added (part INTEGER, terms BLOB, owners BLOB, counts BLOB)"
+_MAPPED = 1 << 40
+"""Bytes that SQLite may map into memory instead of copying them: what it was built to allow, if that is less."""
+
+
+class Database:
+    """An SQLite file that is read as it is, and changed in a copy which takes its place when it is saved.
+
+    Whoever else has it open goes on with what was there. Without a path it is in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._reading: sqlite3.Connection | None = None
+        self._writing: sqlite3.Connection | None = None
+        self._scratch: Scratch | None = None
+
+    @property
+    def scratch(self) -> Scratch:
+        """Where words wait that are not sorted in yet."""
+        if self._scratch is None:
+            self._scratch = Scratch(self.path.parent if self.path else None, _ADDED)
+        return self._scratch
+
+    def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self.sound():
+            return self._connection.execute(sql, values).fetchall()
+
+    def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row; it counts when it is saved."""
+        if self._writing is None:
+            self._writing = self._begin()
+        self._writing.executemany(sql, rows)
+
+    def save(self) -> None:
+        """Have all that was written in the file."""
+        self._close_scratch()
+        if self._writing is None:
+            return
+        self._writing.commit()
+        if self.path is not None:
+            self.close_reading()
+            self._writing.close()
+            self._writing = None
+            self._partial.replace(self.path)
+
+    def close(self) -> None:
+        """Let go of the file, and of what was written and not saved."""
+        self._close_scratch()
+        self.close_reading()
+        if self._writing is not None and self.path is not None:
+            self._writing.close()
+            self._writing = None
+            self._partial.unlink(missing_ok=True)
+
+    def _close_scratch(self) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
+
+    def close_reading(self) -> None:
+        """Let go of the file as it was; it is opened again when it is next read."""
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Turn what a damaged file makes anybody raise into one error that says what to do."""
+        try:
+            yield
+        except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise BundleError(f"{self.path}: damaged ({error}); build the index again (--force-ingestion)") from error
+
+    @property
+    def _partial(self) -> Path:
+        assert self.path is not None
+        return self.path.with_name(f".{self.path.name}.partial")
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._writing is not None:
+            return self._writing
+        if self.path is None or not self.path.is_file():
+            self._writing = self._begin()
+            return self._writing
+        if self._reading is None:
+            self._reading = self._open(self.path)
+        return self._reading
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        """Open a file that nobody changes: by its tables, which may be a stranger's, nothing is run but a search."""
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        database = sqlite3.connect(address, uri=True, check_same_thread=False)
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        tables = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if tables != set(_TABLES):
+            raise ValueError("other tables than an index has")
+        return database
+
+    def _begin(self) -> sqlite3.Connection:
+        """Open a copy of the file, or a new one, to be changed; without a journal, as a kill leaves what was there."""
+        if self.path is None:
+            return _made(":memory:", _TABLES)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._partial.unlink(missing_ok=True)
+        if not self.path.is_file():
+            return _made(str(self._partial), _TABLES)
+        shutil.copyfile(self.path, self._partial)
+        return _made(str(self._partial), ())
+
+
+def _made(place: str, tables: Iterable[str]) -> sqlite3.Connection:
+    database = sqlite3.connect(place, check_same_thread=False)
+    for setting in (f"page_size = {_PAGE}", "cache_size = -512", "journal_mode = OFF", "synchronous = OFF"):
+        database.execute(f"PRAGMA {setting}")
+    for table in tables:
+        database.execute(table)
+    return database
+
+
+class Scratch:
+    """Tables for a while, on disk: in a file that goes when it is closed or the process ends; or in memory."""
+
+    def __init__(self, folder: Path | None, table: str) -> None:
+        path = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f".scratch-{os.getpid()}-{id(self)}.sqlite"
+        self._path = path
+        self.database = _made(str(path or ":memory:"), [table])
+        if path is not None:
+            with suppress(OSError):  # Windows removes no open file
+                path.unlink()
+
+    def close(self) -> None:
+        """Remove them."""
+        self.database.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+class Waiting:
+    """Texts that wait to be embedded, under keys: the words of a collection are indexed before its first vector."""
+
+    def __init__(self, folder: Path) -> None:
+        self._scratch = Scratch(folder, "CREATE TABLE waiting (key INTEGER, text BLOB)")
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
+        """Add texts, one for each key; a text may hold half a surrogate pair."""
+        encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+        rows = zip(np.asarray(keys, np.int64).tolist(), encoded, strict=True)
+        self._scratch.database.executemany("INSERT INTO waiting VALUES (?, ?)", rows)
+        self._count += len(keys)
+
+    def batches(self, size: int) -> Iterator[tuple[Keys, list[str]]]:
+        """Yield keys and texts in the order they came, so many at a time."""
+        cursor = self._scratch.database.execute("SELECT key, text FROM waiting ORDER BY rowid")
+        while rows := cursor.fetchmany(size):
+            texts = [text.decode("utf-8", "surrogatepass") for _, text in rows]
+            yield np.array([key for key, _ in rows], np.int64), texts
+
+    def close(self) -> None:
+        """Remove them."""
+        self._scratch.close()

@@ -1,0 +1,104 @@
+"""An expert's hand on drafts: what is shown first, and the bundle that judgments make."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from exhibit.schemas.validate import validate
+from exhibit.viewer.review.__main__ import main as review
+from exhibit.viewer.review.drafts import DraftedBundle
+from tests.draft.test_draft import contracts, draft
+
+__all__ = ["contracts"]
+
+
+@pytest.fixture
+def drafted(contracts):
+    source, out, _ = contracts
+    return out, *draft(source, out)
+
+
+def page_of(out, tmp_path, *flags):
+    path = tmp_path / "page.html"
+    assert review([str(out), "--out", str(path), *flags]) == 0
+    [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
+    return json.loads(data)
+
+
+def saved(tmp_path, data, judge, reviewer="Ada"):
+    """What the page saves when a reviewer judges every question."""
+    about = {name: value for name, value in data["about"].items() if name != "drafted"}
+    cases = [{"dataset": case["dataset"], "id": case["id"], **judge(case)} for case in data["cases"]]
+    path = tmp_path / f"review-{reviewer}.json"
+    path.write_text(json.dumps({**about, "reviewer": reviewer, "cases": cases}), encoding="utf-8")
+    return path
+
+
+def test_the_least_sure_come_first_and_some_sure_ones_are_checked(drafted, tmp_path):
+    out, _, _, waiting = drafted
+    data = page_of(out, tmp_path, "--sample", "10")
+    unsure = {line["id"] for line in waiting}
+    order = [case["id"] in unsure for case in data["cases"]]
+    assert data["about"]["drafted"] is True and order == sorted(order, reverse=True)
+    assert sum(order) == min(7, len(unsure)) and len(order) == 10
+    assert all(case["sheets"] for case in data["cases"] if case["gold"])
+
+
+def test_judgments_make_the_final_bundle_with_who_judged_what(drafted, tmp_path):
+    out, _, _, waiting = drafted
+    data = page_of(out, tmp_path, "--sample", "12")
+    first, second, third, *_ = [case["id"] for case in data["cases"]]
+
+    def judge(case):
+        if case["id"] == first:
+            return {"gold": "wrong", "better": {"is_impossible": True}}
+        if case["id"] == second:
+            return {"gold": "right", "better": {"question": "In better words: who pays?"}}
+        return {"gold": "wrong"} if case["id"] == third else {"gold": "right"}
+
+    final = tmp_path / "final"
+    assert review(["apply", str(saved(tmp_path, data, judge)), "--bundle", str(out), "--out", str(final)]) == 0
+    assert validate(final) == []
+    made = {row["id"]: row for row in json.loads((final / "train.json").read_text("utf-8"))}
+    lines = [json.loads(line) for line in (final / "gold.jsonl").read_text("utf-8").splitlines()]
+    labels = {line["id"]: line["labels"] for line in lines}
+    assert made[first]["is_impossible"] and labels[first]["judged_by"] == "Ada"
+    assert made[second]["question"] == "In better words: who pays?" and labels[second]["draft"] == "judged"
+    assert third not in made, "wrong, and nobody mended it"
+    info = json.loads((final / "bundle.json").read_text("utf-8"))
+    assert info["draft"]["reviewed"] == 11 and "called wrong by a reviewer" in info["left_out"]
+    left = [json.loads(line)["id"] for line in (final / "drafts.jsonl").read_text("utf-8").splitlines()]
+    shown = {case["id"] for case in data["cases"]} & {line["id"] for line in waiting}
+    assert not set(left) & set(made) and len(left) == len(waiting) - len(shown)
+    assert "reviewed by a person" in (final / "README.md").read_text("utf-8")
+
+
+def test_sure_drafts_that_are_wrong_too_often_wait_for_a_person_again(drafted, tmp_path):
+    out, _, gold, _ = drafted
+    data = page_of(out, tmp_path, "--sample", "500")
+    headings = {line["id"] for line in gold if line["labels"]["drafted"] == "heading"}
+    half = set(sorted(headings)[: len(headings) - 1])
+    data["cases"] = [case for case in data["cases"] if case["id"] in half]
+    final = tmp_path / "final"
+    path = saved(tmp_path, data, lambda case: {"gold": "wrong"})
+    assert review(["apply", str(path), "--bundle", str(out), "--out", str(final)]) == 0
+    kept = {row["id"] for row in json.loads((final / "train.json").read_text("utf-8"))}
+    waiting = {json.loads(line)["id"] for line in (final / "drafts.jsonl").read_text("utf-8").splitlines()}
+    assert headings - half <= waiting and not headings & kept
+    assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["wrong"] == len(half)
+
+
+def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
+    out, *_ = drafted
+    info = json.loads((out / "bundle.json").read_text("utf-8"))
+    (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")
+    assert review([str(out), "--out", str(tmp_path / "page.html")]) == 1
+    assert "no drafted bundle" in capsys.readouterr().err
+
+
+def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
+    bundle = DraftedBundle(drafted[0])
+    assert bundle.worth_judging(8) == DraftedBundle(drafted[0]).worth_judging(8)

@@ -1,0 +1,87 @@
+"""The reader: stretches that are the best there are, words of a passage and no others, and how sure it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exhibit.models import reader
+from exhibit.models.spans import decode
+from tests.rag.reference import states
+
+LAW = "12. Notices are sent by courier. 13. This Agreement is governed by the laws of the State of Delaware. 14. Costs."
+RENT = "Rent is due each quarter in advance and is paid to the Landlord's account."
+QUESTION = "Which law governs the contract?"
+
+
+def worth(tokens: np.ndarray, spans: list[tuple[int, int]]) -> float:
+    return float(sum(tokens[a:b, 0].sum() + tokens[a, 1] + tokens[b - 1, 2] for a, b in spans))
+
+
+def stretches(bits: tuple[int, ...]) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff([0, *bits, 0])).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_other_stretches_are_worth_more(seed: int) -> None:
+    tokens = np.random.default_rng(seed).normal(size=(7, 3)) * 2
+    best = max(worth(tokens, stretches(bits)) for bits in product((0, 1), repeat=7))
+    assert worth(tokens, decode(tokens)) == pytest.approx(max(best, 0.0))
+
+
+def test_nothing_is_found_where_nothing_speaks_for_it_and_several_where_it_does() -> None:
+    assert decode(np.full((5, 3), -1.0)) == [] and decode(np.zeros((0, 3))) == []
+    tokens = np.full((6, 3), -4.0)
+    tokens[[0, 1, 4]] = 4.0
+    assert decode(tokens) == [(0, 2), (4, 5)]
+    assert decode(np.full((2, 3), -1.0), lean=5.0) == [(0, 2)]
+
+
+def test_it_reads_the_words_that_answer_in_the_passage_that_has_them() -> None:
+    model = reader.shared_reader()
+    law, rent = model.read(QUESTION, [LAW, RENT])
+    assert law.score > rent.score
+    assert "governed by the laws of the State of Delaware" in " ".join(LAW[s.start : s.end] for s in law.spans)
+    assert not any("Notices" in LAW[s.start : s.end] for s in law.spans)
+    assert model.confidence([law.score, rent.score]) > 0.5 > model.confidence([rent.score])
+    assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
+
+
+def test_the_reranker_has_its_say() -> None:
+    model = reader.shared_reader()
+    assert model.confidence([0.0], 0.05) < model.confidence([0.0], 0.95)
+    assert all(0 < model.confidence([0.0], found) < 1 for found in (0.0, 1.0))
+
+
+def test_long_odd_and_empty_texts_are_read() -> None:
+    model = reader.shared_reader()
+    long, odd, empty = model.read("which law " * 100, ["the law " * 300, "\ud800 half a pair", ""])
+    assert np.isfinite([long.score, odd.score, empty.score]).all() and empty.spans == ()
+    assert all(span.end <= len("the law " * 300) for span in long.spans)
+
+
+def test_what_it_says_is_that_of_the_trained_weights() -> None:
+    model = reader.Reader("fp32")
+    weights = reader.network().weights()
+    [asked], [passage] = model._encode([QUESTION]), model._encode([RENT])
+    ids = [*asked.ids, *passage.ids[1:]]
+    state = states(weights, ids, [0] * len(asked.ids) + [1] * (len(ids) - len(asked.ids)))
+    both = np.concatenate([state[0], state.mean(axis=0)])
+    [read] = model.read(QUESTION, [RENT])
+    assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)
+    tokens = state[len(asked.ids) : -1] @ weights["spans.weight"].T + weights["spans.bias"]
+    assert len(read.spans) == len(decode(tokens))
+
+
+def test_its_weights_are_small_and_those_of_their_record() -> None:
+    assert reader.WEIGHTS.stat().st_size <= 2_000_000
+    record = json.loads(reader.WEIGHTS.with_suffix(".json").read_text(encoding="utf-8"))
+    assert record["sha256"] == hashlib.sha256(reader.WEIGHTS.read_bytes()).hexdigest()
+    assert set(record["documents"]) == {"cuad", "contractnli", "maud", "lessons"}
+    told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
+    assert told["alone"]["questions"] > told["alone"]["answerable"] > 0 < told["together"]["reranker"]

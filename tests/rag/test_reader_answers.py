@@ -1,0 +1,123 @@
+"""Answers by the reader: exact words with their places, several passages as one, one decision, and no more reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from exhibit.evidence import Span
+from exhibit.law.citations import claims_of, without_places
+from exhibit.models.reader import Found, Reading
+from exhibit.models.token_counts import estimate
+from exhibit.rag.answerers import open_answerer
+from exhibit.rag.answerers._places import section_of, with_places
+from exhibit.rag.answerers.reader import ReaderAnswerer
+from exhibit.rag.assemble import assemble
+from exhibit.rag.config import Config
+from exhibit.rag.protocols import Chunk, Context, Hit
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+
+LAW = "This Agreement is governed by the laws of the State of Delaware."
+RENT = "Rent is due each quarter in advance and is paid to the Landlord's account."
+
+
+def context_of(*texts: str, document: str = "lease.pdf", gap: int = 1000, confidence: float | None = None) -> Context:
+    hits, at = [], 0
+    for number, text in enumerate(texts):
+        chunk = Chunk(document, Span(at, at + len(text)), "ARTICLE IX > 9.1 Law > (b)", 3)
+        hits.append(Hit(chunk, 0.9 - number / 10, text))
+        at += len(text) + gap
+    return assemble("q", hits, summaries={}, tokens=estimate, confidence=confidence)
+
+
+class Scripted:
+    """A reader that finds a word wherever it stands, and keeps what it was given."""
+
+    def __init__(self, word: str, scores: Sequence[float]) -> None:
+        self.word, self.scores, self.read_texts = word, list(scores), list[str]()
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
+        self.read_texts += passages
+        return [self._reading(text, self.scores.pop(0)) for text in passages]
+
+    def _reading(self, text: str, score: float) -> Reading:
+        at = text.find(self.word)
+        return Reading(score, (Found(at, at + len(self.word), 1.0),) if at >= 0 else ())
+
+    def confidence(self, scores: Sequence[float], found: float | None = None) -> float:
+        return max(scores) * (1.0 if found is None else found)
+
+
+def answerer(word: str, *scores: float, most: int = 4) -> tuple[ReaderAnswerer, Scripted]:
+    reader = Scripted(word, scores)
+    return ReaderAnswerer(refuse_below=0.25, most=most, reader=reader), reader  # type: ignore[arg-type]
+
+
+def test_the_words_that_are_read_are_the_answer_and_cite_their_source() -> None:
+    model, _ = answerer("State of Delaware", 0.1, 0.8)
+    answer = model.answer("Which law governs?", context_of(RENT, LAW))
+    assert (answer.text, answer.citations, answer.confidence) == ("State of Delaware … [2]", (2,), 0.8)
+
+
+@pytest.mark.parametrize(("found", "refused"), [(None, False), (0.9, False), (0.2, True)])
+def test_reader_and_reranker_decide_together(found: float | None, refused: bool) -> None:
+    model, _ = answerer("Delaware", 0.5)
+    answer = model.answer("Which law governs?", context_of(LAW, confidence=found))
+    assert answer.refused is refused and (answer.text == IMPOSSIBLE_ANSWER) is refused
+    assert model.answer("Which law?", Context("", (), 0)).refused
+
+
+def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:
+    model, reader = answerer("Delaware. Rent is due", 0.8)
+    answer = model.answer("What?", context_of(LAW, RENT, gap=1))
+    assert reader.read_texts == [f"{LAW} {RENT}"]
+    assert answer.text == "Delaware. Rent is due … [1][2]"
+
+
+@pytest.mark.parametrize(("scores", "read"), [((0.95, 0.1, 0.5), 2), ((0.5, 0.1, 0.5), 3), ((0.0, 0.01, 0.5), 2)])
+def test_no_more_is_read_than_is_needed_to_be_sure(scores: tuple[float, ...], read: int) -> None:
+    model, reader = answerer("Delaware", *scores)
+    model.answer("Which law governs?", context_of(LAW, RENT, LAW + " It is final."))
+    assert len(reader.read_texts) == read
+
+
+def test_where_no_words_are_found_the_nearest_sentence_is_given() -> None:
+    model, _ = answerer("nowhere", 0.9)
+    answer = model.answer("Which laws govern the Agreement?", context_of(LAW))
+    assert answer.text.startswith(LAW) and not answer.refused
+
+
+# ---------------------------------------------------------------- places
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "expected"),
+    [
+        ("Part 36 – Offers to Settle.pdf", "PART 36 OFFERS > Costs > 36.14 > (3)", "CPR 36.14(3)"),
+        ("Practice Direction 28 – The Fast Track.pdf", "PD > 2.1 Allocation", "PD 28 para 2.1"),
+        ("merger.pdf", "ARTICLE III THE MERGER > 3.2 Shares > (b)", "ARTICLE III, 3.2(b)"),
+        ("merger.pdf", "Section 9.10 Specific Performance", "Section 9.10 Specific Performance"),
+        ("policy.html", "How we share data", "How we share data"),
+        ("letter.txt", "", ""),
+    ],
+)
+def test_a_section_is_called_what_the_law_calls_it(document: str, path: str, expected: str) -> None:
+    assert section_of(document, path) == expected
+
+
+def test_an_answer_says_where_each_citation_stands_and_that_is_no_claim_of_it() -> None:
+    context = context_of(LAW, RENT, document="Part 9 – Leases.pdf")
+    told = with_places(f"{LAW} [1] {RENT} [2]", context.sources, "numbers")
+    assert told.endswith(
+        "\n\nSources:\n[1] Part 9 – Leases.pdf, CPR 9.1(b), page 3\n[2] Part 9 – Leases.pdf, CPR 9.1(b), page 3"
+    )
+    assert without_places(told) == f"{LAW} [1] {RENT} [2]" and len(claims_of(told)) == 2
+    assert with_places(f"{LAW} [1]", context.sources, "places") == f"{LAW} [Part 9#page=3]"
+    assert with_places("It is silent [9].", context.sources, "numbers") == "It is silent [9]."
+
+
+def test_every_answerer_that_is_opened_says_where_it_stands() -> None:
+    given = open_answerer(Config(answerer="extractive")).answer("Which laws govern?", context_of(LAW))
+    assert "Sources:\n[1] lease.pdf, ARTICLE IX, 9.1(b), page 3" in given.text
+    assert open_answerer(Config(answerer="extractive")).answer("Who?", Context("", (), 0)).text == IMPOSSIBLE_ANSWER

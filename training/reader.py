@@ -1,0 +1,149 @@
+"""Trains the reader: low-rank weights and heads that find the exact words of an answer, or that there is none.
+
+python -m training.reader --pack pack.npz --adapter models/embedders/weights/legal.safetensors \\
+    --reranker models/rerankers/weights/legal.safetensors --out models/weights/reader
+
+It stands on the reranker and is taught the same questions; beside the score of a window, each of its tokens is taught
+whether it belongs to the answer, begins it or ends it. `training.reading` measures it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as f
+from torch import Tensor
+
+from exhibit.schemas.command import guarded
+from training import _cli, reranker
+from training.ground import Ground
+from training.loop import Loop
+from training.network import Reader, lowrank
+from training.reading import report_all, stacked
+from training.reranker import Group, Groups, scores_loss
+from training.tensors import Array
+from training.windows import Batch, Window, Windows
+
+_EDGE = 0.2
+"""What the edges of an answer count beside each of its tokens: there are two of them, and they are summed."""
+_WITHOUT = 0.5
+"""What the tokens of windows without an answer count beside those of windows with one."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recipe(reranker.Recipe):
+    """How a reader is trained: as a reranker, and on tokens."""
+
+    rank: int = 22
+    epochs: int = 6
+    batch: int = 32
+    impossible: float = 1.0
+    headings: float = 0.0
+    library: float = 0.0
+    sure: float = 1.0
+    exists: float = 1.0
+    own: float = 0.3
+    rate: float = 8e-4
+    average: float = 0.995
+    spans: float = 2.0
+    """What the tokens count beside the verdicts on windows and questions."""
+
+
+def train_reader(
+    ground: Ground,
+    adapted: Mapping[str, Array],
+    judged: Mapping[str, Array],
+    recipe: Recipe,
+    *,
+    say: Say = lambda _: None,
+) -> Reader:
+    """Return the reader; `adapted` is the embedder that finds the passages, `judged` the reranker that it stands on."""
+    groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
+    random = np.random.default_rng(recipe.seed + 10)
+    reader: Reader = Reader(judged, rank=recipe.rank, seed=recipe.seed).to(ground.device)
+    steps = max(1, groups.size // recipe.batch)
+    loop = Loop(reader, recipe, steps=recipe.epochs * steps)
+    for epoch in range(recipe.epochs):
+        begun, losses = time.monotonic(), []
+        for batch in groups.epoch(steps):
+            shown = windows.batch([one for group in batch for one in _shown(group, windows, random)], ground.device)
+            losses.append(loop.step(read_loss(reader, shown, batch, recipe)))
+        say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
+    loop.settle()
+    return reader
+
+
+def _shown(group: Group, windows: Windows, random: np.random.Generator) -> list[tuple[int, int, Window]]:
+    """Return a question's passages as windows of many lengths; a wrong one never runs into the answer."""
+    shown = []
+    for passage, share in zip(group.passages, group.shares, strict=True):
+        window = windows.around(passage, random)
+        if windows.inside(group.row, window).any() != (share > 0):
+            window = windows.around(passage)
+        shown.append((group.row, group.query, window))
+    return shown
+
+
+def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], recipe: Recipe) -> Tensor:
+    """Return how wrong scores and tokens are."""
+    scores, tokens = reader(shown.ids, shown.mask, shown.types)
+    verdicts = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
+    return verdicts + recipe.spans * tokens_loss(tokens, shown.labels)
+
+
+def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
+    """Return how wrong each window's tokens are, those with an answer counting as much as all others together."""
+    known = (labels >= 0).float()
+    wrong = f.binary_cross_entropy_with_logits(tokens, labels.clamp(min=0).float(), reduction="none") * known
+    inside = wrong[:, :, 0].sum(1) / known[:, :, 0].sum(1).clamp(min=1)
+    each = inside + _EDGE * wrong[:, :, 1:].sum((1, 2))
+    answered = (labels[:, :, 0] == 1).any(1)
+    parts = [share * each[some].mean() for some, share in ((answered, 1.0), (~answered, _WITHOUT)) if some.any()]
+    return torch.stack(parts).sum()
+
+
+# ---------------------------------------------------------------- the command
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train a reader and print every figure."""
+    parser = argparse.ArgumentParser(prog="python -m training.reader", description=__doc__.partition("\n")[0])
+    _cli.add_arguments(parser, Recipe())
+    parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
+    parser.add_argument("--reranker", type=Path, required=True, metavar="FILE", help="the reranker's, on top of them")
+    options = parser.parse_args(arguments)
+    pack, weights, device = _cli.prepare(options)
+    recipe: Recipe = _cli.recipe_of(options, Recipe())
+    adapted, judged = stacked(weights, options.adapter, options.reranker)
+    ground = _cli.ground_of(pack, device, options)
+    reader = train_reader(ground, adapted, judged, recipe, say=print)
+    below = {"adapter": _cli.digest(options.adapter), "reranker": _cli.digest(options.reranker)}
+    told = _cli.about(pack, recipe, ground, options, **below)
+    asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}
+    told["documents"] = {source: some for source, some in told["documents"].items() if source in asked}
+    _cli.write(arrays_of(reader), Path(options.out), told)
+    report_all(pack, adapted, reader, options)
+    return 0
+
+
+def arrays_of(reader: Reader) -> dict[str, Array]:
+    """Return what was trained, by name."""
+    arrays = lowrank(reader.judge.encoder)
+    for name, layer in (("head", reader.judge.head), ("spans", reader.spans)):
+        arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy()
+        arrays[f"{name}.bias"] = layer.bias.detach().cpu().numpy()
+    return arrays
+
+
+if __name__ == "__main__":
+    sys.exit(main())

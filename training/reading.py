@@ -1,0 +1,179 @@
+"""How well a reader finds the words of answers, the right document given.
+
+python -m training.reading --pack pack.npz --measure held.npz --adapter FILE --reranker FILE --reader FILE
+
+The passages are the embedder's first ones; what the whole pipeline makes of a reader is measured with `bench.answers`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from exhibit.models.spans import decode
+from exhibit.schemas.command import guarded
+from training import _cli
+from training.measure import Ask, asks, auroc, group_of
+from training.network import Encoder, Reader, Texts, load, merge
+from training.pack import Pack, Role, load_pack
+from training.scoring import embed_all, rankings
+from training.tensors import Array, read_tensors
+from training.windows import Window, Windows
+
+FIRST = 6
+"""Passages that are read: so many an answer is made from."""
+_ROOM = 400
+"""Windows that are read at once."""
+ROLES: tuple[Role, ...] = ("own", "test", "asked")
+"""In a benchmark's words, in words that were not trained on, and questions of no kind as they are."""
+REFUSALS = (0.05, 0.10, 0.15)
+"""False refusals at which right abstentions are told: the goals and the floors."""
+
+Floats = npt.NDArray[np.float64]
+Span = tuple[int, int]
+
+
+class Reading(NamedTuple):
+    """What is read in a window: its score, and spans of its document with theirs."""
+
+    score: float
+    spans: tuple[tuple[Span, float], ...]
+
+
+def read(
+    reader: Reader, windows: Windows, asked: Sequence[tuple[int, Window]], *, lean: float = 0.0
+) -> Iterator[Reading]:
+    """Yield what is read in each window, beside the text of its question, in order."""
+    device = reader.spans.weight.device
+    merged = reader.judge.encoder.merged()
+    order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
+    found: dict[int, Reading] = {}
+    for start in range(0, len(order), _ROOM):
+        some = order[start : start + _ROOM]
+        batch = windows.batch([(-1, *asked[at]) for at in some], device)
+        with torch.no_grad():
+            scores, tokens = (part.float().cpu().numpy() for part in reader(batch.ids, batch.mask, batch.types, merged))
+        known = (batch.labels[:, :, 0] >= 0).cpu().numpy()
+        for row, at in enumerate(some):
+            found[at] = _reading(float(scores[row]), tokens[row][known[row]], asked[at][1], windows, lean)
+    yield from (found[at] for at in range(len(asked)))
+
+
+def _reading(score: float, tokens: npt.NDArray[np.float32], window: Window, windows: Windows, lean: float) -> Reading:
+    low, high = windows.low[window.start :], windows.high[window.start :]
+    return Reading(score, tuple(
+        ((int(low[first]), int(high[last - 1])), float(tokens[first:last, 0].mean()))
+        for first, last in decode(tokens, lean=lean)
+    ))  # fmt: skip
+
+
+def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
+    """Return the F1 of characters, against all gold or one of its spans, whichever is best."""
+    taken = sum(end - start for start, end in spans)
+    best = 0.0
+    for wanted in [list(gold), *([one] for one in gold)]:
+        shared = sum(max(0, min(e, high) - max(s, low)) for s, e in spans for low, high in wanted)
+        size = sum(high - low for low, high in wanted)
+        best = max(best, 2 * shared / (taken + size) if taken + size else 0.0)
+    return best
+
+
+def report(
+    title: str, pack: Pack, adapted: Mapping[str, Array], reader: Reader, *, role: Role, split: str | None
+) -> None:
+    """Print, by source, the overlap of answers with gold, and how many are refused rightly."""
+    device = reader.spans.weight.device
+    wanted = asks(pack, role=role, split=split)
+    if not wanted:
+        return
+    texts, windows = Texts(pack.tokens, pack.ends, device), Windows(pack)
+    orders = [order for order, _ in rankings(pack, wanted, *_vectors(adapted, texts, pack, device))]
+    pairs = [
+        (int(pack.queries[a.query, 0]), windows.around(int(p)))
+        for a, o in zip(wanted, orders, strict=True)
+        for p in o[:FIRST]
+    ]
+    readings = read(reader, windows, pairs)
+    groups: dict[str, list[tuple[Ask, list[Reading]]]] = defaultdict(list)
+    for ask, order in zip(wanted, orders, strict=True):
+        groups[group_of(pack, ask)].append((ask, [next(readings) for _ in order[:FIRST]]))
+    for group, some in sorted(groups.items()):
+        told = [(ask, *_answer(few)) for ask, few in some if few]
+        f1 = [overlap(spans, ask.gold) for ask, _, spans in told if not ask.impossible]
+        yes, no = ([score for ask, score, _ in told if ask.impossible == kind] for kind in (False, True))
+        area = auroc(yes, no)
+        line = f"{title}: {group}: {len(told)} questions, F1 {np.mean(f1) if f1 else 0:.3f}"
+        if area is not None:
+            at = (f"{share:g}: {np.mean(np.array(no) < np.quantile(yes, share)):.2f}" for share in REFUSALS)
+            line += f", AUROC {area:.3f}, right abstentions at false refusals of {', '.join(at)}"
+        print(line)
+
+
+def _vectors(
+    adapted: Mapping[str, Array], texts: Texts, pack: Pack, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
+
+
+def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
+    """Return the best window's score and spans, or those of the next best where it has none."""
+    best = sorted(readings, key=lambda reading: -reading.score)
+    spans = next((r.spans for r in best if r.spans), ())
+    return best[0].score, [span for span, _ in spans]
+
+
+# ---------------------------------------------------------------- the command
+
+
+def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
+    """Return a reader; `judged` are the weights of the reranker that it stands on."""
+    rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
+    reader = Reader(judged, rank=rank, seed=0)
+    load(reader.judge.encoder, low)
+    with torch.no_grad():
+        for name, layer in (("head", reader.judge.head), ("spans", reader.spans)):
+            layer.weight.copy_(torch.from_numpy(low[f"{name}.weight"]))
+            layer.bias.copy_(torch.from_numpy(low[f"{name}.bias"]))
+    return reader
+
+
+@guarded()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print every figure of a reader that is there."""
+    parser = argparse.ArgumentParser(prog="python -m training.reading", description=__doc__.partition("\n")[0])
+    _cli.add_inputs(parser)
+    for name in ("adapter", "reranker", "reader"):
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"the {name}'s weights")
+    options = parser.parse_args(arguments)
+    pack, weights, device = _cli.prepare(options)
+    adapted, judged = stacked(weights, options.adapter, options.reranker)
+    reader = loaded_reader(judged, read_tensors(options.reader)).to(device)
+    report_all(pack, adapted, reader, options)
+    return 0
+
+
+def stacked(weights: Mapping[str, Array], adapter: Path, judge: Path) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return the embedder's weights, and the reranker's with its head."""
+    adapted, low = merge(weights, read_tensors(adapter)), read_tensors(judge)
+    heads = {name: array for name, array in low.items() if name.startswith("head.")}
+    return adapted, {**merge(adapted, low), **heads}
+
+
+def report_all(pack: Pack, adapted: Mapping[str, Array], reader: Reader, options: argparse.Namespace) -> None:
+    """Print the figures on the documents for tuning and on every pack to measure on, in each kind of words."""
+    sets = [(pack, "dev", "dev"), *((load_pack(path), None, path.stem) for path in options.measure)]
+    for measured, split, name in sets:
+        for role in ROLES:
+            report(f"{name}, {role} words", measured, adapted, reader, role=role, split=split)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

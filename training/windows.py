@@ -1,0 +1,119 @@
+"""What a reader is shown: stretches of a document of any length, and which of their tokens are the answer's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from exhibit.schemas.errors import ToolkitError
+from training.network import ASKED, CLS, MOST, SEP, padded
+from training.pack import Ints, Pack
+from training.sampling import Random
+
+OUTSIDE = -1
+"""The label of a token that is not the passage's: nothing is learned from it."""
+_ALONE = 0.35
+"""How often a passage is shown as it was cut; else with some of what stands before and behind it."""
+_SENTENCE = 0.15
+"""How often it is cut at sentences inside it, as the pipeline cuts its first passage."""
+_STOPS = (1012, 1025)
+"""A full stop and a semicolon in BERT's vocabulary."""
+
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tokens of a document, as places among all tokens of a pack."""
+
+    document: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Questions beside windows on the device; `labels` has inside, start and end of the answer, OUTSIDE elsewhere."""
+
+    ids: Tensor
+    mask: Tensor
+    types: Tensor
+    labels: Tensor
+
+
+class Windows:
+    """The tokens of all documents in a row, with their places in them."""
+
+    def __init__(self, pack: Pack) -> None:
+        if not len(pack.places):
+            raise ToolkitError("this pack does not say where its tokens stand: gather it again")
+        self.pack = pack
+        count = len(pack.passages)
+        self.ends = pack.ends[:count]
+        self.starts = np.concatenate([[0], self.ends[:-1]])
+        origin = np.repeat(pack.passages[:, 1], self.ends - self.starts)
+        self.low, self.high = pack.places[:, 0] + origin, pack.places[:, 1] + origin
+        self.gold: dict[int, Ints] = {}
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row, start, end in pack.gold.tolist():
+            spans[row].append((start, end))
+        self.gold = {row: np.array(some, np.int64) for row, some in spans.items()}
+
+    def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
+        """Return a passage as it is; or, drawn by chance, cut at its sentences or with what stands around it."""
+        start, end = int(self.starts[passage]), int(self.ends[passage])
+        document = int(self.pack.passages[passage, 0])
+        if random is None or (drawn := random.random()) < _ALONE:
+            return Window(document, start, end)
+        if drawn < _ALONE + _SENTENCE:
+            stops = start + 1 + np.flatnonzero(np.isin(self.pack.tokens[start:end], _STOPS))
+            cuts = np.unique(np.concatenate([[start], stops, [end]]))
+            first = int(random.integers(len(cuts) - 1))
+            last = int(random.integers(first + 1, len(cuts)))
+            return Window(document, int(cuts[first]), int(cuts[last]))
+        span = self.pack.passages_of(document)
+        before, behind = random.integers(0, room, size=2).tolist()
+        low, high = int(self.starts[span.start]), int(self.ends[span.stop - 1])
+        spare = max(0, room - (end - start))
+        taken = min(before, spare, start - low)
+        return Window(document, start - taken, min(high, end + min(behind, spare - taken)))
+
+    def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
+        """Return which tokens of a window are part of a row's answers."""
+        low, high = self.low[window.start : window.end], self.high[window.start : window.end]
+        inside = np.zeros(len(low), np.bool_)
+        for start, end in self.gold.get(row, np.zeros((0, 2), np.int64)).tolist():
+            inside |= (low < end) & (high > start)
+        return inside
+
+    def batch(self, asked: Sequence[tuple[int, int, Window]], device: torch.device) -> Batch:
+        """Return pairs of a question's text and a window; of each its row, for the labels, -1 where none has any."""
+        questions = [self.pack.text(text)[: ASKED - 2] for _, text, _ in asked]
+        sizes = [
+            len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
+        ]
+        width = padded(max(sizes))
+        ids, types = (np.zeros((len(asked), width), np.int64) for _ in range(2))
+        labels = np.full((len(asked), width, 3), OUTSIDE, np.int64)
+        for at, (question, size, (row, _, window)) in enumerate(zip(questions, sizes, asked, strict=True)):
+            front = len(question) + 2
+            ids[at, 0], ids[at, 1 : front - 1], ids[at, front - 1], ids[at, size - 1] = CLS, question, SEP, SEP
+            read = Window(window.document, window.start, window.start + size - 1 - front)
+            ids[at, front : size - 1] = self.pack.tokens[read.start : read.end]
+            types[at, front:size] = 1
+            labels[at, front : size - 1] = edges(self.inside(row, read))
+        mask = np.arange(width)[None, :] < np.array(sizes)[:, None]
+        return Batch(*(torch.from_numpy(array).to(device) for array in (ids, mask, types, labels)))
+
+
+def edges(inside: npt.NDArray[np.bool_]) -> Labels:
+    """Return, for each token, whether it is in an answer, begins one, ends one; what is cut begins where it is cut."""
+    before = np.concatenate([[False], inside[:-1]])
+    behind = np.concatenate([inside[1:], [False]])
+    return np.stack([inside, inside & ~before, inside & ~behind], axis=1).astype(np.int64)

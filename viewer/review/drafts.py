@@ -1,0 +1,325 @@
+"""A drafted bundle under review: what a person sees first, and the bundle that judgments make of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exhibit.converters._build import DRAFTS
+from exhibit.converters._corrected import Changed, gold_line, write_changed
+from exhibit.evaluation.documents import Documents
+from exhibit.evidence import Document
+from exhibit.schemas import IMPOSSIBLE_ANSWER
+from exhibit.schemas.errors import BundleError
+from exhibit.schemas.models import BundleInfo, Context, DraftInfo, Gold, Row
+from exhibit.schemas.review import Better, Review
+from exhibit.schemas.run import RunGold, RunQuestion, RunReply
+from exhibit.storage.bundle import Bundle, open_bundle
+from exhibit.viewer.review.source import Key, Questions, ReviewedRun
+
+_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
+_PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
+_PER_STATUS = 0.3  # share of the sample that checks sure drafts: their error rate is told beside every figure
+
+
+@dataclass
+class DraftedBundle:
+    """A bundle that was drafted, as the review's page takes a run: its questions, sure and unsure, and documents."""
+
+    folder: Path
+    name: str = ""
+    bundle: Bundle = field(init=False)
+    info: BundleInfo = field(init=False)
+    draft: DraftInfo = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bundle = open_bundle(self.folder)
+        if self.bundle.info is None or self.bundle.info.draft is None:
+            raise BundleError(f"{self.folder}: no drafted bundle; review a run of it: exhibit review make results/RUN")
+        self.info, self.draft = self.bundle.info, self.bundle.info.draft
+        self.name = self.name or self.folder.name
+
+    @cached_property
+    def waiting(self) -> dict[int, tuple[Row, list[Gold]]]:
+        """The rows that wait for a person, with the places that are proposed."""
+        path = self.folder / DRAFTS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        read: dict[int, tuple[Row, list[Gold]]] = {}
+        for line in lines:
+            record = json.loads(line)
+            gold = [Gold.model_validate_json(json.dumps(one)) for one in record.pop("gold")]
+            read[record["id"]] = Row.model_validate_json(json.dumps(record)), gold
+        return read
+
+    @cached_property
+    def rows(self) -> dict[int, tuple[Row, list[Gold]]]:
+        """Every row by its id, those of train.json before those that wait."""
+        gold: dict[int, list[Gold]] = {}
+        for line in self.bundle.gold:
+            gold.setdefault(line.id, []).append(line)
+        sure = {
+            int(question.id): Row(
+                id=int(question.id),
+                question=question.question,
+                answer=question.answer,
+                is_impossible=question.is_impossible,
+                contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
+            )
+            for question in self.bundle.questions
+        }
+        return {id: (row, gold.get(id, [])) for id, row in sure.items()} | self.waiting
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The rows as a run has its questions; nobody has replied."""
+        return {(self.name, id): self._question(row, gold) for id, (row, gold) in self.rows.items()}
+
+    def _question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
+        places = [
+            RunGold(
+                filename=line.filename,
+                pages=line.pages,
+                text=_words(row, line),
+                places=[line.spans] if line.spans else [],
+            )
+            for line in gold
+            if line.context is not None
+        ]
+        labels = dict(gold[0].labels) if gold else {}
+        return RunQuestion(
+            dataset=self.name,
+            id=row.id,
+            question=row.question,
+            truth=row.answer,
+            is_impossible=row.is_impossible,
+            filename=gold[0].filename if gold else None,
+            labels=labels,
+            gold=places,
+            reply=RunReply(error="", confidence=_number(labels.get("confidence"))),
+            verdict=str(labels.get("draft", "")),
+        )
+
+    def bundle_name(self, dataset: str) -> str:  # noqa: ARG002 - there is one
+        """Return what a patch calls it."""
+        return self.info.name
+
+    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is one
+        """Return a document, read once; None where there is none."""
+        return self._documents.get(filename)
+
+    @cached_property
+    def _documents(self) -> Documents:
+        return Documents(self.bundle.files)
+
+    def worth_judging(self, size: int) -> list[Key]:
+        """Return the questions that a judgment teaches most about: the least sure first, rare kinds among them.
+
+        A share of the sample are sure drafts, drawn evenly over what they ask for, to learn how many are wrong.
+        """
+        order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
+        for row in self.questions.values():
+            order["unsure" if row.verdict == "unsure" else "sure"].append(row)
+        kinds = Counter(str(row.labels.get("asks_for")) for row in order["unsure"])
+        order["unsure"].sort(key=lambda row: (_far(row), kinds[str(row.labels.get("asks_for"))], row.id))
+        order["sure"].sort(key=lambda row: (hash_of(row), row.id))
+        checks = min(len(order["sure"]), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
+        return [row.key for row in (*order["unsure"][: size - checks], *order["sure"][:checks])]
+
+
+Reviewed = ReviewedRun | DraftedBundle
+"""What a person can review: a run with its replies, or questions that a program drafted."""
+
+
+def hash_of(row: RunQuestion) -> int:
+    """Return an order that chance might have drawn, the same on every machine: ids are hashes of what is asked."""
+    return int(row.id) * 2654435761 % (1 << 32)
+
+
+def _far(row: RunQuestion) -> float:
+    """Return how far a draft is from even odds, where a judgment teaches most."""
+    return abs((row.reply.confidence or 0.0) - 0.5)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _words(row: Row, line: Gold) -> str | None:
+    return row.contexts[line.context].text if line.context is not None else None
+
+
+# ---------------------------------------------------------------- what judgments make of it
+
+
+@dataclass
+class Verdicts:
+    """What reviewers said of one row: more say so than otherwise, or it stays as it is."""
+
+    right: int = 0
+    wrong: int = 0
+    better: Better | None = None
+    question: str = ""
+    reviewers: tuple[str, ...] = ()
+
+
+def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False) -> DraftInfo:
+    """Write the bundle that judgments make of a drafted one; who judged a row is in its labels."""
+    verdicts = _verdicts(reviews, drafted)
+    fitted = _fit(verdicts, drafted)
+    changed, waiting = Changed(), []
+    counts: Counter[str] = Counter()
+    for id, (row, gold) in drafted.rows.items():
+        verdict = verdicts.get(id)
+        status = gold[0].labels.get("draft") if gold else "sure"
+        if verdict is None:
+            sure = status != "unsure" if fitted is None else fitted.is_sure(gold)
+            if sure:
+                changed.rows.append(row)
+                changed.gold += gold
+            else:
+                waiting.append((row, _labelled(gold, {"draft": "unsure"})))
+            continue
+        counts["reviewed"] += verdict.right > verdict.wrong or verdict.better is not None
+        counts["judged"] += status != "unsure"
+        counts["wrong"] += status != "unsure" and verdict.wrong > verdict.right
+        _settle(row, gold, verdict, changed, drafted)
+    info = drafted.draft.model_copy(
+        update={
+            "sure": len(changed.rows),
+            "unsure": len(waiting),
+            "reviewed": drafted.draft.reviewed + counts["reviewed"],
+            "judged_sure": drafted.draft.judged_sure + counts["judged"],
+            "wrong": drafted.draft.wrong + counts["wrong"],
+        }
+    )
+    lines = [{**row.model_dump(), "gold": [line.model_dump() for line in gold]} for row, gold in waiting]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_changed(
+        drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, {DRAFTS: text}, force=force
+    )
+    return info
+
+
+def _settle(row: Row, gold: list[Gold], verdict: Verdicts, changed: Changed, drafted: DraftedBundle) -> None:
+    """Keep a judged row, as it is or mended; leave it out where it is wrong and nobody mended it."""
+    judged = {"draft": "judged", "judged_by": ", ".join(verdict.reviewers)}
+    row = row.model_copy(update={"question": verdict.question}) if verdict.question else row
+    if verdict.right > verdict.wrong:
+        changed.rows.append(row)
+        changed.gold += _labelled(gold, judged)
+    elif verdict.better is not None:
+        labels: dict[str, Any] = {**(gold[0].labels if gold else {}), **judged}
+        better = verdict.better
+        changed.rows.append(
+            row.model_copy(
+                update={
+                    "answer": IMPOSSIBLE_ANSWER
+                    if better.is_impossible
+                    else better.answer.strip() or " […] ".join(" ".join(c.text.split()) for c in better.contexts),
+                    "is_impossible": better.is_impossible,
+                    "contexts": [Context(filename=c.filename, text=c.text) for c in better.contexts],
+                }
+            )
+        )
+        if better.is_impossible:
+            name = next((line.filename for line in gold if line.filename), None)
+            changed.gold.append(
+                Gold(
+                    id=row.id,
+                    context=None,
+                    filename=name,
+                    pages=[],
+                    spans=[],
+                    alternatives=[],
+                    how="absent",
+                    score=None,
+                    labels=labels,
+                )
+            )
+        changed.gold += [gold_line(row.id, at, c, labels, drafted.bundle) for at, c in enumerate(better.contexts)]
+    else:
+        changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
+
+
+def _labelled(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
+    return [line.model_copy(update={"labels": {**line.labels, **labels}}) for line in gold]
+
+
+def _verdicts(reviews: Sequence[Review], drafted: DraftedBundle) -> dict[int, Verdicts]:
+    verdicts: dict[int, Verdicts] = {}
+    for review in reviews:
+        for case in review.cases:
+            if case.gold not in ("right", "wrong") or case.id not in drafted.rows:
+                continue
+            mine = verdicts.setdefault(int(case.id), Verdicts())
+            mine.reviewers = (*mine.reviewers, review.reviewer)
+            mine.right += case.gold == "right"
+            mine.wrong += case.gold == "wrong"
+            if case.gold == "wrong" and case.better.says_something:
+                mine.better = mine.better or case.better
+            mine.question = mine.question or case.better.question.strip()
+    return verdicts
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The confidence of this folder's drafts, as judgments moved it: logistic in what the models said."""
+
+    slope: float
+    offset: float
+    level: float
+    """From which confidence on a draft counts as sure."""
+    doubtful: frozenset[str]
+    """Kinds of drafts by construction of which too many were wrong."""
+
+    def is_sure(self, gold: Sequence[Gold]) -> bool:
+        """Return whether an unjudged draft may be scored."""
+        labels = gold[0].labels if gold else {}
+        if labels.get("drafted") in self.doubtful:
+            return False
+        if labels.get("drafted") != "playbook":
+            return labels.get("draft") != "unsure"
+        odds = self.slope * _logit(_number(labels.get("confidence")) or 0.0) + self.offset
+        return 1 / (1 + math.exp(-odds)) >= self.level
+
+
+_WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind waits for a person
+_FEW = 5  # judgments of a kind, below which its share says nothing
+
+
+def _fit(verdicts: dict[int, Verdicts], drafted: DraftedBundle) -> Fitted | None:
+    """Return the confidence fitted to what was judged; None where too little was."""
+    judged = [(drafted.rows[id][1], verdict.right > verdict.wrong) for id, verdict in verdicts.items()]
+    kinds: dict[str, list[bool]] = {}
+    for gold, right in judged:
+        kinds.setdefault(str(gold[0].labels.get("drafted")) if gold else "", []).append(right)
+    doubtful = frozenset(
+        kind for kind, rights in kinds.items()
+        if kind != "playbook" and len(rights) >= _FEW and rights.count(False) > _WRONG * len(rights)
+    )  # fmt: skip
+    asked = [(_number(gold[0].labels.get("confidence")) or 0.0, right) for gold, right in judged
+             if gold and gold[0].labels.get("drafted") == "playbook"]  # fmt: skip
+    level = float(drafted.info.options.get("sure") or 0.85)
+    if len(asked) < _ENOUGH:
+        return Fitted(1.0, 0.0, level, doubtful) if doubtful else None
+    x = np.array([_logit(confidence) for confidence, _ in asked])
+    y = np.array([right for _, right in asked], float)
+    slope, offset = 1.0, 0.0
+    for _ in range(200):  # gradient steps: two numbers from a few dozen points
+        p = 1 / (1 + np.exp(-(slope * x + offset)))
+        slope -= 0.05 * (float(np.mean((p - y) * x)) + _PRIOR / len(y) * (slope - 1.0))
+        offset -= 0.05 * (float(np.mean(p - y)) + _PRIOR / len(y) * offset)
+    return Fitted(slope, offset, level, doubtful)
+
+
+def _logit(confidence: float) -> float:
+    p = min(max(confidence, 1e-3), 1 - 1e-3)
+    return float(np.log(p / (1 - p)))
