@@ -175,8 +175,14 @@ def make_reply(
         (Reply(cited, passages(documents, right, start - 120), 4, seconds=seconds), "answered"),
         (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong document"),
         (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "right document, wrong passage"),
-        (Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds=seconds), "retrieved but not used"),
-        (Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds), "refused though answerable"),
+        (
+            Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds=seconds),
+            "retrieved but not used",
+        ),
+        (
+            Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds),
+            "refused though answerable",
+        ),
         (Reply(cited, passages(documents, right, start - 40), 4, seconds=seconds), "answered"),
         (Reply(cited, passages(documents, right, start - 200), 4, seconds=seconds), "answered"),
         (Reply(error="the server closed the connection"), "failed"),
