@@ -404,7 +404,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--times", type=float, default=1.0, help="how often as many trials as usual (default: 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=TRIALS, help="one kind of trial")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="write the table into bench/results/campaign.md")
     options = parser.parse_args(argv)
     results = []
     began = time.monotonic()
