@@ -73,7 +73,7 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 mutants: $(VENV)/ready    ## change the code in small places and list what no test notices: under 30 minutes
 	$(PY) -m bench.mutants --jobs $(JOBS)
 
-scale: $(VENV)/extras     ## measure cost as work grows and write docs/scale.md: twenty minutes on two free cores
+scale: $(VENV)/extras     ## measure cost as work grows and write bench/results/scale.md: twenty minutes on two free cores
 	$(PY) -m bench.scale
 
 fuzz: $(VENV)/ready       ## damaged input to everything that reads, for SECONDS (300): tried, survived, lost

@@ -5,8 +5,8 @@
     python -m bench.mutants --room law --file law/sentences.py
 
 Each room's own tests run once unchanged, to learn which test calls which function; then each change of the sample is
-made in a copy of the tree and the tests that call its function run until one fails. docs/mutants.md is written anew,
-unless `--file` or `--no-page` is given.
+made in a copy of the tree and the tests that call its function run until one fails.
+bench/results/mutants.md is written anew, unless `--file` or `--no-page` is given.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from exhibit.schemas.errors import ToolkitError
 
 SEED = 75
 """Of the page: no test was written against what survived of it."""
-PAGE, REASONS = ROOT / "docs" / "mutants.md", ROOT / "bench" / "mutants.toml"
+PAGE, REASONS = ROOT / "bench" / "results" / "mutants.md", ROOT / "bench" / "mutants.toml"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=positive, default=1600, metavar="N", help="begin no change after so long (default: 1600)"
     )
     parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="changes at a time (default: 2)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/mutants.md as it is")
+    parser.add_argument("--no-page", action="store_true", help="leave bench/results/mutants.md as it is")
     return parser
 
 

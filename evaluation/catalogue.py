@@ -118,11 +118,12 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set size=300")
-        if name not in catalogue():
+        known = catalogue().get(name)
+        if known is None and not name.startswith(TARGET):  # a user's own target file has settings of its own
             near = difflib.get_close_matches(name, catalogue(), n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
-        if catalogue()[name].many:
+        if known and known.many:
             told.setdefault(name, []).append(value)
         else:
             told[name] = value

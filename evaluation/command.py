@@ -157,7 +157,11 @@ def _add_data(group: Any) -> None:
     group.add_argument("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
-    group.add_argument("--file-type", metavar="pdf|txt,html", help="ingest only such files, and count their pages")
+    group.add_argument(
+        "--file-type",
+        metavar="pdf|txt,html|all",
+        help="ingest only such files, and count their pages (default: pdf where all gold is in PDFs, else all)",
+    )
 
 
 def _listed(package: str) -> str:

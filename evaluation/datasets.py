@@ -25,13 +25,15 @@ from exhibit.storage.bundle import Bundle, open_bundle
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 from exhibit.storage.mirror import mirrored
 
+ALL_TYPES = "all"
+
 
 @dataclass(frozen=True)
 class Selection:
     """Which documents and questions of each dataset are used."""
 
     file_types: tuple[str, ...] = ()
-    """Endings without the dot; empty = every file that can be read."""
+    """Endings without the dot; empty = PDFs where all gold is in PDFs, else every file that can be read, as `all`."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label to the values that are wanted; a question needs one of them for each label."""
     limit: int | None = None
@@ -164,6 +166,11 @@ def load_datasets(
     elif without:  # `datasets_out/*` may hold one that is all text: the others are still tested
         warnings += [f"{reason}; set aside" for reason in without.values()]
         bundles = {name: bundle for name, bundle in bundles.items() if name not in without}
+    everything = replace(selection, file_types=(ALL_TYPES,))
+    for bundle in bundles.values():
+        others = len(choose_files(bundle, everything)) - len(choose_files(bundle, selection))
+        if others and not selection.file_types:
+            warnings.append(f"{bundle.address}: {others} files that are no PDFs are left out (--file-type all)")
     asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
     if not problems and not any(asked.values()):
         problems.append(_nothing_asked(list(bundles.values()), selection))
@@ -194,10 +201,13 @@ def _nothing_asked(bundles: Sequence[Bundle], selection: Selection) -> str:
 
 
 def choose_files(bundle: Bundle, selection: Selection) -> dict[str, Location]:
-    """Return the files that are ingested."""
-    if not selection.file_types:
-        return {name: path for name, path in bundle.files.items() if readable(path)}
-    return {n: p for n, p in bundle.files.items() if p.suffix.lower().lstrip(".") in selection.file_types}
+    """Return the files that are ingested: those of the types asked for; else PDFs, where all gold is in those."""
+    if selection.file_types and selection.file_types != (ALL_TYPES,):
+        return {n: p for n, p in bundle.files.items() if p.suffix.lower().lstrip(".") in selection.file_types}
+    files = {name: path for name, path in bundle.files.items() if readable(path)}
+    pdfs = {name: path for name, path in files.items() if path.suffix.lower() == ".pdf"}
+    named = {context.filename for question in bundle.questions for context in question.contexts} - {None}
+    return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files
 
 
 def choose_questions(bundle: Bundle, selection: Selection) -> list[Question]:

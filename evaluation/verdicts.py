@@ -16,6 +16,7 @@ from exhibit.evaluation.metrics import K, Options, scoped
 from exhibit.evaluation.metrics._each import gold_files
 from exhibit.evaluation.metrics._gold_ranks import matches
 from exhibit.evaluation.metrics._scope import is_wrong_file
+from exhibit.evaluation.metrics._versions import right_version
 from exhibit.evaluation.metrics.answer_contained import holding_answer
 from exhibit.law.answers import stands_in
 from exhibit.law.citations import claims_of, find_citations
@@ -26,6 +27,7 @@ Verdict = Literal[
     "answered",
     "wrong document",
     "right document, wrong passage",
+    "right text, wrong version",
     "retrieved but not used",
     "figures that no passage has",
     "answered though impossible",
@@ -41,6 +43,7 @@ Stage = Literal["retrieval", "reading", "invented"]
 STAGES: dict[Verdict, Stage] = {
     "wrong document": "retrieval",
     "right document, wrong passage": "retrieval",
+    "right text, wrong version": "retrieval",
     "retrieved but not used": "reading",
     "refused though answerable": "reading",
     "figures that no passage has": "invented",
@@ -169,6 +172,9 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     looked_at = dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)])
     hits = [number for number in looked_at if holds_gold(passages[number - 1], golds)]
     if not hits:
+        version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
+        if version is not None:
+            return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
         files = {gold.filename for gold in golds if gold.filename}
         why = f"none of {len(passages)} touches the gold"
         return _by_file(files, case.reply.read(k), "right document, wrong passage", why)

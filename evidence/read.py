@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
@@ -11,11 +12,16 @@ from types import ModuleType
 from exhibit.engine.limits import PLAIN, reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Document
+from exhibit.evidence.encodings import decode_bytes
 from exhibit.evidence.printable import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.plugins import plugin_modules
 from exhibit.storage.locations import Location, Remote, fetched
+
+_SNIFFED = 4096  # bytes: the names of the first parts of a package are there, too
+_ENDING = re.compile(r"\.[a-z0-9]{1,5}")
+_PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt", b"epub+zip": ".epub"}
 
 
 def read_document(path: Location | str) -> Document:
@@ -54,17 +60,17 @@ def attachments(path: Path) -> list[Attachment]:
 
 def has_attachments(path: Location) -> bool:
     """Return whether files of this kind can have other files in them."""
-    return hasattr(_readers().get(path.suffix.lower()), "attachments")
+    return hasattr(_readers().get(_ending(path)), "attachments")
 
 
 def readable(path: Location) -> bool:
-    """Return whether there is a reader for the file's ending."""
-    return path.suffix.lower() in _readers()
+    """Return whether there is a reader for the file's ending; where it has none, for what it holds."""
+    return _ending(path) in _readers()
 
 
 def has_page(path: Location) -> bool:
     """Return whether a file's reader makes a page to print of it."""
-    return hasattr(_readers().get(path.suffix.lower()), "page")
+    return hasattr(_readers().get(_ending(path)), "page")
 
 
 def suffix_of(media_type: str) -> str:
@@ -101,13 +107,29 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
 
 
 def _reader(path: Path) -> ModuleType:
-    reader = _readers().get(path.suffix.lower())
-    if reader is None and _looks_like_pdf(path):
-        reader = _readers()[".pdf"]  # names made from URLs may have no ending, or one that is part of a title ("No. 4")
+    reader = _readers().get(_ending(path))
     if reader is None:
+        _head(path)  # a file that is not there says so
         known = ", ".join(sorted(_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
     return reader
+
+
+def _ending(path: Location) -> str:
+    """Return a file's ending, or the one that its content should have: names made from URLs may have none."""
+    ending = path.suffix.lower()
+    if ending in _readers() or not isinstance(path, Path) or not path.is_file():
+        return ending
+    head = _head(path)
+    if head.startswith(b"%PDF-"):
+        return ".pdf"
+    if _ENDING.fullmatch(ending):
+        return ending  # of a kind that nobody here reads; "No. 4" has none
+    if head.startswith(b"PK"):
+        return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
+    if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
+        return ".html"
+    return ".txt" if head.strip() and b"\0" not in head and decode_bytes(head.rpartition(b" ")[0] or head) else ending
 
 
 @cache
@@ -118,9 +140,9 @@ def _readers() -> dict[str, ModuleType]:
     return by_suffix
 
 
-def _looks_like_pdf(path: Path) -> bool:
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(5) == b"%PDF-"
+            return file.read(_SNIFFED)
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from exhibit.law.system import systems
 
 ABBREVIATED = tuple("Inc Ltd Corp Co".split())
 SPELT = tuple("Incorporated Limited Corporation Company".split())
@@ -25,7 +28,15 @@ FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS for form in (word, wor
 
 # AG, NA and SA without their dots may letter an exhibit or a column: they end no name by themselves
 _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
-_ENDING = re.compile(rf"\b(?:{'|'.join(map(re.escape, _ENDINGS))})\.?,?$", re.IGNORECASE)
+
+
+@cache
+def _ending() -> re.Pattern[str]:
+    """A form at the end of a line, those of the legal systems' files with their dots among them."""
+    others = (form for system in systems() for form in system.data.get("companies", "").split())
+    dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
+
 
 _FOLLOWING = re.compile(
     rf"\W*(?:{'|'.join(map(re.escape, (*ABBREVIATED, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)))})\b", re.IGNORECASE
@@ -42,7 +53,7 @@ DESCRIBED = re.compile(
 
 def ends_in_form(line: str) -> bool:
     """Return whether a line ends as a company's name does, in capitals or not."""
-    return _ENDING.search(line) is not None
+    return _ending().search(line) is not None
 
 
 def form_follows(text: str, at: int) -> bool:

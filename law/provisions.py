@@ -13,11 +13,12 @@ from functools import cache
 from exhibit.evidence import Span
 from exhibit.law.system import System
 
-_STEM = 5
-"""Letters of a word that its cases have in common: `občanský zákoník` and `občanského zákoníku`."""
+_STEM, _ENDING = 4, 3
+"""Letters that a word's cases have in common at least, and those of its ending: `občanský` and `občanského`."""
+_NEAR = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
 _REACH = 90  # characters after a provision in which its law is named
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_NUMBER = r"\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
+_NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
 
 
 @dataclass(frozen=True)
@@ -42,26 +43,28 @@ class LawName:
     """What names it alone, as it is written: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
-    def named_in(self, text: str) -> int:
-        """Return how many characters of a text's beginning it takes to name this law; 0 where they do not."""
+    def named_in(self, text: str, *, near: int = _NEAR) -> int:
+        """Return where the name of this law ends in a text, if it begins within so many words; 0 where it is not."""
         for code in self.codes:
             at = text.find(code)
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
                 return at + len(code)
-        wanted = _stems(self.title)
-        given = [(stem, match.end()) for match in _WORD.finditer(text) for stem in _stems(match[0])]
-        stems = [stem for stem, _ in given]
-        for at in range(min(_NEAR, len(stems) - len(wanted) + 1)) if wanted else ():
-            if tuple(stems[at : at + len(wanted)]) == wanted:
-                return given[at + len(wanted) - 1][1]
+        wanted = _words(self.title)
+        given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
+        for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
+            if all(_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
+                return given[at + len(wanted) - 1].end()
         return 0
 
 
-_NEAR = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
+def _words(title: str) -> list[str]:
+    return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
-def _stems(text: str) -> tuple[str, ...]:
-    return tuple(word.casefold()[:_STEM] for word in _WORD.findall(text) if len(word) > 2)
+def _inflected(one: str, other: str) -> bool:
+    """Whether two words are one in two cases: all but the last three letters alike, `zákoník` and `zákoníku`."""
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
 
 def provisions(text: str, system: System, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
@@ -96,7 +99,8 @@ def _below(text: str, at: int, system: System) -> tuple[tuple[tuple[str, str], .
         return (), at
     forms = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     part = re.compile(
-        rf",?[ \xa0](?P<word>{forms})[ \xa0]?(?P<number>\d{{1,3}}[a-z]?(?!\w)|[IVXLC]+(?!\w)|[a-z]{{1,2}}(?!\w)\)?)"
+        rf",?[ \xa0](?P<word>{forms})[ \xa0]?"
+        r"(?P<number>\d{1,3}(?:[ºª°]|[a-z])?(?!\w)|[IVXLC]+(?!\w)|[a-z]{1,2}(?!\w)\)?)"
         r"|,[ \xa0](?P<roman>[IVXLC]{1,7})(?!\w)"
     )
     below: list[tuple[str, str]] = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from exhibit.law.citations import find_citations
 from exhibit.law.sentences import sentences
+from exhibit.law.system import systems
 
 _REFUSAL = re.compile(
     r"""[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+
@@ -21,8 +23,15 @@ def is_refusal(text: str) -> bool:
     A phrase after a cited statement only says what part of the question stays open.
     """
     parts = [_without_citations(text[span.start : span.end]) for span in sentences(text)]
-    said = [bool(_REFUSAL.fullmatch(part)) for part in parts]
+    said = [bool(_REFUSAL.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
     return bool(said) and (said[0] or (any(said) and not find_citations(text)))
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    """The refusal in the languages of the legal systems: a short sentence that says nothing else."""
+    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
+    return re.compile(rf"\W*(?:.{{0,60}}\b)?(?:{phrases}).{{0,30}}", re.IGNORECASE | re.DOTALL)
 
 
 def _without_citations(sentence: str) -> str:

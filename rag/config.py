@@ -18,7 +18,7 @@ from exhibit.schemas.plugins import load_plugin, plugin_names
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
-"""The preset that the settings' own defaults are: the one that finds most, see docs/legalbenchrag.md."""
+"""The preset that the settings' own defaults are: the one that finds most, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
 """How a weight is called where settings stand in one row: on the command line, `--weight-lexical`."""
 RENAMED = {"documents": "document_limit", "limit": "passage_size"}
@@ -137,7 +137,7 @@ class Search(Settings):
     """a second look at the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
     """how many passages the reranker looks at"""
-    read: Positive = 4
+    read: Positive = 3
     """how many of an answer's passages the reader reads, at most; it stops when it is sure"""
     refuse_below: Share | None = 0.25
     """where the reader or a reranker tells how likely an answer is: questions below are refused; none = none are"""
@@ -242,6 +242,10 @@ class Config(Search, Ingest):
         except (OSError, UnicodeDecodeError) as error:
             raise ToolkitError(f"{path}: cannot be read as UTF-8: {error}") from error
         settings = parse_toml(text, where=path)
+        for key, value in settings.items():
+            # a file may come from elsewhere: it does not decide where questions and keys are sent
+            if "://" in str(value) and overrides.get(key) != value:
+                raise ToolkitError(f"{path}: {key} = {value!r}: a server is for you to name: add --{key} {value}")
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod

@@ -102,7 +102,11 @@ class Index:
     @property
     def documents(self) -> list[Entry]:
         """The documents in the order they were added."""
-        return [self.document(number) for number in self.numbers]
+        return list(map(self.document, self.numbers))
+
+    def of_kind(self, kind: str) -> list[Entry]:
+        """Return the documents of a kind, as their profiles name it."""
+        return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
     def __len__(self) -> int:
         return self._extent("chunk")[0] if self._known_table is None else len(self._known_table)

@@ -25,6 +25,7 @@ from exhibit.rag.protocols import Answer, Context
 from exhibit.rag.retrieval.retrieve import retrieve
 from exhibit.rag.retrieval.routed import prepare
 from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions
@@ -202,7 +203,7 @@ class Pipeline:
         answers = self._answerer.answer_all(
             [(retrieved.question, context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
-        return [Answered(r, c, a) for r, c, a in zip(searched, contexts, answers, strict=True)]
+        return [Answered(r, c, with_version(a, r, c)) for r, c, a in zip(searched, contexts, answers, strict=True)]
 
     def context(self, retrieved: Retrieved) -> Context:
         """Return the numbered sources that an answer to a question is made from."""

@@ -60,6 +60,20 @@ def open_bundle(root: Path) -> Bundle:
     return Bundle(root, questions, files, gold, info, labels)
 
 
+def missing_parts(bundle: Bundle) -> list[str]:
+    """Return what a minimal bundle lacks, and what that means for an evaluation; empty for a whole one."""
+    lacks = {
+        "no bundle.json: nothing tells whether its files are those that were meant": bundle.info is None,
+        "no gold.jsonl: passages are looked for when it is evaluated, and there are no labels": not bundle.gold,
+        "no question names a passage or a document: answers alone are judged": not any(
+            question.contexts for question in bundle.questions
+        ),
+        "no context has words: documents and answers alone are judged": any(q.contexts for q in bundle.questions)
+        and not any(context.text for question in bundle.questions for context in question.contexts),
+    }
+    return [words for words, lacking in lacks.items() if lacking]
+
+
 def corpus_files(root: Path) -> dict[str, Location]:
     """Return basename -> path of every file under `corpus/`; two files with one basename are an error."""
     origin = origin_of(root)

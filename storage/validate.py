@@ -13,7 +13,7 @@ from exhibit.schemas.published import published_problems
 from exhibit.schemas.run import CONFIG
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.schemas.validate import Problem, validate
-from exhibit.storage.bundle import open_bundle, sha256_of
+from exhibit.storage.bundle import missing_parts, open_bundle, sha256_of
 from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
 from exhibit.storage.mirror import mirrored
 
@@ -37,11 +37,13 @@ def _elsewhere(root: Remote) -> dict[str, FileEntry]:
 
 
 def _minimal(root: Location) -> list[Problem]:
-    """Return what keeps the evaluator from reading a folder: far less is asked than of a bundle."""
+    """Return what keeps the evaluator from reading a folder; what it may lack is said, and no problem."""
     try:
-        open_bundle(mirrored(root))
+        bundle = open_bundle(mirrored(root))
     except BundleError as error:
         return [Problem(file, "", "", message) for file, _, message in map(_halves, str(error).splitlines())]
+    for lack in missing_parts(bundle):
+        print_note(f"{root}: {lack}")
     return []
 
 

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pytest
 
 import exhibit
+from exhibit.commands import VERBS
 
 ROOT = Path(__file__).parent.parent
 FLOORS = (
@@ -182,7 +183,9 @@ def test_every_command_of_the_readme_exists():
         words = command.split()
         if words[0] == "make":
             assert words[1] in targets
-        else:
+        elif words[0] == "exhibit":
+            assert words[1] in VERBS
+        elif words[0] != "pip":
             assert words[0] == "python", command
             program = words[1:3] if words[1] == "-m" else words[1:2]
             program += words[3:4] if program[-1] == "rag" else []

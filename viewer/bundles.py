@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from exhibit.evaluation.datasets import find_datasets
-from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.schemas.command import print_note
+from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.locations import is_url
@@ -28,7 +27,7 @@ def dataset_roots(
             if name in folders:
                 roots[name] = folders[name]
             elif name not in roots:
-                root, gone = _root(entry.origin or entry.path)
+                root, gone = _root(entry.origin, entry.path)
                 if root is not None:
                     roots[name] = root
                 else:
@@ -36,16 +35,12 @@ def dataset_roots(
     return roots
 
 
-def _root(address: str) -> tuple[Path | None, str]:
-    """Return where a bundle is now, or why it is not to be had."""
-    try:
-        if is_repository(address):
-            repo_id, revision = parse_address(address)
-            return fetch(repo_id, revision=revision, say=print_note).folder, ""
-        if is_url(address):
-            bundles, _, problems = find_datasets([address])
-            return next(iter(bundles.values()), None), "; ".join(problems)
-    except ToolkitError as error:
-        return None, str(error)
-    path = Path(address)
-    return (path, "") if address and path.is_dir() else (None, f"{address or 'its folder'}: not there")
+def _root(*addresses: str | None) -> tuple[Path | None, str]:
+    """Return where a bundle is on this machine, or why it is not to be had.
+
+    A run may come from elsewhere: it names no server to ask, and no folder that is not a bundle.
+    """
+    here = [Path(address) for address in addresses if address and not is_url(address)]
+    root = next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)
+    named = next(filter(None, addresses), "its folder")
+    return root, "" if root else f"{named}: {'not on this machine' if is_url(named) else 'not there'}"

@@ -47,6 +47,9 @@ OUTCOMES = {
     "right document, wrong passage": Outcome(
         "The system found the right document, but not the words that answer.", "near"
     ),
+    "right text, wrong version": Outcome(
+        "The system found the right paragraph of the law, but as of another day.", "near"
+    ),
     "right passage not used": Outcome(
         "A gold passage was retrieved, but the answer was not made from it, or cites others.", "unused"
     ),

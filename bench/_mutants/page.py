@@ -1,4 +1,4 @@
-"""docs/mutants.md: what share of the changes is noticed, and what is not, with a reason each."""
+"""bench/results/mutants.md: what share of the changes is noticed, and what is not, with a reason each."""
 
 from __future__ import annotations
 

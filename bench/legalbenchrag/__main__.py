@@ -43,7 +43,7 @@ from exhibit.evaluation.metrics import KS
 from exhibit.rag.config import preset_names
 from exhibit.schemas.command import guarded
 
-PAGE = ROOT / "docs" / "legalbenchrag.md"
+PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
 
 
 @guarded("stopped; the same command goes on with it")
@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--free", action="store_true", help="200 of mini's questions in free words, too; tells the fall")
     add("--unnamed", action="store_true", help="the questions without their document's name, too; tells the fall")
     add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="default: results/legalbenchrag")
-    add("--page", type=Path, metavar="FILE", help="default: docs/legalbenchrag.md; none with --limit")
+    add("--page", type=Path, metavar="FILE", help="default: bench/results/legalbenchrag.md; none with --limit")
     add("--limit", type=positive, metavar="N", help="a quick look: only N questions, drawn from all four datasets")
     add("--anew", action="store_true", help="convert and measure again what is finished")
     add_engine_arguments(parser)

@@ -33,7 +33,7 @@ from exhibit.schemas.errors import ToolkitError
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
 APART = ("flat",)
 """Parts that are measured when they are asked for alone: they take too long."""
-DOCS = ROOT / "docs"
+DOCS = ROOT / "bench" / "results"
 
 
 def same_machine(known: dict[str, Any], part: str) -> bool:
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--part", choices=[*PARTS, *APART, "all"], default="all")
-    parser.add_argument("--out", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
+    parser.add_argument("--out", type=Path, default=DOCS, metavar="DIR", help="default: bench/results")
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
     )

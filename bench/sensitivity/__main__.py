@@ -7,8 +7,8 @@
 
 The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every
 second question is asked, all with --all: with and without files' names, and for two settings without the document's
-name. Without --settings the pictures and the table of docs/notebook-retrieval.md are written anew; with it, where
---out or --page says so.
+name. Without --settings the pictures and the table of bench/results/notebook-retrieval.md are written anew; with it,
+where --out or --page says so.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from exhibit.rag.questions.question import understand
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
-IMAGES, PAGE = ROOT / "docs" / "images", ROOT / "docs" / "notebook-retrieval.md"
+RESULTS = ROOT / "bench" / "results"
+IMAGES, PAGE = RESULTS / "images", RESULTS / "notebook-retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 
 
@@ -143,8 +144,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--settings", default="", metavar="NAME,…", help="only these (default: all)")
     add("--all", action="store_true", help="ask every question, not every second")
     add("--embedder", metavar="NAME", help="instead of the preset's own")
-    add("--out", type=Path, metavar="DIR", help="where pictures go (default: docs/images; none with --settings)")
-    add("--page", type=Path, metavar="FILE", help="default: docs/notebook-retrieval.md; none with --settings")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="default: bench/results/images; none with --settings",
+    )
+    add("--page", type=Path, metavar="FILE", help="default: bench/results/notebook-retrieval.md; none with --settings")
     add_engine_arguments(parser)
     return parser
 

@@ -12,9 +12,8 @@ from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._advice import Advice, advise, without_words
 from exhibit.evaluation.targets._passages import PassagesError
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
-from exhibit.evaluation.targets._schema import made_request, missing_fields, served_paths
+from exhibit.evaluation.targets._schema import Described, made_request, missing_fields, served_paths
 from exhibit.evaluation.targets._shapes import describe
-from exhibit.evaluation.targets._system import System
 from exhibit.evaluation.targets._templates import uses_history
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
@@ -26,18 +25,14 @@ _NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
 _UNFIT = (400, 415, 422)  # HTTP: the request is not as the server wants it
 
 
-class Probed(Protocol):
+class Probed(Described, Protocol):
     """A server as far as the probe needs it."""
 
     name: str
-    url: str
-    system: System
-    values: dict[str, Any]
     template: Any
     reader: Reader
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
-    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
 
 
 class Probe:

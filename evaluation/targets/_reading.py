@@ -91,13 +91,11 @@ class Reader:
         paths = self._reply
         shape = recognise(reply) if paths.answer is None or paths.passages is None else None
         inner = unwrap(reply) if shape or paths.unwrap else reply
-        if paths.inside and isinstance(reply, Mapping) and paths.inside in reply:
-            inner = reply[paths.inside]
         read = Read(reply, shape=shape.name if shape and paths.answer is None else "")
         read.pages_from = shape.pages_from if shape else paths.pages_from
         answers = paths.answer if paths.answer is not None else shape.answers if shape else ()
         contexts = paths.passages if paths.passages is not None else shape.passages if shape else ()
-        whole = reply if paths.answer is not None and not (paths.unwrap or paths.inside) else inner
+        whole = reply if paths.answer is not None and not paths.unwrap else inner
         read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
         read.passages = self._passages(contexts, reply if paths.passages is not None and whole is reply else inner)
         read.usage = self._spent(reply) or read_usage(inner) or read_usage(reply)

@@ -41,7 +41,7 @@ class Server:
 
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options = options
-        self.values = settings.model_dump()
+        self.values, self._given = settings.model_dump(), settings.model_fields_set
         ingesting = self._brings or options.skip_ingestion or options.delete_collection
         self.system = system = fitted(wanted, {**self.values, "ingesting": ingesting})
         name = Path(wanted).stem
@@ -147,11 +147,15 @@ class Server:
         ingest = self.system.ingest
         if not ingest:
             return None
-        url = fill_path(ingest.url, {}) if not ingest.url.startswith("{") else self.values[ingest.url[1:-1]]
-        if not url and ingest.port:
+        setting = ingest.url[1:-1] if ingest.url.startswith("{") else ""
+        url = str(self.values[setting]) if setting else ingest.url
+        if not url:
             # a key that was given for one host must not go to another that nobody named
-            url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/"))
-        address = str(parse_url(url, "http://localhost:8082")) if url else ""
+            url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
+        elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
+            other = f"--set target_{setting}={plain_address(url)}" if setting else "a setting of its own"
+            raise ToolkitError(f"{self.name}: its file names another server for documents; say so with {other}")
+        address = str(parse_url(url, "http://localhost:8082"))
         return Library(self, ingest, collection, self.values, address)
 
     def collection(self, dataset: Dataset) -> str:

@@ -68,6 +68,10 @@ Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if
 """The first that leads to something counts; the empty one says that there is nothing of the kind."""
 
 
+UrlPath = Annotated[str, Field(pattern=r"^(/|$)")]
+"""What stands behind an address; with the slash it cannot change the address's host."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -89,7 +93,7 @@ class Ask(_Part):
     """A request for an answer."""
 
     method: str = "POST"
-    path: tuple[str, ...] | str = ""
+    path: tuple[UrlPath, ...] | UrlPath = ""
     """Behind the address; of several, the first that the server has."""
     query: dict[str, str] = {}
     body: Any = None
@@ -102,9 +106,8 @@ class Ask(_Part):
 class ReplyPart(_Part):
     """Where things are in a whole reply; what is not said is known by the reply's fields."""
 
-    inside: str = ""
-    """The field that wraps the reply, where it is there."""
     unwrap: bool = False
+    """Whether what is looked for is inside `output`, `data`, `result`, or the parts of a pipeline."""
     answer: Paths | None = None
     passages: Paths | None = None
     fields: dict[str, JmesPath] = {}
@@ -136,7 +139,7 @@ class StreamPart(_Part):
 class Ranking(_Part):
     """A second request, for passages behind those of the answer."""
 
-    path: str
+    path: UrlPath
     body: Any
     passages: JmesPath
     parameters: tuple[str, ...] = ()
@@ -145,7 +148,7 @@ class Ranking(_Part):
 class Step(_Part):
     """A request of the interface for documents, and what is read in its reply."""
 
-    path: str
+    path: UrlPath
     method: str = "GET"
     body: Any = None
     file: str = ""

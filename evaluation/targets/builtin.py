@@ -29,6 +29,7 @@ from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
 from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -310,6 +311,7 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
 
 
 def _answered(retrieved: Retrieved, context: Context, answer: Answer, seconds: float) -> Reply:
+    answer = with_version(answer, retrieved, context)
     reply = _reply(retrieved, seconds=seconds)
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))

@@ -17,9 +17,9 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import ask_all
-from exhibit.evaluation.targets._passages import Names, read_passages
-from exhibit.evaluation.targets._shapes import describe, first_list, first_words, recognise, unwrap
-from exhibit.evaluation.targets._usage import read_confidence, read_usage
+from exhibit.evaluation.targets._passages import Names
+from exhibit.evaluation.targets._shapes import describe, recognise
+from exhibit.evaluation.targets.predictions import read_row
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.http import Deadline, HttpError
@@ -57,8 +57,11 @@ class Function:
         for case in cases[:: max(1, len(cases) // _TRIED)][:_TRIED]:
             try:
                 reply = self._ask(case, Deadline(self._options.timeout, flag="--timeout"), dataset.documents.named)
-            except (HttpError, ValueError) as error:
-                errors.append(error)
+            except HttpError as error:
+                errors.append(str(error))
+                continue
+            if reply.error:
+                errors.append(reply.error)
                 continue
             none = f"{self.name}: a reply without passages: what needs them cannot be measured"
             return [] if reply.passages else [none]
@@ -110,20 +113,14 @@ def read_result(result: Any, names: Names) -> Reply:
     """Return what a function gave as a reply; raise HttpError where there is none in it."""
     if isinstance(result, Reply):
         return result
-    if isinstance(result, str):
-        return Reply(answer=result)
-    if isinstance(result, tuple) and len(result) == 2:
-        result = {"answer": result[0], "passages": result[1]}
+    if isinstance(result, str | tuple):
+        answer, *passages = (result,) if isinstance(result, str) else result
+        result = {"answer": answer, "passages": passages[0] if passages else []}
     plain = _plain(result)
     shape = recognise(plain)
     if shape is None:
         raise HttpError(f"the function gave no answer: {describe(plain)}")
-    fields = unwrap(plain)
-    answer = first_words(shape.answers, fields)
-    passages = read_passages(first_list(shape.passages, fields), names=names, pages_from=shape.pages_from)
-    if answer is None and not passages:
-        raise HttpError(f"the function gave neither an answer nor passages: {describe(plain)}")
-    return Reply(answer, passages, usage=read_usage(fields), confidence=read_confidence(fields))
+    return read_row(plain, shape, names)
 
 
 def _plain(value: Any, depth: int = _DEEPEST) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,9 @@ class Predictions:
             if self._place(dataset.name, case) is None:
                 yield Asked(position, Reply(error=f"no prediction in {self._path.name}"))
             else:
-                yield Asked(position, self._reply(self._row(dataset.name, case), dataset.documents.named))
+                reply = read_row(self._row(dataset.name, case), self._shape, dataset.documents.named)
+                where = f"{self._path.name}: " if reply.error else ""
+                yield Asked(position, replace(reply, error=where + reply.error))
 
     def _place(self, dataset: str, case: Case, *, by_id: bool = False) -> int | None:
         id, question = str(case.id), plain_question(case.question)
@@ -122,31 +125,32 @@ class Predictions:
         told = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
         return f": {', '.join(told)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
 
-    def _reply(self, row: dict[str, Any], names: Names) -> Reply:
-        fields = unwrap(row)
-        told = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
-        if told.get("error"):
-            return Reply(error=str(told["error"]))
-        answer = first_words(self._shape.answers, fields)
-        if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
-            return Reply(error=answer or "the row is marked as failed")
-        given = first_list(self._shape.passages, fields)
-        try:
-            passages = read_passages(given, names=names, pages_from=self._shape.pages_from)
-        except PassagesError as error:
-            return Reply(error=f"{self._path.name}: {error}")
-        if answer is None and not passages:
-            return Reply(error=f"{self._path.name}: the row has neither an answer nor passages")
-        usage = told.get("usage") if self._shape.name == "a run of this project" else read_usage(fields)
-        return Reply(
-            answer=answer,
-            passages=passages,
-            selected=read_count(told.get("selected")),
-            seconds=_seconds(told),
-            usage={name: value for name, held in (usage or {}).items() if (value := read_number(held)) is not None},
-            first_token=read_number(told.get("first_token")),
-            confidence=read_number(told.get("confidence")),
-        )
+
+def read_row(row: Mapping[str, Any], shape: Shape, names: Names) -> Reply:
+    """Return the reply that a row or a result of some shape holds; whatever is wrong with it is one with an error."""
+    fields = unwrap(row)
+    told = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
+    if told.get("error"):
+        return Reply(error=str(told["error"]))
+    answer = first_words(shape.answers, fields)
+    if told.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
+        return Reply(error=answer or "the row is marked as failed")
+    try:
+        passages = read_passages(first_list(shape.passages, fields), names=names, pages_from=shape.pages_from)
+    except PassagesError as error:
+        return Reply(error=str(error))
+    if answer is None and not passages:
+        return Reply(error="neither an answer nor passages")
+    usage = told.get("usage") if shape.name == "a run of this project" else read_usage(fields)
+    return Reply(
+        answer=answer,
+        passages=passages,
+        selected=read_count(told.get("selected")),
+        seconds=_seconds(told),
+        usage={name: value for name, held in (usage or {}).items() if (value := read_number(held)) is not None},
+        first_token=read_number(told.get("first_token")),
+        confidence=read_number(told.get("confidence")),
+    )
 
 
 def _shape(path: Path, rows: Sequence[Mapping[str, Any]]) -> Shape:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from exhibit.evidence import Document
 from exhibit.law.casing import tidy, title_case
 from exhibit.law.dates import MONTH
+from exhibit.law.editions import read_edition
 from exhibit.law.names import without_ending
 from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.law.structure.lines import Line, read_opening
@@ -34,6 +35,9 @@ class Profile:
 
 def read_profile(document: Document) -> Profile:
     """Return the title, kind, parties and date; what is not said is empty, but the title: there the file's name."""
+    edition = read_edition(document.text)
+    if edition is not None:
+        return Profile(title=edition.title, kind="legislation", date=edition.dated)
     lines = read_opening(document, _NEAR)
     text = _paragraphs(lines)
     name = _named(document.filename)

@@ -1,8 +1,8 @@
 """A reranker of our own: question and passage read together by MiniLM with low-rank weights and a head: `legal`.
 
 The 2.7 MB of weights come with the package; they stand on the weights of the embedder `legal`. What it gives is joined
-with what retrieval found, as each knows something that the other does not. docs/models.md says what they were trained
-on. `legal:int8` is the processor's, `legal:fp16` the accelerator's, `legal:fp32` the reference.
+with what retrieval found, as each knows something that the other does not. bench/results/models.md says what they were
+trained on. `legal:int8` is the processor's, `legal:fp16` the accelerator's, `legal:fp32` the reference.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _FULL = 5
 """Content words of a sentence that says something; a heading has fewer, and counts for less."""
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
-_TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
+TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 """Names the document, not what is asked of it: "Consider the Lease of X; when does it end?"."""
 
 
@@ -45,7 +45,7 @@ LOCAL = True
 
 def open(config: Config, *, llm: LLM | None) -> Extractive:  # noqa: ARG001
     """Return the answerer; it asks no model."""
-    # who is confident refused before, and better than words can: docs/models.md
+    # who is confident refused before, and better than words can: bench/results/models.md
     return Extractive(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
@@ -69,7 +69,7 @@ class Extractive:
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the nearest sentences, each with its citation."""
-        asked = frozenset(content_words(_TITLE.sub("", question, count=1)))
+        asked = frozenset(content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
         if not chosen:

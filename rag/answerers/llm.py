@@ -1,10 +1,12 @@
-"""Answers by a language model, with every citation checked and one more try when they do not hold."""
+"""Answers by a language model, with every citation and quotation checked, and one more try when they do not hold."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from exhibit.evidence import fold
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusal import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
@@ -15,6 +17,11 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 
 LOCAL = True
+
+NOT_QUOTED = "(not in the sources)"
+"""What is put behind a quotation that no source has."""
+_QUOTED = re.compile(r"[“\"]([^“”\"\n]{12,600})[”\"]")
+"""A quotation of some words; shorter ones are terms, which a sentence may well put in quotation marks."""
 
 
 def open(config: Config, *, llm: LLM | None) -> LLMAnswerer:
@@ -69,8 +76,20 @@ def _judge(question: str, context: Context, replies: Sequence[Completion]) -> An
     text = normalise(last.text.strip())
     claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
     verdict = verify(claims, context.sources, given=question)
+    invented = _misquoted(text, context)
+    if invented:
+        text = _QUOTED.sub(lambda match: f"{match[0]} {NOT_QUOTED}" if match[1] in invented else match[0], text)
+        unsupported = tuple(dict.fromkeys((*verdict.unsupported, *invented)))
+        return Answer(text, verdict.citations, unsupported, retried=retried, usage=usage)
     # a reply without claims, such as a bare Yes, is one itself
     return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
+
+
+def _misquoted(text: str, context: Context) -> list[str]:
+    """Return what a reply quotes and no source says, white space and the form of its marks aside."""
+    said = [fold(source.text) for source in context.sources]
+    quotes = [match[1] for match in _QUOTED.finditer(text)]
+    return [quote for quote in quotes if not any(fold(quote.strip(" .,;…")) in words for words in said)]
 
 
 def _needs_another(answer: Answer) -> bool:

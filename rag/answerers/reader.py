@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Reader, Reading, shared_reader
-from exhibit.rag.answerers.extractive import Extractive, quotable
+from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, Context, Source
 from exhibit.rag.questions.question import understand
@@ -18,7 +19,7 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9
 """A confidence from which no further passage is read."""
-HOPELESS = 0.03
+HOPELESS = 0.01
 """A confidence below which no further one is read, either: on the documents for tuning hardly any of these had one."""
 NEXT_BEST = 0.5
 """How far below the best score, in log-odds, the words of a further passage are still given: 0, 0.5, 1 and 2 give the
@@ -31,6 +32,14 @@ ELSEWHERE = 3.0
 question as well, but for another agreement."""
 MOST = 5
 """Stretches of words in an answer."""
+_KIND = r"\b(agreement|contract|policy|nda|lease)\b"
+_SEVERAL = re.compile(
+    rf"^\W*(?:list|compare)\b|\b(?:both|respectively)\b|{_KIND}.{{1,200}}\b(?:and|or)\b.{{1,200}}\b\1\b",
+    re.I | re.DOTALL,
+)
+"""What a question says that is answered in several places, or by several documents."""
+_FURTHER = 4.0
+"""How far below the best score a further place may be where several are asked for: each has to stand for itself."""
 _AT_ONCE = 2
 """Passages that are read before it is asked whether that is enough."""
 _WIDEST = 900
@@ -84,13 +93,14 @@ class ReaderAnswerer:
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the words that answer, each stretch with its citation, and how likely there is an answer."""
-        windows = _windows(context.sources)[: self._most]
+        several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
+        windows = _windows(context.sources)[: None if several else self._most]
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
-        read, sure = self._read(question, windows, context.confidence)
+        read, sure = self._read(question, windows, context.confidence, enough=1.0 if several else SURE)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
-        found = _choose(read)
+        found = _choose(read, several=several)
         if not found:  # sure that it is there, not which words it is
             best = max(read, key=lambda one: one[1].score)[0]
             few = Context(context.text, best.sources, context.tokens)
@@ -104,7 +114,7 @@ class ReaderAnswerer:
         return [self.answer(question, context) for question, context in asked]
 
     def _read(
-        self, question: str, windows: Sequence[_Window], found: float | None
+        self, question: str, windows: Sequence[_Window], found: float | None, *, enough: float
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return what was read, and how likely it answers; no more is read than is needed to be sure."""
         reader = self._reader or shared_reader()
@@ -115,7 +125,7 @@ class ReaderAnswerer:
             few = windows[start : start + _AT_ONCE]
             read += zip(few, reader.read(asks, [window.text for window in few]), strict=True)
             sure = reader.confidence([reading.score for _, reading in read], found)
-            if not HOPELESS <= sure < SURE:
+            if not HOPELESS <= sure < enough:
                 break
         return read, sure
 
@@ -140,9 +150,9 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
     return near and span.end - first.start <= _WIDEST
 
 
-def _choose(read: Sequence[tuple[_Window, Reading]]) -> list[_Words]:
+def _choose(read: Sequence[tuple[_Window, Reading]], *, several: bool) -> list[_Words]:
     """Return the words of the best window and of those nearly as good, in the order of the sources."""
-    meant = read[0][0].sources[0].document
+    meant = "" if several else read[0][0].sources[0].document
     found = [
         _Words(reading.score - _behind(window, rank, meant), tuple(window.parts(span.start, span.end)), quotable(words))
         for rank, (window, reading) in enumerate(read)
@@ -150,7 +160,8 @@ def _choose(read: Sequence[tuple[_Window, Reading]]) -> list[_Words]:
         if (words := window.text[span.start : span.end].strip())
     ]
     best = max((one.score for one in found), default=0.0)
-    near = sorted((one for one in found if one.score >= best - NEXT_BEST), key=lambda one: -one.score)
+    least = best - (_FURTHER if several else NEXT_BEST)
+    near = sorted((one for one in found if one.score >= least), key=lambda one: -one.score)
     distinct: dict[str, _Words] = {}
     for one in near[:MOST]:
         distinct.setdefault(one.text.casefold(), one)
@@ -158,4 +169,5 @@ def _choose(read: Sequence[tuple[_Window, Reading]]) -> list[_Words]:
 
 
 def _behind(window: _Window, rank: int, meant: str) -> float:
-    return BEHIND * rank + (0.0 if window.sources[0].document == meant else ELSEWHERE)
+    """Return what a window has to be better by; nothing where no single document is meant."""
+    return BEHIND * rank + (ELSEWHERE if window.sources[0].document != meant else 0.0) if meant else 0.0

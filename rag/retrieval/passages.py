@@ -2,7 +2,7 @@
 
 Each kind of evidence is counted in standard deviations among the chunks that are compared, so that none needs to
 know the scale of another: a cosine and a BM25 score have none in common. What each gives is in
-docs/notebook-retrieval.md.
+bench/results/notebook-retrieval.md.
 """
 
 from __future__ import annotations

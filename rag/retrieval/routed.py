@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -30,6 +31,7 @@ from exhibit.rag.retrieval.passages import (
 )
 from exhibit.rag.retrieval.stages import finish
 from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.statutes import Route, route
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
@@ -79,18 +81,24 @@ def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
-        hits, confidence = _rank(query, vector, library, parts, trace)
-        reranked = _second_look(parts) is not None
-        results.append(finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence))
+        law = route(query.question, parts.index)
+        hits, confidence = _rank(query, vector, library, parts, trace, law)
+        # what the question names by its number is first: nobody looks at it a second time
+        reranked = _second_look(parts) is not None or law is not None
+        result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence)
+        if law is not None:
+            selected = () if law.nothing else result.selected
+            result = replace(result, selected=selected, note=law.note, named=len(law.passages))
+        results.append(result)
     return results
 
 
 def _rank(
-    query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any]
+    query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
 ) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
-    documents = _likely(choice, config)
+    documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else _likely(choice, config)
     ranking = rank_passages(
         query.asks,
         vector,
@@ -105,7 +113,21 @@ def _rank(
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
-    return _hits(index, ranking.passages, library.text), ranking.confidence
+    named = law.passages if law else ()
+    if law is not None:
+        trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
+    return _hits(index, _first(named, ranking.passages), library.text), ranking.confidence
+
+
+def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """Return the paragraphs that a question names in front of all other passages, those inside them left out."""
+    best = max((passage.score for passage in others), default=0.0)
+    first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
+    return first + [other for other in others if not any(_inside(other, passage) for passage in named)]
+
+
+def _inside(one: RankedPassage, other: RankedPassage) -> bool:
+    return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
 
 
 def _second_look(parts: Parts) -> SecondLook | None:

@@ -59,3 +59,7 @@ class Retrieved:
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     """How likely it is that an answer is among the first passages; None where nobody can tell."""
+    note: str = ""
+    """Which version of a law the passages are from, as it says itself; an answer says it, too."""
+    named: int = 0
+    """How many of the first passages the question names by their number: they are the answer, whatever its words."""

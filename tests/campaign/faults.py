@@ -26,6 +26,15 @@ from typing import Any, NamedTuple
 
 from exhibit.engine.watch import programs_below
 from exhibit.rag.config import DEFAULT, Config
+from tests.campaign.elsewhere import (
+    can_limit_memory,
+    has_network_namespaces,
+    heard,
+    little_memory,
+    recording_server,
+    spoil,
+    write_pages,
+)
 from tests.campaign.table import Result, as_markdown, write_table
 from tests.hostile.bombs import packed_zeros
 from tests.hostile.files import FILES
@@ -323,12 +332,69 @@ def shared_memory(pid: int) -> int:
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
+def printed_unheard(chance: random.Random, folder: Path) -> None:
+    """Convert HTML documents in a network of its own, where every packet is heard: there is none."""
+    if not has_network_namespaces():
+        raise Loss("not tried: no network namespaces here (unshare, ip)")
+    number = write_pages(chance, folder)
+    columns = ["--question", "question", "--answer", "answer", "--document", "document", "--jobs", "1"]
+    source = ["--source", folder / "rows.jsonl", "--documents", folder / "pages", "--out", folder / "bundle"]
+    done, receivers = heard(command("-m", "converters.table", *source, *columns), folder, run)
+    expect(done.returncode == 0, f"exit {done.returncode}: {done.stderr[-200:]}")
+    expect("192.0.2.1" in receivers, "nobody listened")
+    expect(set(receivers) == {"192.0.2.1"}, f"sent to {receivers}")
+    expect(len(list((folder / "bundle" / "corpus").iterdir())) == number, "a document is missing")
+
+
+def index_from_elsewhere(chance: random.Random, folder: Path) -> None:
+    """Search an index that names a server, has a link in it, or another byte: nothing is sent."""
+    expect(run(index(folder), folder).returncode == 0, "cannot be built")
+    with recording_server() as (server, sent):
+        spoil(chance, folder / "index", server)
+        keys = dict.fromkeys(("RERANK_API_KEY", "OPENAI_API_KEY", "MILVUS_TOKEN"), "planted")
+        os.environ.update(keys)
+        done = run(command("-m", "rag", "search", folder / "index", "Which law governs?"), folder)
+        for name in keys:
+            del os.environ[name]
+    expect(not sent, f"sent: {sent[:1]}")
+    expect(done.returncode == 1 and "error: " in done.stderr, f"exit {done.returncode}: {done.stderr[-200:]}")
+
+
+def stale(chance: random.Random, folder: Path) -> None:
+    """Change a part of a bundle after a run that was stopped, and go on: what differs is named, nothing is mixed."""
+    line = evaluate(folder)
+    expect(run([*line, "--limit", "3"], folder).returncode == 0, "does not run")
+    bundle = folder / "supply"
+    path = chance.choice([bundle / "gold.jsonl", bundle / "train.json", *sorted((bundle / "corpus").iterdir())])
+    path.write_text(path.read_text(encoding="utf-8").replace("England", "Norway") + " ", encoding="utf-8")
+    done = run([*line, "--resume"], folder)
+    said = done.stderr + done.stdout
+    expect(done.returncode != 0 or path.name in said, f"{path.name} changed without a word: {said[-200:]}")
+
+
+def out_of_memory(chance: random.Random, folder: Path) -> None:
+    """Let the kernel kill an evaluation for want of memory, and go on with more."""
+    parent = can_limit_memory()
+    if parent is None:
+        raise Loss("not tried: no cgroup that this user may make")
+    with little_memory(parent) as enter, suppress(Loss):  # what a killed process says is not looked at
+        run(evaluate(folder), folder, preexec_fn=enter)
+    started = (folder / "results" / "r" / "config.json").exists()
+    done = run([*evaluate(folder), *(["--resume"] if started else [])], folder)
+    expect(done.returncode == 0, f"does not go on: {done.stderr[-200:]}")
+    asked_once(folder, 9)
+
+
 TRIALS: dict[str, tuple[Callable[[random.Random, Path], None], int]] = {
     "killed at a random moment, run again": (killed, 12),
     "disk full after a few kilobytes": (full_disk, 10),
     "two runs at once": (racing, 5),
     "server that fails, drips or sends bombs to a fifth of the requests": (bad_server, 5),
     "fifty good documents among all hostile ones": (hostile_folder, 1),
+    "HTML printed where every packet is heard": (printed_unheard, 2),
+    "index from elsewhere: servers, links, other bytes": (index_from_elsewhere, 6),
+    "run resumed on parts that changed": (stale, 4),
+    "killed by the kernel for want of memory, run again": (out_of_memory, 2),
 }
 
 
@@ -338,7 +404,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--times", type=float, default=1.0, help="how often as many trials as usual (default: 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=TRIALS, help="one kind of trial")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="write the table into bench/results/campaign.md")
     options = parser.parse_args(argv)
     results = []
     began = time.monotonic()

@@ -334,7 +334,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--batches", type=int, help="so many batches rather than so many seconds")
     parser.add_argument("--jobs", type=int, help="workers (default: all processors)")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="add to the totals of earlier runs in this file")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="write the table into bench/results/campaign.md")
     options = parser.parse_args(argv)
     began = time.monotonic()
     results = fuzz(options)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
+PAGE = Path(__file__).parent.parent.parent / "bench" / "results" / "campaign.md"
 
 
 class Result(NamedTuple):
@@ -49,7 +49,7 @@ def added(path: Path, results: Sequence[Result], seconds: float) -> tuple[list[R
 
 
 def write_table(name: str, table: str, seconds: float, *, page: Path = PAGE) -> None:
-    """Put a table into docs/reliability.md, between the marks of its name."""
+    """Put a table into bench/results/campaign.md, between the marks of its name."""
     text = page.read_text(encoding="utf-8")
     first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
     before, _, rest = text.partition(first)

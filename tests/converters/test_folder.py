@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
     attached = {"annex.docx": files.docx(files.paragraph("The annex is part of the lease.")), "film.mp4": b"ftyp"}
     (documents / "covering.eml").write_bytes(files.eml("See the annex.", attachments=attached))
     (documents / "archive.zip").write_bytes(files.pack({"a": "b"}))
-    (documents / "Makefile").write_bytes(b"all:\n")
+    (documents / "Makefile").write_bytes(b"all:\0\n")
     (documents / "spare.txt").write_bytes(b"Nobody asks about this.")
     return documents
 

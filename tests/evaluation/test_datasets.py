@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -123,3 +124,15 @@ def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path
     assert any("pages: no txt file in corpus/; it has 3 .html; set aside" in warning for warning in warnings)
     with pytest.raises(BundleError, match="no pdf file"):
         load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("pdf",)))
+
+
+def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
+    bundle = shutil.copytree(converted("cuad"), tmp_path / "cuad")
+    (bundle / "bundle.json").unlink()
+    (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
+    dataset, warnings = one(bundle)
+    assert "notes.txt" not in dataset.files and "1 files that are no PDFs are left out (--file-type all)" in warnings[0]
+    assert "notes.txt" in one(bundle, file_types=("all",))[0].files
+    leases = write_bundle(tmp_path / "leases")
+    shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
+    assert len(one(leases)[0].files) == 4, "its gold is in text files"

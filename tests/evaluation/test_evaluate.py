@@ -81,7 +81,7 @@ def test_the_results_folder(run, tmp_path):
     names = {path.name for path in (done.folder / "leases").iterdir()}
     assert names == {
         "summary.json", "eval_results.jsonl", "ingestion.json", "breakdown.json", "journal.jsonl", "run.trec",
-        "qrels.trec", "evidence.json", "predictions.json",
+        "qrels.trec", "evidence.json", "predictions.json", "confidence.json",
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
@@ -148,7 +148,7 @@ def test_a_run_read_back_has_the_same_means(run):
 
 def test_two_runs_are_the_same_apart_from_times(run):
     one, other = contents(run("one").folder), contents(run("two").folder)
-    assert one == other and len(one) == 11
+    assert one == other and len(one) == 12
 
 
 def test_retrieval_alone_and_other_settings(run):

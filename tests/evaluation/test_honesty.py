@@ -240,7 +240,7 @@ def test_rows_without_a_reply_are_failures(dataset, tmp_path):
     rows[1] |= {"answer": None, "passages": []}
     target = open_target(f"predictions:{write_file(tmp_path / 'p.json', rows)}", TargetOptions())
     replies = dict(target.ask(dataset, dataset.cases))
-    assert replies[1].error == "p.json: the row has neither an answer nor passages" and not replies[2].error
+    assert replies[1].error == "p.json: neither an answer nor passages" and not replies[2].error
 
 
 def test_an_error_that_evaltools_wrote_for_an_answer_is_no_answer(dataset, tmp_path):
@@ -248,7 +248,7 @@ def test_an_error_that_evaltools_wrote_for_an_answer_is_no_answer(dataset, tmp_p
     rows[4] |= {"answer": "503 Server Error", "context": "503 Server Error", "latency": -1}
     target = open_target(f"predictions:{write_file(tmp_path / 'p.jsonl', rows)}", TargetOptions())
     replies = dict(target.ask(dataset, dataset.cases))
-    assert (replies[4].answer, replies[4].error) == (None, "503 Server Error")
+    assert (replies[4].answer, replies[4].error) == (None, "p.jsonl: 503 Server Error")
     assert (replies[5].seconds, replies[5].error) == (0.4, "")
 
 

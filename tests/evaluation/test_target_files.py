@@ -89,8 +89,12 @@ def test_a_server_is_asked_and_read_as_its_file_says(write, dataset, tmp_path):
 def test_the_command_takes_a_file(write, dataset, tmp_path, capsys):
     common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "r"]
     with imitating(nested, dataset.cases) as system:
-        flags = ["--target", write(), "--target-url", system.url, "--report-cases", "0"]
+        own = write(FILE.replace("limit = 8", 'limit = "{most}"') + "[settings]\nmost = { default = 8, min = 1 }\n")
+        flags = ["--target", own, "--target-url", system.url, "--report-cases", "0", "--set", "target_most=3"]
         assert evaluate_rag.main([*common, *flags]) == 0, capsys.readouterr().err
+        assert {asked.body["limit"] for asked in system.asked} == {3}
+        assert evaluate_rag.main([*common, *flags, "--set", "target_most=0"]) == 1
+        assert "target_most: Input should be greater than or equal to 1" in capsys.readouterr().err
     rows = rows_of(tmp_path / "out" / "r" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) for row in rows)
     told = (tmp_path / "out" / "r" / "config.json").read_text(encoding="utf-8")
@@ -129,6 +133,9 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         ("[reply]\nanswer = '" + "[" * 1500 + "'", "nested too deep|is not JMESPath"),
         ("[reply]\nanswer = '" + "a" * 3000 + "'", "a JMESPath of 3000 characters"),
         ("[ingest]\nlist = { path = '/l' }", "ingest.*add"),
+        ("[ask]\npath = '@elsewhere.example/'", "ask.path.*pattern"),
+        ("[ask]\npath = ['/a', '.elsewhere.example']", "ask.path.*pattern"),
+        ("[ingest]\nadd = { path = '@elsewhere.example', file = 'f' }", "ingest.*add.path.*pattern"),
         ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY give --target-key OPENAI_API_KEY"),
         ("".join(f"key{n} = 1\n" for n in range(100_000)), "settings file"),
         (".".join(["a"] * 100_000) + " = 1", "settings file|nested too deep"),
@@ -159,6 +166,26 @@ def test_a_file_reads_no_other_variable(write, dataset, monkeypatch):
     with imitating(nested, dataset.cases) as system:
         list(opened(write(text), system).ask(dataset, dataset.cases[:1]))
         assert "planted" not in str(system.asked[0].body) and "sk-planted" not in str(system.asked[0].headers)
+
+
+@pytest.mark.parametrize("setting", [True, False])
+def test_a_file_gives_documents_and_keys_to_no_other_host_unless_the_user_names_it(write, dataset, setting):
+    where = "{shelf}" if setting else "http://127.0.0.2:9"
+    text = f"""[ingest]
+url = "{where}"
+add = {{ path = "/add", file = "file" }}
+[settings]
+shelf = {{ default = "http://127.0.0.2:9" }}
+"""
+    with imitating(lambda system, asked: {"answer": "x y"}, dataset.cases) as system:
+        target = opened(write(text), system, ingest=True)
+        with pytest.raises(ToolkitError, match="its file names another server for documents"):
+            target.probe(dataset, dataset.cases)
+        assert not system.asked
+        if setting:
+            told = {"url": system.url.replace("127.0.0.1", "localhost"), "shelf": system.url}
+            named = open_target(write(text), TargetOptions(ingest=True), told)
+            assert named.ingest(dataset).files == 3 and system.asked[0].path == "/add"
 
 
 # ---------------------------------------------------------------- advice that was tried

@@ -150,3 +150,12 @@ def test_what_a_terminal_obeys_does_not_reach_it(monkeypatch, capsys):
     told = capsys.readouterr()
     assert told.err == "error: an error \\x1b]0;owned\\x07.txt\n"
     assert told.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"
+
+
+def test_every_row_of_the_page_names_a_test_that_is_there():
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    table = page.partition("| file | can | cannot | test |")[2].partition("\n\n")[0]
+    rows = [line.rpartition("| ")[0].rpartition("| ")[2] + line.rpartition("| ")[2] for line in table.splitlines()[2:]]
+    named = [re.findall(r"`([\w/]+\.py)`", row) for row in rows]
+    assert len(named) >= 12 and all(named)
+    assert [name for names in named for name in names if not (ROOT / "tests" / name).is_file()] == []

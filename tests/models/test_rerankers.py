@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -139,7 +140,8 @@ def test_a_server_without_model_or_key_is_asked_without(server, monkeypatch):
         b"[]",
         b'{"results": [{"index": 0}]}',
         b'{"results": [{"index": 0, "relevance_score": 1}]}',
-        b'{"results": [{"index": 0, "relevance_score": 1}, {"index": 1, "relevance_score": NaN}]}',
+        json.dumps({"results": [{"index": n, "score": 1.0 if n else math.nan} for n in range(len(TEXTS))]}).encode(),
+        json.dumps({"results": [{"index": n, "score": 1.0 if n else math.inf} for n in range(len(TEXTS))]}).encode(),
     ],
 )
 def test_a_reply_that_scores_not_every_passage_is_an_error(server, reply):

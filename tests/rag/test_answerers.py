@@ -332,3 +332,15 @@ def test_refusals_on_real_contracts_are_mostly_right(data: Path, convert: Callab
         answered += not answer.refused and not row["is_impossible"]
         cited += not answer.refused and not row["is_impossible"] and 1 in answer.citations
     assert right / refused >= 0.75 and right / impossible >= 0.75 and cited / answered >= 0.7
+
+
+def test_a_quotation_that_no_source_has_is_marked_and_asked_for_again():
+    right = '"The initial term of this Lease shall commence on 14 March 2019" [1].'
+    wrong = 'The lease says "the initial term of this Lease shall last ninety nine years" [1].'
+    assert LLMAnswerer(Script(right)).answer(QUESTION, context_of(*LEASE)).unsupported == ()
+    model = Script(wrong, wrong)
+    answer = LLMAnswerer(model).answer(QUESTION, context_of(*LEASE))
+    assert answer.retried and len(model.prompts) == 2 and "ninety nine years" in model.prompts[1].user
+    assert '"the initial term of this Lease shall last ninety nine years" (not in the sources)' in answer.text
+    assert "the initial term of this Lease shall last ninety nine years" in answer.unsupported
+    assert LLMAnswerer(Script(wrong, right)).answer(QUESTION, context_of(*LEASE)).text == right

@@ -259,3 +259,15 @@ def test_files_that_are_in_a_store_already_count_as_there(bundle):
 def test_a_bad_line_of_gold_is_one_problem_and_not_two(bundle):
     edit_gold(bundle, 0, lambda record: record.update(score=2))
     assert len(messages(bundle)) == 2, "the line, and that bundle.json has another checksum of the file"
+
+
+def test_a_minimal_bundle_is_valid_and_what_it_lacks_is_named(tmp_path, capsys):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "Report_2023").write_text("The rent is due.", encoding="utf-8")
+    rows = [{"question": "When?", "answer": "Now", "contexts": [{"filename": "Report_2023"}]}]
+    (tmp_path / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert main(["--minimal", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{tmp_path}: sound\n"
+    for lack in ("no bundle.json", "no gold.jsonl", "no context has words: documents and answers alone are judged"):
+        assert lack in told.err

@@ -88,6 +88,8 @@ TOLD = {
     "answer_in_passages": "Retrieval share more 10",
     "answer_gold_f1": "Answers share more 10 long",
     "statute_citation_accuracy": "Citations share more 10",
+    "provision_first": "Retrieval share more 10",
+    "version_accuracy": "Retrieval share more 10",
     "tokens_in": "Cost tokens less 10 ungated",
     "tokens_out": "Cost tokens less 10 ungated",
 }

@@ -1,0 +1,48 @@
+"""Laws by day: whether the first passage is the right paragraph, and whether it is the version then in force.
+
+`provision_first`: the first passage is of the law and paragraph that is asked about, in any version.
+`version_accuracy`: of the questions where it is, whether it is the version of the question's day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics._versions import right_version
+
+NAMES = ("provision_first", "version_accuracy")
+ABOUT = {
+    "provision_first": About(
+        "Right law and paragraph first",
+        "questions on laws whose first passage is of the right paragraph, in whatever version",
+        "Retrieval",
+        needs=("gold spans", "passages"),
+    ),
+    "version_accuracy": About(
+        "Right version",
+        "of those, the share in the version that was in force on the question's day",
+        "Retrieval",
+        needs=("gold spans", "passages"),
+    ),
+}
+
+
+def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+    """Return 1 or 0 for each question on a law; None where a question has no paragraph, or none was right."""
+    first = each(cases, _first)
+    return {
+        "provision_first": [None if value is None else float(value >= 0) for value in first],
+        "version_accuracy": [None if value is None or value < 0 else value for value in first],
+    }
+
+
+def _first(case: Case) -> float | None:
+    """Return 1 for the right version, 0 for another one, -1 for another paragraph; None where none is asked for."""
+    if case.is_impossible or "paragraph" not in case.labels or not any(gold.places for gold in case.gold):
+        return None
+    right = right_version(case.reply.passages[0], case) if case.reply.passages else None
+    return -1.0 if right is None else float(right)

@@ -1,0 +1,180 @@
+"""Questions on laws: which law, which §, and which day; the version of that day is where the answer is looked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from exhibit.evidence import Span
+from exhibit.law.days import find_days
+from exhibit.law.editions import Edition, Unit, law_name, units
+from exhibit.law.provisions import LawName, Provision, label_key, provisions
+from exhibit.law.system import System, system_of
+from exhibit.rag.index import Index
+from exhibit.rag.protocols import Answer, Context, Keys
+from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
+from exhibit.rag.retrieval.state import Retrieved
+
+_LONGEST = 6000
+"""Characters of a § that is given whole; of a longer one the beginning."""
+_ANSWER = 2000  # characters of a § that an answer quotes
+_EVERYWHERE = 1 << 20  # words of a question: all of them
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a question on a law is answered."""
+
+    documents: tuple[int, ...]
+    """The versions of the days that it names; the one of today where it names none."""
+    passages: tuple[RankedPassage, ...] = ()
+    """The paragraphs that it names, first."""
+    note: str = ""
+    """Which version that is, as the document says it."""
+    nothing: bool = False
+    """Whether it asks for what no version has: a day before the law, or a § that was gone on that day."""
+
+
+@dataclass(frozen=True)
+class _Law:
+    name: LawName
+    editions: list[tuple[int, Edition]] = field(default_factory=list)
+    """The versions by the documents' numbers, oldest first."""
+
+
+_LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
+"""For each open index its laws, until it changes."""
+
+
+def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
+    """Return where a question is answered that names a law, or a provision where there is one law; None for others."""
+    laws = _laws(index)
+    law = _named(question, laws)
+    if law is None:
+        return None
+    system = _system(index, law)
+    days = find_days(question)
+    editions = [_of_day(law, day) for day in days or [today or date.today()]]
+    if not days and editions == [None]:
+        editions = [law.editions[-1]]
+    if None in editions:
+        return Route((), note="", nothing=True)
+    chosen = [edition for edition in editions if edition is not None]
+    note = "; ".join(dict.fromkeys(edition.dated for _, edition in chosen if edition.dated))
+    asked = _asked(question, system, laws)
+    if asked is not None and asked.law not in {None, law.name.key}:
+        other = next(each for each in laws if each.name.key == asked.law)
+        day = days[0] if days else today or date.today()
+        chosen = [_of_day(other, day) or other.editions[-1]]
+        note = chosen[0][1].dated
+    numbers = tuple(dict.fromkeys(number for number, _ in chosen))
+    label = asked.label if asked else _governing(question, index, numbers[0], system)
+    if label is None:
+        return Route(numbers, note=note)
+    places = [_place(index, number, label, system) for number in numbers]
+    passages = tuple(place for place in places if place is not None)
+    return Route(numbers, passages, note, nothing=not passages)
+
+
+def _laws(index: Index) -> list[_Law]:
+    known = _LAWS.get(index)
+    if known is None or known[0] is not index.table:
+        grouped: dict[str, list[tuple[int, Edition]]] = defaultdict(list)
+        for entry in index.of_kind("legislation"):
+            edition = Edition(entry.profile.title, entry.profile.date)
+            grouped[edition.title].append((entry.number, edition))
+        laws = [
+            _Law(law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
+            for title, editions in grouped.items()
+        ]
+        known = _LAWS[index] = index.table, laws
+    return known[1]
+
+
+def _named(question: str, laws: list[_Law]) -> _Law | None:
+    """Return the law that a question names, the one named first; of names inside one another the longest."""
+    ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
+    named = [(end, len(law.name.title), law) for end, law in ends if end]
+    if not named:
+        return None
+    by_code = [each for each in named if any(code in question for code in each[2].name.codes)]
+    first = min(by_code or named, key=lambda each: (each[0], -each[1]))
+    return first[2]
+
+
+def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
+    return next((pair for pair in reversed(law.editions) if pair[1].holds(day)), None)
+
+
+def _asked(question: str, system: System, laws: list[_Law]) -> Provision | None:
+    """Return the provision that is asked about: the last one, as in what § 2 refers to by „§ 5 odst. 1“."""
+    named = list(provisions(question, system, [law.name for law in laws]))
+    if not named:
+        return None
+    last = named[-1]
+    quoted = question[max(0, last.span.start - 1) : last.span.start] in '„“”"«»'
+    return last if quoted or len(named) == 1 else named[0]
+
+
+def _governing(question: str, index: Index, number: int, system: System) -> str | None:
+    """Return the § whose heading stands in a question, the longest of several."""
+    said = _plain(question)
+    titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
+    named = [unit for unit in titled if f" {_plain(unit.title)} " in f" {said} "]
+    best = max(named, key=lambda unit: len(unit.title), default=None)
+    return best.label if best else None
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def _place(index: Index, number: int, label: str, system: System) -> RankedPassage | None:
+    """Return a § of a document as a passage; None where it has none of this number."""
+    found = [unit for unit in _units(index, number, system) if label_key(unit.label) == label_key(label)]
+    if not found:
+        return None
+    text = index.text_of(number)
+    # of two with one number the longer one is the law's own, the other a line of its contents
+    span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
+    span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
+    owners = index.table[:, DOCUMENT]
+    low, high = int(np.searchsorted(owners, number)), int(np.searchsorted(owners, number, side="right"))
+    row = low + max(0, int(np.searchsorted(index.table[low:high, START], span.start, side="right")) - 1)
+    return RankedPassage(number, span, 0.0, row)
+
+
+@lru_cache(maxsize=32)
+def _units_of(text: str, system: System) -> list[Unit]:
+    return units(text, system)
+
+
+def _units(index: Index, number: int, system: System) -> list[Unit]:
+    return _units_of(index.text_of(number), system)
+
+
+def _system(index: Index, law: _Law) -> System:
+    return system_of(index.text_of(law.editions[-1][0]))
+
+
+def with_version(answer: Answer, retrieved: Retrieved, context: Context) -> Answer:
+    """Return an answer on a law with its version; the paragraph itself, where no language model wrote the answer."""
+    if answer.error or not retrieved.selected:
+        return answer
+    if retrieved.named and (answer.refused or not answer.usage):
+        sources = context.sources[: retrieved.named]
+        words = [f"{_cut(source.text)} [{source.number}]" for source in sources]
+        answer = replace(answer, text="\n\n".join(words), citations=tuple(s.number for s in sources), refused=False)
+    return (
+        replace(answer, text=f"{answer.text}\n({retrieved.note})") if retrieved.note and not answer.refused else answer
+    )
+
+
+def _cut(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _ANSWER else f"{words[: words.rfind(' ', 0, _ANSWER)]} …"

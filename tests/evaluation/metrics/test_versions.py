@@ -1,0 +1,41 @@
+"""Laws by day: the right paragraph in the right version, in a wrong one, and another paragraph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from exhibit.evaluation.cases import Case
+from exhibit.evaluation.metrics import Options
+from exhibit.evaluation.metrics.version_accuracy import measure
+from exhibit.evaluation.verdicts import judge
+from tests.evaluation.metrics.build import at, case, gold
+
+LABELS = {"paragraph": "§ 8", "law": "x", "other_versions": "x_2023-01-01.pdf#100-200 my law_2024-01-01.pdf#5-50"}
+
+
+def asked(file: str, start: int, end: int) -> Case:
+    return replace(case([gold((40, 140), file="x_2019-07-01.pdf")], [at(start, end, file)]), labels=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("file", "start", "end", "provision", "version", "verdict"),
+    [
+        ("x_2019-07-01.pdf", 40, 140, 1.0, 1.0, "answered"),
+        ("x_2023-01-01.pdf", 150, 300, 1.0, 0.0, "right text, wrong version"),
+        ("my law_2024-01-01.pdf", 0, 20, 1.0, 0.0, "right text, wrong version"),
+        ("x_2023-01-01.pdf", 200, 300, 0.0, None, "wrong document"),
+        ("x_2019-07-01.pdf", 140, 200, 0.0, None, "right document, wrong passage"),
+    ],
+)
+def test_versions_are_told_apart(file, start, end, provision, version, verdict):
+    one = asked(file, start, end)
+    assert measure([one], Options()) == {"provision_first": [provision], "version_accuracy": [version]}
+    assert judge(one) == verdict
+
+
+def test_a_question_on_no_law_and_an_impossible_one_have_none():
+    plain = case([gold((0, 10), file="a.pdf")], [at(0, 10, "a.pdf")])
+    impossible = replace(asked("x_2019-07-01.pdf", 40, 140), is_impossible=True)
+    assert measure([plain, impossible], Options())["provision_first"] == [None, None]

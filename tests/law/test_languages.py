@@ -1,0 +1,77 @@
+"""What is said alike in other languages: refusals, the forms of companies, references and days."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from exhibit.law.companies import ends_in_form
+from exhibit.law.days import find_days, write_day
+from exhibit.law.provisions import LawName, label_key, provisions
+from exhibit.law.refusal import is_refusal
+from exhibit.law.system import system_for
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "V poskytnutých dokumentech to není.",
+        "Nenalezeno v poskytnutých dokumentech.",
+        "Dazu steht in den vorliegenden Unterlagen nichts: in den Dokumenten nicht enthalten.",
+        "Die Antwort steht nicht in den bereitgestellten Dokumenten.",
+        "Nie znaleziono w dostarczonych dokumentach.",
+        "Não foi encontrado nos documentos.",
+        "No se encuentra en los documentos.",
+    ],
+)
+def test_a_refusal_in_another_language_is_one(reply):
+    assert is_refusal(reply)
+
+
+def test_an_answer_in_another_language_is_none():
+    assert not is_refusal("Poplatek činí 80 Kč za každý započatý den. [1]")
+    assert not is_refusal("Die Gebühr beträgt 80 Euro. [1]")
+
+
+@pytest.mark.parametrize("name", ["Přístavy Lužná s.r.o.", "Převozy a.s.", "Hafen Erlen GmbH", "Porto Azzurro S.r.l."])
+def test_forms_of_companies(name):
+    assert ends_in_form(name)
+
+
+LAWS = [
+    LawName("oz", ("89/2012 Sb.",), "občanský zákoník"),
+    LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch"),
+    LawName("cf", (), "Constituição Federal"),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("cs", "podle § 2079 odst. 1 občanského zákoníku", ("§ 2079", (("paragraph", "1"),), "oz")),
+        ("cs", "podle § 5 písm. b) zákona č. 89/2012 Sb.", ("§ 5", (("letter", "b"),), "oz")),
+        ("cs", "podle čl. II odst. 3", ("čl. II", (("paragraph", "3"),), None)),
+        ("de", "nach § 433 Abs. 1 Satz 2 BGB", ("§ 433", (("paragraph", "1"), ("sentence", "2")), "bgb")),
+        ("de", "nach § 75 Abs. 1 nach Bundesrecht", ("§ 75", (("paragraph", "1"),), None)),
+        ("pt", "o art. 5º, XXXV, da Constituição Federal", ("art. 5º", (("clause", "XXXV"),), "cf")),
+    ],
+)
+def test_references_are_read_with_their_law(language, text, expected):
+    [found] = provisions(text, system_for(language), LAWS)
+    assert (found.label, found.below, found.law) == expected
+
+
+def test_labels_of_one_unit_have_one_key():
+    assert label_key("Art. 5") == label_key("Artigo 5º")
+    assert label_key("§ 5") != label_key("§ 5a")
+
+
+def test_days_are_read_in_every_language_and_written_in_one():
+    text = (
+        "k 1. 7. 2018, on 1 July 2018, am 1.7.2018, 1. července 2018, em 1º de julho de 2018, July 1, 2018, 2018-07-01"
+    )
+    assert find_days(text) == [date(2018, 7, 1)] * 7
+    assert find_days("31. 2. 2018") == []
+    written = [write_day(date(2018, 7, 1), system_for(language)) for language in ("cs", "de", "en")]
+    assert written == ["1. 7. 2018", "1.7.2018", "1 July 2018"]

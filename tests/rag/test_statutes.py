@@ -1,0 +1,85 @@
+"""Questions on laws: the version of the day that they name, the paragraph first, and nothing where there was none."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from exhibit.rag import Config, Pipeline
+from exhibit.rag.index import Index, open_index
+from exhibit.rag.retrieval.statutes import route
+from tests.conftest import Convert
+
+
+@pytest.fixture(scope="module")
+def indexed(converted: Convert, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pipeline, Path]:
+    folder = tmp_path_factory.mktemp("laws") / "index"
+    pipeline = Pipeline(Config(embedder="hashing"), cache=folder.parent / "cache", engine="serial")
+    pipeline.index(converted("statutes") / "corpus", folder)
+    return pipeline, folder
+
+
+@pytest.fixture
+def index(indexed: tuple[Pipeline, Path]) -> Index:
+    pipeline, folder = indexed
+    return open_index(folder, pipeline.config)
+
+
+OLD, NEW = "pristavni-zakon_2019-07-01.pdf", "pristavni-zakon_2023-01-01.pdf"
+
+
+@pytest.mark.parametrize(
+    ("question", "file", "words"),
+    [
+        ("Co stanovil § 8 předpisu č. 907/2019 Sb. ve znění účinném k 1. 3. 2021?", OLD, "20 Kč"),
+        ("Co stanovil § 8 zákona č. 907/2019 Sb. dne 5. května 2024?", NEW, "35 Kč"),
+        ("What did § 8 of 907/2019 Sb. say as in force on 1 March 2021?", OLD, "20 Kč"),
+        ("Was bestimmte § 8 907/2019 Sb. am 1.3.2021?", OLD, "20 Kč"),
+        ("Co říká § 8 zákona o přístavech a převozech?", NEW, "35 Kč"),
+        ("Které ustanovení předpisu č. 907/2019 Sb. upravuje „Opuštěná loď“?", NEW, "§ 4"),
+        ("Kam vede odkaz „§ 3 zákona č. 907/2019 Sb.“ v § 1 předpisu č. 12/2020 Sb.?", NEW, "Poplatek za stání"),
+    ],
+)
+def test_the_paragraph_of_the_day_is_first(indexed, question, file, words):
+    [retrieved] = indexed[0].search([question])
+    assert retrieved.ranked[0].chunk.document == file
+    assert words in retrieved.ranked[0].text
+
+
+def test_an_answer_says_which_version_it_is_from(indexed):
+    [answered] = indexed[0].answer(["Co stanovil § 8 předpisu č. 907/2019 Sb. k 1. 3. 2021?"])
+    assert "20 Kč za osobu" in answered.answer.text
+    assert answered.answer.text.endswith("(Znění účinné od 1. 7. 2019 do 31. 12. 2022)")
+    assert answered.answer.citations == (1,)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Co stanovil § 6 předpisu č. 907/2019 Sb. ve znění účinném k 1. 3. 2024?",  # repealed
+        "Co stanovil § 3 předpisu č. 907/2019 Sb. ve znění účinném k 1. 3. 2015?",  # before the law
+    ],
+)
+def test_what_no_version_has_is_refused(indexed, question):
+    [answered] = indexed[0].answer([question])
+    assert answered.answer.refused
+
+
+def test_without_a_day_the_law_of_today_is_meant(index):
+    question = "Co stanoví § 8 předpisu č. 907/2019 Sb.?"
+    for today, file in ((date(2020, 1, 1), OLD), (date(2024, 1, 1), NEW), (date(1999, 1, 1), NEW)):
+        found = route(question, index, today=today)
+        assert found is not None
+        assert [index.document(number).filename for number in found.documents] == [file]
+
+
+def test_two_days_are_two_versions(index):
+    found = route("Změnil se § 4 předpisu č. 907/2019 Sb. mezi 1. 1. 2020 a 1. 1. 2024?", index)
+    assert found is not None
+    assert [index.document(passage.document).filename for passage in found.passages] == [OLD, NEW]
+
+
+def test_a_question_that_names_no_law_goes_the_usual_way(index):
+    assert route("Who pays the rent of the Boathouse?", index) is None

@@ -1,0 +1,43 @@
+"""docs/tutorial.md, followed from an empty folder: ten documents of one's own are judged at its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.evaluation.rag_server import chat
+from tests.evaluation.rag_server import serving as rag_serving
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+TEN = 10
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+
+
+def test_the_page_is_as_short_as_it_promises():
+    assert len(PAGE.split()) < 1000 and COMMANDS[0] == "pip install exhibit-rag"
+    assert all(line.startswith(("pip ", "exhibit ")) for line in COMMANDS)
+
+
+@pytest.mark.slow
+def test_ten_documents_are_judged_at_its_end(tmp_path):
+    (tmp_path / "contracts").mkdir()
+    for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:TEN]:
+        shutil.copy(path, tmp_path / "contracts")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with rag_serving() as server:
+        server.reply = lambda question: chat("Not found in provided documents", [{"content": question, "file": "a.md"}])
+        for line in COMMANDS[1:]:
+            words = shlex.split(line.replace("http://localhost:8000/ask", server.url))
+            done = subprocess.run(
+                [sys.executable, "-m", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode in (0, 1 if words[1] == "doctor" else 0), f"{line}\n{done.stdout}\n{done.stderr}"
+    assert "recall@10" in done.stdout and (tmp_path / "results" / "mine" / "report.html").is_file()
