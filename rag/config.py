@@ -75,6 +75,14 @@ class Ingest(Settings):
     """what a language model is asked for: generic, or as a specialist would note it (expert)"""
     summary_characters: Positive = 150
     """length of a document's summary"""
+    summary_llm: str = "same"
+    """who writes summaries with summaries = llm, as NAME:MODEL; same = the model of llm; its budget is its own"""
+    summary_temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """the temperature of that model"""
+    summary_tokens: Positive = 150
+    """tokens of a summary, at most"""
+    summary_shown: Positive = 6000
+    """characters of a document that the model is shown"""
     section_characters: Positive = 75
     """length of a section's summary, with layers = all"""
     embedder: str = "legal"
@@ -96,6 +104,10 @@ class Weights(Settings):
     """the best chunk of the section: the rest of a clause follows its best part"""
     likeness: Weight = 1.5
     """the likeness to the first chunks, for those behind them: an answer often goes on elsewhere in like words"""
+    summary: Weight = 0.0
+    """where a question names no document: the likeness of the document's summary (layers = all)"""
+    gist: Weight = 0.0
+    """where a question names no document: the likeness of the section's summary (layers = all)"""
     document: Weight = 3.0
     """the document's log-likelihood: in one half as likely a passage must be better by two standard deviations"""
 
@@ -107,6 +119,14 @@ class Search(Settings):
     """how many passages are ranked; metrics at smaller k are prefixes of this"""
     k: Positive = 6
     """how many of them an answer is made from, at most"""
+    min_chunks: Annotated[int, Field(ge=0)] = 0
+    """so many passages are kept, even below the threshold, before the budget is applied"""
+    layer_documents: Annotated[int, Field(ge=0)] = 0
+    """with layers = all and routing off: so many documents are searched first, by their summaries; 0 = not at all"""
+    layer_sections: Annotated[int, Field(ge=0)] = 0
+    """with layers = all and routing off: so many sections in these, by theirs; chunks come from them; 0 = not at all"""
+    method: Literal["dense", "bm25", "tfidf"] = "dense"
+    """with routing off: what ranks chunks, their vectors or their words (lexicon)"""
     candidates: Positive = 2
     """documents are chosen by the first `candidates` x k passages"""
     document_limit: Annotated[int, Field(ge=0)] = 0
@@ -185,8 +205,11 @@ class Config(Search, Ingest):
 
     @model_validator(mode="after")
     def _route_needs_words(self) -> Config:
-        if self.routing and not self.lexicon:
+        if (self.routing or self.method != "dense") and not self.lexicon:
             raise ValueError("routing needs an index with words: set lexicon to true as well")
+        searched = self.layer_documents or self.layer_sections or self.weights.summary or self.weights.gist
+        if searched and self.layers != "all":
+            raise ValueError("layers can be searched that are there: set layers to all as well")
         return self
 
     @property

@@ -240,9 +240,16 @@ class Pipeline:
         """The language model, if there is one."""
         if self._given_llm is not None or self.config.llm == "none":
             return self._given_llm
-        module, argument = load_plugin("exhibit.models.llms", self.config.llm)
-        heard = {"heard": self._heard} if self._heard else {}
-        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **heard, **self._caps(argument)})
+        return self._open_llm(self.config.llm, {"heard": self._heard} if self._heard else {})
+
+    @cached_property
+    def summary_llm(self) -> LLM | None:
+        """The language model that summarises, with a budget of its own where it is another one."""
+        return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm, {})
+
+    def _open_llm(self, name: str, options: Mapping[str, object]) -> LLM:
+        module, argument = load_plugin("exhibit.models.llms", name)
+        llm: LLM = module.open(argument, {"cache": self._cache / "llm", **options, **self._caps(argument)})
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:
@@ -266,7 +273,7 @@ class Pipeline:
 
     @cached_property
     def _summarise(self) -> Summariser:
-        return open_summariser(self.config, llm=self.llm, cache=self._cache / "summaries")
+        return open_summariser(self.config, llm=self.summary_llm, cache=self._cache / "summaries")
 
     @cached_property
     def _answerer(self) -> Answerer:

@@ -8,7 +8,7 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
 
 _MANY = 8
-"""Times k: from so many scores on, the best are cut out before they are sorted."""
+"""With more than eight times k scores, the k best are picked by partition before they are sorted."""
 
 
 def ranked(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:

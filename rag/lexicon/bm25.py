@@ -97,6 +97,7 @@ class Words:
         self._postings = Postings(self._database, field, owners=owners, counts=np.uint8)
         self._pending: list[tuple[Keys, Lengths]] = []
         self._read: tuple[Keys, Lengths] | None = None
+        self._known_norms: Counts | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -148,7 +149,7 @@ class Words:
                 lengths = np.frombuffer(b"".join(lengths for _, lengths in rows), np.uint16)
                 if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
                     raise ValueError("keys that do not grow")
-            self._read = keys, lengths
+            self._read, self._known_norms = (keys, lengths), None
             self._mean = (float(lengths.mean()) if len(lengths) else 0.0) or 1.0
         return self._read
 
@@ -200,20 +201,39 @@ class Words:
             sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
         return sums
 
-    def search(self, asked: Sequence[str], k: int) -> tuple[Vectors, Keys]:
-        """Return scores and keys of the k texts of all that score highest by BM25, best first."""
+    def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
+        """Return scores and keys of the k texts of all that score highest, best first.
+
+        `tfidf` is the cosine of counts times rarity, but for the length of the question, which is the same for all.
+        """
         total = np.zeros(len(self._keys), np.float32)
         for term, weight in zip(asked, self.rarity(asked), strict=True):
             owners, counts = self._postings.find(term)
             rows, here = self._places(owners)
             if not here.all():
                 raise BundleError("words of no text; build the index again (--force-ingestion)")
-            total[rows] += weight * self._bm25(counts.astype(np.float32), self._lengths[rows].astype(np.float32))
+            often = counts.astype(np.float32)
+            if method == "tfidf":
+                total[rows] += weight * weight * often / self._norms[rows]
+            else:
+                total[rows] += weight * self._bm25(often, self._lengths[rows].astype(np.float32))
         some = np.flatnonzero(total > 0)  # of numbers it takes four times as long
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
         [scores], [keys] = ranked(total[None, some], self._keys[None, some], min(k, len(some)))
         return scores, keys
+
+    @property
+    def _norms(self) -> Counts:
+        """The length of each text's vector of counts times rarity; made when first asked for, of all words."""
+        if self._known_norms is None:
+            squares = np.full(len(self._keys), 1e-9)  # a text without words is divided by something, too
+            for terms, owners, counts in self._postings.blocks():
+                _, place, spread = np.unique(terms, return_inverse=True, return_counts=True)
+                weighted = counts * rarity(spread, len(self._keys))[place]
+                np.add.at(squares, self._places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+            self._known_norms = np.sqrt(squares).astype(np.float32)
+        return self._known_norms
 
     def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)

@@ -53,6 +53,10 @@ class Library:
     """The text of a document, by number."""
     headings: Words | None = None
     """The words of the headings above each section, under `section_key`."""
+    summaries: VectorStore | None = None
+    """The vectors of documents' summaries, under their numbers."""
+    gists: VectorStore | None = None
+    """The vectors of sections' summaries, under `section_key`."""
     is_whole: bool = True
     """Whether every chunk has a vector; while an index is being built some have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
@@ -220,7 +224,22 @@ def score_rows(
         sections, place = _distinct(_section_keys(table))
         signals["heading"] = library.headings.scores(words, sections)[place]
         own = own + weights.heading * standard(signals["heading"], groups)
+    for name, keys in (("summary", table[:, DOCUMENT]), ("gist", _section_keys(table))) if not within else ():
+        store = library.summaries if name == "summary" else library.gists
+        if store is not None and getattr(weights, name):
+            signals[name] = _likeness(store, vector, keys)
+            own = own + getattr(weights, name) * standard(signals[name], groups)
     return {**signals, "own": own}
+
+
+def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
+    """Return how near the summary under each key is to a question; the mean of the others where there is none."""
+    distinct, place = _distinct(keys)
+    scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
+    here = near[0] >= 0
+    likeness = np.full(len(distinct), scores[0][here].mean() if here.any() else 0.0, np.float32)
+    likeness[np.searchsorted(distinct, near[0][here])] = scores[0][here]
+    return likeness[place]
 
 
 def _covered(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:

@@ -152,6 +152,8 @@ def library_of(index: Index, limit: int) -> Library:
         words=index.lexicon.chunks,
         text=index.text_of,
         headings=index.lexicon.headings,
+        summaries=index.store("document") if "document" in index.layers else None,
+        gists=index.store("section") if "section" in index.layers else None,
         is_whole=not index.missing,
         tiles=known[2],
     )

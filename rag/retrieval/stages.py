@@ -28,6 +28,10 @@ def choose_documents(state: State, index: Index, config: Config) -> None:
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
+    if config.layer_documents or config.layer_sections:  # what the layers above left out stays out
+        kept = np.isin(index.document_numbers(state.keys), best)
+        state.keys, state.scores = state.keys[kept], state.scores[kept]
+        return
     [scores_within], [keys_within] = index.store("chunk").search(
         state.vector[None], len(state.keys), within=index.chunk_keys(best)
     )
@@ -64,11 +68,11 @@ def finish(
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
-    """Drop passages that score lower than the best by more than the threshold."""
+    """Drop passages that score lower than the best by more than the threshold, but keep so many at least."""
     if config.threshold is None or not hits:
         return hits
     least = hits[0].score - config.threshold
-    return [hit for hit in hits if hit.score >= least]
+    return [hit for place, hit in enumerate(hits) if hit.score >= least or place < config.min_chunks]
 
 
 def within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:

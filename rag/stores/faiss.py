@@ -26,7 +26,7 @@ from exhibit.storage.whole import whole
 _FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
 _FEW_INEXACT, _SHARE_INEXACT = 16384, 32
-"""An index that is not exact compares so many rows, or this part of them, by hand: it would look past most rows."""
+"""An inexact index compares up to so many rows, or a 32nd of them, one by one: searching it would miss most of them."""
 _FEW_QUERIES = 4
 """A question is one query, and the three chunks that others are compared with are one more search."""
 _LARGE = 64 << 20

@@ -22,4 +22,7 @@ def open_summariser(config: Config, *, llm: LLM | None = None, cache: Path | Non
         style=config.summary_style,
         characters=config.summary_characters,
     )
+    for name in ("shown", "tokens", "temperature"):
+        if hasattr(opened, name):  # it asks a model
+            setattr(opened, name, getattr(config, f"summary_{name}"))
     return cast(Summariser, opened)

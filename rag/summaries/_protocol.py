@@ -21,7 +21,10 @@ Described = tuple[Document, Section, Profile]
 
 
 class Summariser(Protocol):
-    """Documents to a line. A module in `rag/summaries/` has `open(argument, *, llm, cache, style, characters)`."""
+    """Documents to a line. A module in `rag/summaries/` has `open(argument, *, llm, cache, style, characters)`.
+
+    One that asks a model may have `shown`, `tokens` and `temperature`, which are set as the config has them.
+    """
 
     name: str
     """Way, style and model: it changes whenever a summary would."""

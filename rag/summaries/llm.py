@@ -18,7 +18,6 @@ from exhibit.schemas.errors import ToolkitError
 
 PROMPT_VERSION = 1
 """Raised when the wording changes: summaries made with another wording are not used again."""
-_SHOWN = 6000  # characters that a model is shown: two pages
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
 """What a model is asked for when its summary was too long, as a share of the length wanted."""
@@ -74,6 +73,10 @@ class LLMSummaries:
     cache: SummaryCache
     style: str = "generic"
     length: int = CHARACTERS
+    shown: int = 6000
+    """Characters of a document that the model is shown."""
+    tokens: int = 150
+    temperature: float = 0.0
     alone: bool = False
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -109,7 +112,7 @@ class LLMSummaries:
         """Return one line on each document; the model is asked for all of them at once."""
         spares = self._spare.summarise_documents(items, characters=characters, limit=limit)
         requests = [
-            _Request("document", f"File: {document.filename}", document.text[:_SHOWN], spare)
+            _Request("document", f"File: {document.filename}", document.text[: self.shown], spare)
             for (document, _, _), spare in zip(items, spares, strict=True)
         ]
         return self._ask(requests, characters=characters, limit=limit)
@@ -157,7 +160,7 @@ class LLMSummaries:
                 break
             prompts = [waiting[key].prompt(self.style, int(characters * share)) for key in keys]
             self.counts["asked"] += len(prompts)
-            replies = self.llm.complete(prompts, max_tokens=max(64, characters), temperature=0.0)
+            replies = self.llm.complete(prompts, max_tokens=self.tokens, temperature=self.temperature)
             for key, reply in zip(keys, replies, strict=True):
                 words = " ".join(_NOISE.sub("", reply.text.strip()).split())
                 if reply.error or not words:
@@ -179,5 +182,5 @@ class LLMSummaries:
             version=PROMPT_VERSION,
             style=self.style,
             model=self.llm.name,
-            length=(characters, limit),
+            length=(characters, limit, self.tokens, self.temperature),
         )

@@ -366,5 +366,5 @@ def test_words_count_the_more_the_fewer_chunks_of_the_document_have_them():
 def test_what_is_not_told_is_as_the_default_recipe_has_it():
     told, config = rank_passages.__kwdefaults__, Config()
     assert {name: told[name] for name in ("depth", "limit", "pool", "tight")} == {
-        "depth": config.depth, "limit": config.limit, "pool": config.pool, "tight": config.tight,
+        "depth": config.depth, "limit": config.passage_size, "pool": config.pool, "tight": config.tight,
     }  # fmt: skip

@@ -162,7 +162,7 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
 
     index = SimpleNamespace(
         document_numbers=lambda keys: [int(key) // 10 for key in keys],
-        entries=[SimpleNamespace(filename=f"{n}.txt") for n in range(4)],
+        document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n for n in numbers],
     )
@@ -175,7 +175,7 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
     assert asked == [((1, 3), 5, [10, 20])]
     assert state.keys.tolist() == [11, 0] and state.scores.tolist() == [0.5, 0.4]
     three = State("?", np.zeros(3), np.array([30, 20, 21, 10, 11]), scores, {})
-    choose_documents(three, index, config.model_copy(update={"documents": 3}))  # type: ignore[arg-type]
+    choose_documents(three, index, config.model_copy(update={"document_limit": 3}))  # type: ignore[arg-type]
     assert three.trace["documents"]["3.txt"] == 0.6123, "four places of it are told"
     empty = State("?", np.zeros(3), np.array([], np.int64), np.array([]), {})
     choose_documents(empty, index, config)  # type: ignore[arg-type]
@@ -258,7 +258,7 @@ def test_as_many_documents_as_hold_nearly_all_of_the_likelihood_if_they_hold_hal
 
 def test_the_likeliest_are_told_by_the_names_of_their_files():
     choice = Choice(np.array([1, 0]), np.log([0.75, 0.25]), {"names": np.array([2.0, 0.0])})
-    index = SimpleNamespace(entries=[SimpleNamespace(filename=name) for name in ("a.txt", "b.txt")])
+    index = SimpleNamespace(document=lambda number: SimpleNamespace(filename=("a.txt", "b.txt")[number]))
     assert _named(choice, index) == {  # type: ignore[arg-type]
         "sure": 0.75,
         "likeliest": {"b.txt": {"weight": 0.75, "names": 2.0}, "a.txt": {"weight": 0.25}},
@@ -268,26 +268,23 @@ def test_the_likeliest_are_told_by_the_names_of_their_files():
 def test_pieces_are_remembered_for_one_table_and_limit():
     class Index:
         lexicon = SimpleNamespace(chunks="words", headings="headings")
-        entries = (SimpleNamespace(filename="a.txt"), SimpleNamespace(filename="b.txt"))
-
+        layers = ("chunk",)
         missing = 0
 
         def __init__(self) -> None:
-            self.table, self.read = np.zeros((1, 6)), []
+            self.table = np.zeros((1, 6))
 
         def store(self, layer):
             return f"store of {layer}"
 
-        def document_text(self, filename):
-            self.read.append(filename)
-            return filename.upper()
+        def text_of(self, number):
+            return f"text {number}"
 
     index = Index()
     first, same, other = library_of(index, 500), library_of(index, 500), library_of(index, 400)  # type: ignore[arg-type]
     assert first.tiles is same.tiles and first.tiles is not other.tiles
     assert (first.store, first.words, first.headings) == ("store of chunk", "words", "headings")
-    assert first.table is index.table and [first.text(1), first.text(1), first.text(0)] == ["B.TXT", "B.TXT", "A.TXT"]
-    assert index.read == ["b.txt", "a.txt"]
+    assert first.table is index.table and first.text(1) == "text 1" and first.summaries is None and first.gists is None
     index.table = np.zeros((2, 6))
     assert library_of(index, 400).tiles is not other.tiles  # type: ignore[arg-type]
     assert library_of(Index(), 400).tiles is not library_of(index, 400).tiles  # type: ignore[arg-type]
