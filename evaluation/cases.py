@@ -127,6 +127,10 @@ class Case:
     """What was said before the question, where it is one of a conversation."""
     grades: dict[str, int] = field(default_factory=dict)
     """How well each file that was judged serves the question, 0 to 4; empty where the source has no grades."""
+    choices: tuple[str, ...] = ()
+    """The labels that the system is asked to choose from; empty where it is not."""
+    label: str | None = None
+    """The one that the source gives."""
 
     @property
     def session(self) -> str | None:

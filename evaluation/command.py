@@ -158,6 +158,11 @@ def _add_data(group: Any) -> None:
     group.add_argument("--sample-seed", type=int, metavar="N", help="draw them at random; else they are the first")
     group.add_argument("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
     group.add_argument(
+        "--ask-label",
+        metavar="LABEL",
+        help="ask for the values of this label, too, and score them: label (ContractNLI)",
+    )
+    group.add_argument(
         "--file-type",
         metavar="pdf|txt,html|all",
         help="ingest only such files, and count their pages (default: pdf where all gold is in PDFs, else all)",

@@ -14,6 +14,7 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn
+from exhibit.evaluation.choices import choices_of, with_choices
 from exhibit.evaluation.corpus import changed_tables, check_files, check_questions
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.grades import GRADE, GRADES, read_grades
@@ -41,6 +42,8 @@ class Selection:
     """Draws the limited questions at random; without it they are the first."""
     allow_changed_corpus: bool = False
     """Whether questions are scored whose documents are not those of bundle.json."""
+    label: str = ""
+    """The label that systems are asked to choose; empty = none."""
     needs_documents: bool = True
     """Whether a dataset without any document is an error; a server may have them already."""
 
@@ -237,6 +240,7 @@ def _dataset(
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     documents = Documents(files.used, limits=limits)
     composed = {unicodedata.normalize("NFC", name): name for name in files.used}
+    choices = choices_of(selection.label, bundle.labels.values(), where=bundle.address) if selection.label else ()
     cases, located = [], {}
     for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
         golds = []
@@ -251,7 +255,11 @@ def _dataset(
             gold, how = _placed(line) if line and known else _located(filename, context.text, documents)
             golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=how.pages))
             located[question.id, index] = how
-        cases.append(_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {})))
+        case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
+        own = case.labels.get(selection.label)
+        if choices and own is not None:
+            case = replace(case, question=with_choices(case.question, choices), choices=choices, label=str(own))
+        cases.append(case)
     sound = check_questions(
         bundle, files, cases, documents,
         allow_changed=selection.allow_changed_corpus, needs_documents=selection.needs_documents,

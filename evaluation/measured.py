@@ -13,6 +13,7 @@ from typing import IO
 
 from exhibit.engine import track
 from exhibit.evaluation.cases import Case
+from exhibit.evaluation.choices import LABELS, Chosen, describe_choices
 from exhibit.evaluation.columns import Column
 from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.datasets import Dataset
@@ -60,6 +61,7 @@ class Measured:
         self._values: tuple[dict[str, Column], ...] = tuple({} for _ in range(times))
         self._failed = tuple(array("b") for _ in range(times))
         self._first_errors = [""] * times
+        self._choices: list[Chosen] = []
         self.evidence = Evidence()
         """What is missing to judge the replies by."""
         self._sure, self._exists = array("d"), array("b")
@@ -75,6 +77,7 @@ class Measured:
             self._failed[number].extend(scored.failed[number])
             self._first_errors[number] = self._first_errors[number] or scored.first_errors[number]
         self.evidence += scored.evidence
+        self._choices += scored.choices
         self._sure.extend(confidence for confidence, _ in scored.confidences)
         self._exists.extend(exists for _, exists in scored.confidences)
         self._wrong.update({name: count.wrong for name, count in scored.mismatches.items()})
@@ -122,6 +125,8 @@ class Measured:
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = with_drm_means(summarise(table), pooled(counts), table)
         write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
+        if self._choices:
+            write_json(self._place / LABELS, describe_choices(self._choices))
         confidence = describe([(sure, bool(exists)) for sure, exists in zip(self._sure, self._exists, strict=True)])
         if confidence is not None:
             write_json(self._place / CONFIDENCE, confidence)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from exhibit.engine import open_engine
 from exhibit.evaluation.cases import Case, Values
+from exhibit.evaluation.choices import Chosen, choices_made
 from exhibit.evaluation.confidence import Told, confidences
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.metrics import Options, measure, metric_modules
@@ -59,6 +60,8 @@ class Scored:
     """Whether an answer refers to the law."""
     confidences: list[Told] = field(default_factory=list)
     mismatches: dict[str, Mismatch] = field(default_factory=dict)
+    choices: list[Chosen] = field(default_factory=list)
+    """The labels that were asked for and chosen."""
     evidence: Evidence = field(default_factory=Evidence)
     """What is missing to judge them by."""
 
@@ -85,6 +88,7 @@ class Scoring:
             refers=any(references(case.reply.answer or "", context=case.question) for case in everything),
             confidences=confidences(first),
             mismatches=totals(first, self.options),
+            choices=choices_made(first),
             evidence=Evidence.of(first),
         )
 

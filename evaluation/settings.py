@@ -74,6 +74,8 @@ class Settings(BaseModel):
     origins: dict[str, str] = {}
     """of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset"""
     file_type: tuple[str, ...] = ()
+    ask_label: str = ""
+    """The label that questions ask for, besides their answer."""
     """only files with these endings are ingested, and their pages counted: pdf, or txt,html"""
     where: dict[str, tuple[str, ...]] = {}
     """only questions with this label, as LABEL=VALUE"""
@@ -194,6 +196,7 @@ class Settings(BaseModel):
             self.limit,
             self.sample_seed,
             self.allow_changed_corpus,
+            label=self.ask_label,
             needs_documents=self.target_name == "builtin" or self.ingest in ("auto", "fresh"),
         )
 

@@ -14,6 +14,8 @@ from exhibit.law.system import System, system_of, systems
 
 _OPENING = 12  # lines in which a law says what it is
 _LONGEST = 200  # characters of its name
+_NEAR, _FIRST = 60_000, 4
+"""Characters in which a law's first paragraphs stand, and how many of them are looked at."""
 _TITLE = 110  # characters of a paragraph's heading
 _SHORT = re.compile(r"\(([^()]{2,16})\)$")
 """A law's abbreviation at the end of its title: `Bürgerliches Gesetzbuch (BGB)`."""
@@ -41,12 +43,20 @@ class Edition:
 
 def read_edition(text: str) -> Edition | None:
     """Return what a document says of itself where it is a law of a known system; None for all others."""
-    if not system_of(text).units:
+    system = system_of(text)
+    if not system.units or not _counts_up(units(text[:_NEAR], system)):
         return None
     lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING)[:_OPENING]]
     at = next((at for at, line in enumerate(lines) if _dated().match(line)), None)
     title = " ".join(lines[:at] if at else lines[:1])
     return Edition(title[:_LONGEST], lines[at] if at is not None else "")
+
+
+def _counts_up(found: list[Unit]) -> bool:
+    """Whether paragraphs are a law's own: they begin with the first and go on; those that a judgment cites do not."""
+    numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
+    roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
+    return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
 
 
 @cache
@@ -93,10 +103,10 @@ def units(text: str, system: System) -> list[Unit]:
         if rest and not level.text and (rest[0].islower() or rest.split()[0] in system.follows or rest[0] in ",;)"):
             continue
         heads.append((match.start(), match.end(), level, found.group().strip(" \xa0.:-–—"), rest))
-    starts = [head[0] for head in heads]
+    ends = [*(head[0] for head in heads[1:]), len(text)][: len(heads)]
     return [
         Unit(label, rest or _below(text, end), Span(start, following))
-        for (start, end, level, label, rest), following in zip(heads, [*starts[1:], len(text)], strict=True)
+        for (start, end, level, label, rest), following in zip(heads, ends, strict=True)
         if level.unit
     ]
 

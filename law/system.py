@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -164,7 +165,7 @@ def system_for(language: str) -> System:
     return known.get(language, known["en"])
 
 
-_NEAR, _LINES = 60_000, 4000
+_NEAR, _LINES = 20_000, 4000
 """Characters and lines that are looked at: small words and the parts of a law recur all through it."""
 _LONGEST = 120  # characters of a line that heads a part
 _FEWEST = 2  # such lines that make a text a law
@@ -175,8 +176,8 @@ def system_of(text: str) -> System:
 
     Every other text, a contract in German among them, is read as English texts are: by numbers, letters and capitals.
     """
-    words = re.findall(r"[^\W\d_]+", text[:_NEAR].lower())
-    glue = {system.name: sum(word in system.glue for word in words) for system in systems()}
+    words = Counter(re.findall(r"[^\W\d_]+", text[:_NEAR].lower()))
+    glue = {system.name: sum(words[word] for word in system.glue) for system in systems()}
     best = max(systems(), key=lambda system: (glue[system.name], system.language == "en"))
     lines = (line.strip() for line in text.split("\n", _LINES)[:_LINES])
     parts = (line for line in lines if 0 < len(line) < _LONGEST and _is_part(best, line))

@@ -20,6 +20,7 @@ Need = Literal[
     "grades",
     "truth",
     "expected",
+    "label",
     "answer",
     "impossible",
     "answerable",

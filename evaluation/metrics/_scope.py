@@ -32,6 +32,7 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "grades": lambda case: bool(case.grades) and not case.is_impossible,
     "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
+    "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
     "passages": lambda case: not case.reply.passages or any(map(_says_something, case.reply.passages)),
     "impossible": lambda case: case.is_impossible,

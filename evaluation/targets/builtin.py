@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from exhibit.engine import open_engine
 from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.choices import choose
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
@@ -160,7 +161,16 @@ class Builtin:
             replies = self._extract(searched, questions=len(cases))
         else:
             replies = self._generate(searched)
-        yield from starmap(Asked, enumerate(replies))
+        yield from starmap(Asked, enumerate(map(self._labelled, cases, replies)))
+
+    def _labelled(self, case: Case, reply: Reply) -> Reply:
+        """Return a reply that begins with a label, where one is asked for and no language model makes the choice."""
+        if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
+            return reply
+        reranker = self._pipeline.reranker
+        passages = [passage.text for passage in reply.read(self._options.config.k)]
+        label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
+        return reply if label is None else replace(reply, answer=f"{label}. {reply.answer}")
 
     def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
         for start in range(0, len(questions), _SEARCHED):

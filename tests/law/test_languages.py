@@ -8,6 +8,7 @@ import pytest
 
 from exhibit.law.companies import ends_in_form
 from exhibit.law.days import find_days, write_day
+from exhibit.law.editions import Edition, read_edition, units
 from exhibit.law.provisions import LawName, label_key, provisions
 from exhibit.law.refusal import is_refusal
 from exhibit.law.system import system_for
@@ -75,3 +76,13 @@ def test_days_are_read_in_every_language_and_written_in_one():
     assert find_days("31. 2. 2018") == []
     written = [write_day(date(2018, 7, 1), system_for(language)) for language in ("cs", "de", "en")]
     assert written == ["1. 7. 2018", "1.7.2018", "1 July 2018"]
+
+
+def test_a_judgment_that_cites_paragraphs_is_no_law():
+    judgment = "Tenor\nDie Klage wird abgewiesen, die Kosten trägt er nach\n§ 91 ZPO\nGründe\n§ 5 Satz 1 gilt.\n"
+    judgment += "§ 812 BGB\nDer Anspruch ist in der Sache nicht begründet und wird von dem Senat nicht zuerkannt.\n"
+    assert read_edition(judgment) is None
+    assert units("", system_for("de")) == []
+    law = "Hafengesetz (HafG)\n§ 1 Begriff\nDer Hafen ist ein Ort an der See.\n"
+    law += "§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
+    assert read_edition(law) == Edition("Hafengesetz (HafG)")

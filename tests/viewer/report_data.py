@@ -162,23 +162,29 @@ def make_reply(
     names = list(documents)
     if impossible:
         answer = IMPOSSIBLE_ANSWER if number % 2 else "The agreement says so in its first clause [1]."
-        reply = Reply(answer, passages(documents, names[number % len(names)], 0), 4, seconds)
+        reply = Reply(answer, passages(documents, names[number % len(names)], 0), 4, seconds=seconds)
         return reply, "answered" if number % 2 else "answered though impossible"
     located = next((g for g in golds if g.places), None)
     if located is None or located.filename is None:
-        return Reply(truth, passages(documents, names[0], 0), 4, seconds), "gold not located"
+        return Reply(truth, passages(documents, names[0], 0), 4, seconds=seconds), "gold not located"
     right, start = located.filename, located.places[0][0].start
     wrong = next((name for name in names if name != right), right)
     far = (start + len(documents[right].text) // 2) % max(1, len(documents[right].text) - WIDTH)
     cited = f"{truth} [1] This follows from the second passage too [2], see [2024] EWCA Civ 12."
     kinds = [
-        (Reply(cited, passages(documents, right, start - 120), 4, seconds), "answered"),
-        (Reply(cited, passages(documents, wrong, start), 4, seconds), "wrong document"),
-        (Reply(cited, passages(documents, right, far), 4, seconds), "right document, wrong passage"),
-        (Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds), "retrieved but not used"),
-        (Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds), "refused though answerable"),
-        (Reply(cited, passages(documents, right, start - 40), 4, seconds), "answered"),
-        (Reply(cited, passages(documents, right, start - 200), 4, seconds), "answered"),
+        (Reply(cited, passages(documents, right, start - 120), 4, seconds=seconds), "answered"),
+        (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong document"),
+        (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "right document, wrong passage"),
+        (
+            Reply("It is not clear [2].", passages(documents, right, start - 60), 4, seconds=seconds),
+            "retrieved but not used",
+        ),
+        (
+            Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds),
+            "refused though answerable",
+        ),
+        (Reply(cited, passages(documents, right, start - 40), 4, seconds=seconds), "answered"),
+        (Reply(cited, passages(documents, right, start - 200), 4, seconds=seconds), "answered"),
         (Reply(error="the server closed the connection"), "failed"),
     ]
     return kinds[number % len(kinds)]

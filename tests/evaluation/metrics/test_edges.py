@@ -82,6 +82,7 @@ TOLD = {
     "precision_4star": "Retrieval share more 10",
     "precision_5star": "Retrieval share more 10",
     "answer_contained": "Answers share more 10",
+    "label_accuracy": "Answers share more 10",
     "context_essential": "Retrieval share more 10 long",
     "context_complementary": "Retrieval share neither 10 long",
     "context_neither": "Retrieval share less 10 long",
