@@ -1,43 +1,67 @@
-"""What an installation takes on disk: `python -m bench.install [EXTRA …]`; needs the package index.
+"""What an installation takes on disk: `python -m bench.install [EXTRA …]`.
 
-The project's requirements, and each extra that is named, are installed into an empty folder, and its files are counted.
+Counted are the files of every distribution that the project's requirements, and those of each extra that is named, come
+to in the environment that runs this, without what Python compiles and without pip.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
-import tomllib
-from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
+from importlib import metadata
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from exhibit.doctor import requirements
 from exhibit.schemas.command import Parser, guarded
+from exhibit.schemas.errors import ToolkitError
 
-ROOT = Path(__file__).parent.parent
 LARGEST = 8  # packages that are listed
+
+
+def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
+    """Return the distributions that some requirements come to, by name; raise where one is not installed."""
+    found: dict[str, metadata.Distribution] = {}
+    left = [(one, extra) for one in wanted for extra in ("", *one.extras)]
+    while left:
+        requirement, extra = left.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        try:
+            distribution = found.setdefault(name, metadata.distribution(name))
+        except metadata.PackageNotFoundError as error:
+            raise ToolkitError(f"{name} is not installed here; run this where all of it is") from error
+        inner = [Requirement(line) for line in distribution.requires or ()]
+        for one in inner:
+            for asked in ("", *requirement.extras):
+                needed = one.marker is None or one.marker.evaluate({"extra": asked})
+                if needed and canonicalize_name(one.name) not in found:
+                    left.append((one, asked))
+    return found
+
+
+def size_of(distribution: metadata.Distribution) -> int:
+    """Return the bytes of a distribution's files as they came."""
+    files = [file for file in distribution.files or () if "__pycache__" not in file.parts]
+    paths = [distribution.locate_file(file) for file in files]
+    return sum(path.stat().st_size for path in paths if hasattr(path, "is_file") and path.is_file())
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Install, count, and print megabytes by package."""
+    """Count, and print megabytes by package."""
     parser = Parser(prog="python -m bench.install", description=__doc__)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help="print, notebook, ocr …")
     extras = parser.parse_args(argv).extras
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
-    with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile"]
-        subprocess.run([*pip, "--target", folder, *wanted], check=True)
-        sizes: Counter[str] = Counter()
-        for path in Path(folder).rglob("*"):
-            if path.is_file():
-                sizes[path.relative_to(folder).parts[0]] += path.stat().st_size
-    megabytes = sum(sizes.values()) / 1e6
+    asked = requirements()
+    wanted = [one for name in ("", *extras) for one in asked[name]]
+    sizes = {name: size_of(distribution) for name, distribution in closure(wanted).items()}
     name = f"exhibit-rag[{','.join(extras)}]" if extras else "exhibit-rag"
-    print(f"{megabytes:.0f} MB: the requirements of {name}, not compiled")
-    for name, size in sizes.most_common(LARGEST):
-        print(f"  {size / 1e6:6.1f}  {name}")
+    print(f"{sum(sizes.values()) / 1e6:.0f} MB in {len(sizes)} packages: what {name} requires")
+    for package in sorted(sizes, key=lambda one: -sizes[one])[:LARGEST]:
+        print(f"  {sizes[package] / 1e6:6.1f}  {package}")
     return 0
 
 

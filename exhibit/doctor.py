@@ -275,4 +275,10 @@ def _lines(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]
             yield group
         yield f"  {finding.state:<7}  {finding.name:<{width}}  {finding.told}"
     yield ""
-    yield f"missing: {', '.join(missing)}" if missing else "everything that is needed is here"
+    if missing:
+        yield f"missing: {', '.join(missing)}"
+    lacking = [finding.name for finding in findings if finding.state == "absent" and finding.group == "programs"]
+    if lacking:
+        yield f"not here, so that some files cannot be converted or read: {', '.join(lacking)}; see above"
+    if not missing and not lacking:
+        yield "everything that is needed is here"

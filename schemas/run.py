@@ -102,7 +102,7 @@ class RunPassage(_Part):
     told_size: list[FiniteFloat] | None = None
     told_filename: str | None = None
     """The name that the system gave, where it is not the file's own."""
-    also_in: list[str] = []
+    also_in: tuple[str, ...] = ()  # a list would be copied for each of 64 passages
     """Other files that have the same words: it cannot be told which one was meant."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from exhibit.schemas.run import Id, RunQuestion
@@ -149,8 +149,10 @@ class Matching:
         order = list(CHANGES if self.several else OUTCOMES)
         seen: Counter[tuple[str, str]] = Counter()
         ranked = []
-        for at, places in enumerate(self._places):
-            sides = self._sides(places)
+        every: Iterable[list[Side]] = (
+            map(self._sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
+        )
+        for at, sides in enumerate(every):
             for tally, row in zip(self.tallies, sides, strict=True):
                 if row is not None:
                     tally.add(row)

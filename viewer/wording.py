@@ -74,7 +74,7 @@ OUTCOMES = {
         "one",
         good=True,
     ),
-    "rightly refused": Outcome("The documents do not answer this question, and the system said so.", "ok", good=True),
+    "rightly refused": Outcome("The documents do not answer this question, and the system said so.", "calm", good=True),
     "answered rightly": Outcome("The reply gives the expected answer.", "ok", good=True),
 }
 """What can become of a question, the most serious first."""

@@ -279,7 +279,7 @@ def stale(folder, tmp_path, name, change):
     """Convert the sample, change something of the bundle, and load it."""
     copy = shutil.copytree(folder, tmp_path / name)
     change(copy)
-    return load_datasets([copy], Selection())
+    return load_datasets([copy], Selection(file_types=("all",)))
 
 
 def append(path, text=" "):

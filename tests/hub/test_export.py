@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections import defaultdict
 from importlib import import_module
@@ -308,6 +309,29 @@ def test_beir_s_own_loader_reads_both_formats(pdf_bundle, pdf_texts, tmp_path):
         assert all(name in corpus for names in qrels.values() for name in names)
         if form == "beir_passages":
             assert len(corpus) > len(bundle.files) and max(len(one["text"]) for one in corpus.values()) <= 1000
+
+
+def test_croissant_describes_the_files_it_writes(pdf_bundle, tmp_path):
+    exported = export(pdf_bundle, "croissant", tmp_path / "croissant")
+    told = json.loads((exported / "croissant.json").read_text(encoding="utf-8"))
+    assert told["conformsTo"] == "http://mlcommons.org/croissant/1.0" and told["license"]
+    for file in told["distribution"]:
+        data = (exported / file["contentUrl"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == file["sha256"] and file["contentSize"] == f"{len(data)} B"
+    named = {field["name"] for records in told["recordSet"] for field in records["field"]}
+    assert {"question", "answer", "filename", "how"} <= named
+
+
+@pytest.mark.interop
+def test_mlcroissant_itself_reads_a_croissant_export(pdf_bundle, tmp_path):
+    import mlcroissant
+
+    exported = export(pdf_bundle, "croissant", tmp_path / "croissant")
+    dataset = mlcroissant.Dataset(jsonld=str(exported / "croissant.json"))
+    records = list(dataset.records("questions"))
+    bundle = open_bundle(pdf_bundle)
+    assert [int(one["questions/id"]) for one in records] == [question.id for question in bundle.questions]
+    assert len(list(dataset.records("gold"))) == len(bundle.gold)
 
 
 # ---------------------------------------------------------------- texts

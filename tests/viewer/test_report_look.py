@@ -18,7 +18,7 @@ WORDS = ("ink", "soft", "accent", "bad-ink", "good-ink", "gold-ink", "hit-ink", 
 """Colours that words have."""
 GROUNDS = ("paper", "card", "faint", "picked")
 """Colours that words stand on."""
-DOTS = ("ok", "bad", "near", "unused", "bold", "shy", "lost", "broken", "one", "two", "edge")
+DOTS = ("ok", "calm", "bad", "near", "unused", "bold", "shy", "lost", "broken", "one", "two", "edge")
 """Colours of dots, lines and borders that say something."""
 WORDS_STAND_OUT, DOTS_STAND_OUT = 4.5, 3.0
 """What WCAG 2.2 asks of words, and of what else must be told apart (1.4.3, 1.4.11)."""

@@ -50,7 +50,7 @@ def test_summary_shows_datasets_or_runs(runs, capsys):
 
 def test_a_mean_that_has_a_band_says_it(tmp_path, capsys):
     scores = {"statute_citation_accuracy": [0.9, 0.8, 1.0, 0.9], "citation_format_compliance": [0.1] * 4}
-    main(["summary", str(write_run(tmp_path / "r", scores))])
+    main(["summary", str(write_run(tmp_path / "r", scores)), "--all"])
     told = capsys.readouterr().out
     assert "SD 0.082 (n 4) good" in told and "(n 4) poor" in told
 

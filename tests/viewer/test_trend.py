@@ -145,10 +145,11 @@ def test_what_a_question_usually_changes_by_is_no_fall():
 
 
 @pytest.mark.parametrize(
-    ("share", "freedom", "value"), [(0.975, 1, 12.706), (0.975, 2, 4.303), (0.975, 5, 2.571), (0.9975, 20, 3.153)]
+    ("share", "freedom", "value"),
+    [(0.975, 1, 12.7062), (0.975, 2, 4.30265), (0.9975, 3, 7.45332), (0.975, 5, 2.57058), (0.9975, 20, 3.15340)],
 )
 def test_students_t(share, freedom, value):
-    assert student(share, freedom) == pytest.approx(value, rel=0.01)
+    assert student(share, freedom) == pytest.approx(value, rel=1e-4)
 
 
 # ---------------------------------------------------------------- what is read

@@ -90,6 +90,7 @@ def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
         answer=told.answer,
         passages=tuple(_passage(run, dataset, one) for one in told.passages),
         selected=told.selected,
+        context=None if told.context is None else tuple(told.context),
         seconds=told.seconds,
         error=told.error,
         usage={name: value for name, value in told.usage.items() if value is not None},

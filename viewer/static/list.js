@@ -78,7 +78,7 @@ const ofGold = (share) => (share === null ? "" : `${(100 * share).toFixed(0)}% o
 
 function systemCell(line, run) {
   const verdict = facetOf(line, SIDES + run);
-  return make("span", { class: "system", "data-run": run },
+  return make("span", { class: "system", "data-run": run, "data-name": META.runs[run] },
     verdict ? chip(verdict) : make("span", { class: "meta" }, "not asked"),
     make("span", { class: "meta" }, ofGold(line[FOUND + run])),
     make("span", { class: "words" }, line[FOUND + RUNS + run]));
@@ -304,7 +304,7 @@ const atDesk = () => wide.matches && !SEVERAL;
 function settle() {
   document.body.classList.toggle("stacked", !wide.matches && !SEVERAL);
   list.style.setProperty("--runs", RUNS);
-  list.style.setProperty("--row", SEVERAL ? (wide.matches ? "122px" : `${92 + 30 * RUNS}px`) : "84px");
+  list.style.setProperty("--row", SEVERAL ? (wide.matches ? "108px" : `${84 + 26 * RUNS}px`) : "84px");
   redraw();
 }
 let opening = 0;

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist, median
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ _OUTSTANDING = 0.99865
 """A step must be larger than this share of usual ones, three standard deviations, with Student's t for few steps."""
 _LIKELY = 1.0
 """Standard errors below which no interval leaves out 0, so that none is drawn."""
+_STEPS = 20_001
+"""Of the integral for Student's t: within 0.01% of scipy's values, which would add 143 MB to the installation."""
 EQUAL = 1e-9
 """A change below this is rounding."""
 
@@ -279,21 +281,11 @@ class _Grid:
 
 
 def student(share: float, freedom: int) -> float:
-    """Return the quantile of Student's t: exact for one and two degrees of freedom, else Cornish and Fisher's series.
-
-    The series is 5% low at three degrees and p = 0.9975, and within 0.5% from eight on.
-    """
-    if freedom == 1:
-        return math.tan(math.pi * (share - 0.5))
-    if freedom == 2:
-        return (2 * share - 1) * math.sqrt(2 / (4 * share * (1 - share)))
-    z = NormalDist().inv_cdf(share)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return float(z + sum(term / freedom**power for power, term in enumerate(terms, 1)))
+    """Return the quantile of Student's t: with t = √ν tan θ its density in θ is cosine to the power of ν − 1."""
+    angles = np.linspace(-math.pi / 2, math.pi / 2, _STEPS)
+    parts = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
+    below = np.concatenate([[0.0], np.cumsum(parts)]) / parts.sum()
+    return math.sqrt(freedom) * math.tan(float(np.interp(share, below, angles)))
 
 
 def _known_mean(values: Floats) -> float:
