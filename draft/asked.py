@@ -13,6 +13,7 @@ from exhibit.draft.drafts import Draft, Status, pick
 from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Span
 from exhibit.models.protocols import Embedder, Vectors
+from exhibit.models.reader import Reading
 from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.ingest import Prepared
 
@@ -20,11 +21,21 @@ FIRST = 8
 """Chunks that are read with each question: 16 find little more on the contracts for tuning, and take twice the time."""
 
 
-class Finder(Protocol):
-    """Marks the words that answer, in the chunks that were read."""
+READ = 4
+"""Of these, chunks in which the reader marks the words that answer."""
+_NEAR = 1.5  # log-odds below the best chunk: what a second chunk says is gold too
 
-    def find(self, question: str, prepared: Prepared, chunks: Sequence[int], scores: Sequence[float]) -> list[Span]:
-        """Return the passages, best first, as spans of the document's text."""
+
+class SpanReader(Protocol):
+    """Marks the words that answer, as `exhibit.models.reader` does."""
+
+    name: str
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Reading]:
+        """Return what each passage is to the question, in order."""
+
+    def confidence(self, scores: Sequence[float], found: float | None = None) -> float:
+        """Return how likely one of the passages answers, together with what a reranker holds of it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ class Asker:
 
     embedder: Embedder
     reranker: Reranker
-    finder: Finder
+    reader: SpanReader
     thresholds: Thresholds = Thresholds()
 
     @cached_property
@@ -71,14 +82,33 @@ class Asker:
 
     def judge(self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors) -> Judged:
         """Return which passages of a document answer a question, or that none does; every wording looks for chunks."""
-        best = np.max(chunks @ self._embedded(tuple(wordings)).T, axis=1)
-        first = [int(at) for at in np.argsort(-best, kind="stable")[:FIRST]]
+        near = np.max(chunks @ self._embedded(tuple(wordings)).T, axis=1)
+        first = [int(at) for at in np.argsort(-near, kind="stable")[:FIRST]]
         scores = self.reranker.score(question, [prepared.texts[at] for at in first])
-        sure = confidence(self.reranker, scores) or 0.0
-        spans = self.finder.find(question, prepared, first, scores) if sure > self.thresholds.absent else []
+        found = confidence(self.reranker, scores) or 0.0
+        if found <= self.thresholds.absent / 2:  # nothing to mark: half of the questions end here
+            return Judged("absent", (), round(1 - found, 3))
+        best = sorted(range(len(first)), key=lambda at: -scores[at])[:READ]
+        readings = self.reader.read(question, [prepared.texts[first[at]] for at in best])
+        sure = self.reader.confidence([reading.score for reading in readings], found)
+        spans = self._spans([first[at] for at in best], readings, prepared) if sure > self.thresholds.absent else []
         if not spans:
             return Judged("absent", (), round(1 - sure, 3))
         return Judged("sure" if sure >= self.thresholds.sure else "unsure", tuple(sorted(spans)), round(sure, 3))
+
+    def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
+        """Return where the marked words stand in the document: a chunk leaves out what belongs to the page."""
+        least = max(reading.score for reading in readings) - _NEAR
+        spans: list[Span] = []
+        for chunk, reading in zip(chunks, readings, strict=True):
+            start, end = (int(at) for at in prepared.chunks[chunk][:2])
+            words, whole = prepared.texts[chunk], prepared.text[start:end]
+            for marked in reading.spans if reading.score >= least else ():
+                if words == whole:
+                    spans.append(Span(start + marked.start, start + marked.end))
+                elif (at := whole.find(words[marked.start : marked.end])) >= 0:
+                    spans.append(Span(start + at, start + at + marked.end - marked.start))
+        return list(dict.fromkeys(spans))
 
     def confidence(self, question: str, passages: Sequence[str]) -> float:
         """Return how likely one of some passages answers a question."""

@@ -24,10 +24,10 @@ from exhibit.draft.drafts import Draft, digest, worded
 from exhibit.draft.generated import Generator
 from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
-from exhibit.draft.sentences import SentenceFinder
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
 from exhibit.law.structure.profile import Profile
+from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
@@ -69,7 +69,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 1  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 2  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -159,7 +159,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
         raise ToolkitError("drafting reads passages with a reranker that knows how sure it is: --reranker legal")
-    return Asker(pipeline.embedder, pipeline.reranker, SentenceFinder(pipeline.reranker), thresholds)
+    return Asker(pipeline.embedder, pipeline.reranker, shared_reader(), thresholds)
 
 
 class Drafter:
@@ -190,7 +190,7 @@ class Drafter:
     def models(self) -> list[str]:
         """The names of the models that the drafts depend on."""
         drafting = [self._pipeline.llm.name] if self._pipeline.llm is not None else []
-        return [self._asker.embedder.name, self._asker.reranker.name, *drafting]
+        return [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield what is drafted on each document, in order; one that cannot be read is counted when it is built."""

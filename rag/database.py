@@ -29,8 +29,6 @@ _TABLES = (
     "counts BLOB NOT NULL)",
 )
 _ADDED = "CREATE TABLE added (part INTEGER, terms BLOB, owners BLOB, counts BLOB)"
-_MAPPED = 1 << 40
-"""Bytes that SQLite may map into memory instead of copying them: what it was built to allow, if that is less."""
 
 
 class Database:
@@ -124,7 +122,6 @@ class Database:
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         database = sqlite3.connect(address, uri=True, check_same_thread=False)
         database.execute("PRAGMA trusted_schema = OFF")
-        database.execute(f"PRAGMA mmap_size = {_MAPPED}")
         tables = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if tables != set(_TABLES):
             raise ValueError("other tables than an index has")

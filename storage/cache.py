@@ -50,7 +50,7 @@ class Cache:
             for part in _parts(wanted):
                 marks = ",".join("?" * len(part))
                 rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
-                values |= {key: value for key, value, checksum in rows if zlib.crc32(value) == checksum}
+                values |= {key: value for key, value, checksum in rows if _sound(value, checksum)}
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
@@ -93,3 +93,8 @@ class Cache:
 
 def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE))
+
+
+def _sound(value: object, checksum: int) -> bool:
+    """Return whether a kept value is what was written; a damaged one may be of another kind altogether."""
+    return isinstance(value, bytes) and zlib.crc32(value) == checksum

@@ -13,12 +13,13 @@ from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
-from exhibit.draft.sentences import SentenceFinder
 from exhibit.evidence import read_document
 from exhibit.hub.publish import main as publish
+from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.profile import read_profile
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.reader import Found, Reading
 from exhibit.schemas.models import DraftInfo, wilson
 from exhibit.schemas.validate import validate
 
@@ -46,7 +47,17 @@ class Scripted:
         words = set(re.findall(r"[a-z]+", question.lower()))
         return [float(len(words & set(re.findall(r"[a-z]+", passage.lower())))) for passage in passages]
 
-    def confidence(self, scores):
+    def read(self, question, passages):
+        """Mark the sentence of each passage that shares most words with the question."""
+        readings = []
+        for passage, score in zip(passages, self.score(question, passages), strict=True):
+            spans = sentences(passage)
+            shared = self.score(question, [passage[span.start : span.end] for span in spans])
+            best = spans[shared.index(max(shared))]
+            readings.append(Reading(score, (Found(best.start, best.end, score),)))
+        return readings
+
+    def confidence(self, scores, found=None):
         return {0: 0.01, 1: 0.02, 2: 0.05}.get(int(max(scores)), 0.95 if max(scores) >= 4 else 0.5)
 
 
@@ -60,7 +71,7 @@ def contracts(tmp_path, monkeypatch):
     asked = []
 
     def opened(thresholds, pipeline=None):
-        asker = Asker(Hashing(256), Scripted(), SentenceFinder(Scripted()), thresholds)
+        asker = Asker(Hashing(256), Scripted(), Scripted(), thresholds)
         ask = asker.ask
         monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].filename) or ask(*given))
         return asker
@@ -107,7 +118,7 @@ def test_the_bundle_says_that_it_is_drafted(contracts):
     rows, _, waiting = draft(source, out)
     info = json.loads((out / "bundle.json").read_text(encoding="utf-8"))["draft"]
     assert info["sure"] == len(rows) and info["unsure"] == len(waiting) and info["reviewed"] == 0
-    assert info["playbooks"] == ["contract"] and info["models"] == ["hashing-256", "scripted"]
+    assert info["playbooks"] == ["contract"] and info["models"] == ["hashing-256", "scripted", "scripted"]
     assert "rafted" in (out / "README.md").read_text(encoding="utf-8")
 
 

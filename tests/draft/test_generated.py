@@ -9,7 +9,6 @@ import pytest
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.folder import Work
 from exhibit.draft.generated import Generator
-from exhibit.draft.sentences import SentenceFinder
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
@@ -55,7 +54,7 @@ def prepared(tmp_path):
 
 
 def generate(model, prepared, topic=""):
-    asker = Asker(Hashing(256), Scripted(), SentenceFinder(Scripted()), Thresholds())
+    asker = Asker(Hashing(256), Scripted(), Scripted(), Thresholds())
     generator = Generator(model, asker, topic)
     return generator.draft(prepared), generator.dropped
 
