@@ -42,6 +42,11 @@ class Judged:
     right: bool
     answerable: bool
 
+    @property
+    def likely(self) -> float:
+        """How likely the models say that the document answers."""
+        return self.draft.confidence if self.draft.spans else 1 - self.draft.confidence
+
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +111,7 @@ def print_sure(judged: Sequence[Judged]) -> None:
     answerable = sum(one.answerable for one in judged)
     rows = []
     for level in LEVELS:
-        sure = [one for one in judged if one.draft.spans and one.draft.confidence >= level]
+        sure = [one for one in judged if one.draft.spans and one.likely >= level]
         right = sum(one.right for one in sure)
         rows.append(
             [f"{level:.2f}", len(sure), f"{right / max(1, len(sure)):.3f}", f"{right / max(1, answerable):.3f}"]
@@ -119,7 +124,7 @@ def print_absent(judged: Sequence[Judged]) -> None:
     absent = sum(not one.answerable for one in judged)
     rows = []
     for level in ABSENT:
-        sure = [one for one in judged if one.draft.confidence <= level]
+        sure = [one for one in judged if one.likely <= level]
         right = sum(not one.answerable for one in sure)
         rows.append([f"{level:.2f}", len(sure), share(right, len(sure)), share(right, absent)])
     print_table("sure absences", ["absent up to", "drafts", "absent indeed", "of the absences"], rows)

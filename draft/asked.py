@@ -42,7 +42,7 @@ class SpanReader(Protocol):
 class Thresholds:
     """From which confidence on an answer is sure, and up to which an absence is."""
 
-    sure: float = 0.85
+    sure: float = 0.9
     absent: float = 0.15
 
 
