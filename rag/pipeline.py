@@ -207,7 +207,7 @@ class Pipeline:
 
     def context(self, retrieved: Retrieved) -> Context:
         """Return the numbered sources that an answer to a question is made from."""
-        return assemble(
+        context = assemble(
             retrieved.question,
             retrieved.selected,
             summaries=self.summaries(retrieved),
@@ -215,6 +215,8 @@ class Pipeline:
             tokens=self._tokens,
             confidence=retrieved.confidence,
         )
+        best = context.sources[0].document if context.sources else None
+        return replace(context, kind=self._opened.entry(best).profile.kind) if best else context
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""

@@ -131,6 +131,8 @@ class Context:
     tokens: int
     confidence: float | None = None
     """How likely retrieval holds it that an answer is among them; None where it cannot tell."""
+    kind: str = ""
+    """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -121,3 +122,10 @@ def test_every_answerer_that_is_opened_says_where_it_stands() -> None:
     given = open_answerer(Config(answerer="extractive")).answer("Which laws govern?", context_of(LAW))
     assert "Sources:\n[1] lease.pdf, ARTICLE IX, 9.1(b), page 3" in given.text
     assert open_answerer(Config(answerer="extractive")).answer("Who?", Context("", (), 0)).text == IMPOSSIBLE_ANSWER
+
+
+def test_court_rules_are_answered_by_their_nearest_sentence_which_does_better_there() -> None:
+    model, reader = answerer("claim", 0.9, 0.9)
+    context = replace(context_of("A claim is served within four months.", RENT), kind="rules")
+    answer = model.answer("Within how many months is a claim served?", context)
+    assert answer.text == "A claim is served within four months. [1]" and not reader.read_texts
