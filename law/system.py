@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from exhibit.law.words import is_content
 from exhibit.schemas.errors import ToolkitError
 
 FREE = 3.001
@@ -80,6 +81,11 @@ class System:
     def glue(self) -> frozenset[str]:
         """Small words of its language."""
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
+
+    @cached_property
+    def small(self) -> frozenset[str]:
+        """Small words that questions have."""
+        return frozenset(self.data.get("small", "").split())
 
     @cached_property
     def label(self) -> re.Pattern[str]:
@@ -163,6 +169,19 @@ def system_for(language: str) -> System:
     """Return the system of a language; the English one where there is none."""
     known = {system.language: system for system in systems()}
     return known.get(language, known["en"])
+
+
+def language_of(question: str) -> str:
+    """Return the language of a question by its small words; English unless another has more of them, two at least."""
+    words = re.findall(r"[^\W\d_]+", question.lower())
+    english = sum(not is_content(word) for word in words)
+    counts = {
+        system.language: sum(word in system.glue or word in system.small for word in words)
+        for system in systems()
+        if system.language != "en"
+    }
+    best = max(counts, key=lambda language: counts[language])
+    return best if counts[best] > max(1, english) else "en"
 
 
 _NEAR, _LINES = 20_000, 4000

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
+from exhibit.law.system import language_of
 from exhibit.models.protocols import Vectors
 from exhibit.models.rerankers import retrieval_weight
 from exhibit.rag.config import Config
@@ -42,6 +43,10 @@ _ENOUGH = 0.99
 """No more documents are looked into than hold this share: it saves reading seven where one is sure. From 0.5 to 0.999
 the figures on mini are the same, so it is no setting."""
 
+
+_WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0}
+"""Weights for a question in another language than English: the default vectors know English alone, and a capital makes
+no name of a German noun, so documents are not chosen by names either."""
 
 _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = WeakKeyDictionary()
 """For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
@@ -98,9 +103,11 @@ def _rank(
 ) -> tuple[list[Hit], float | None]:
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
-    documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else _likely(choice, config)
+    foreign = language_of(query.question) != "en"
+    likely = None if foreign else _likely(choice, config)
+    documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     ranking = rank_passages(
-        query.asks,
+        query.question if foreign else query.asks,
         vector,
         library,
         documents=documents,
@@ -108,7 +115,7 @@ def _rank(
         limit=config.passage_size,
         pool=config.pool,
         tight=config.tight,
-        weights=config.weights,
+        weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
         second=_second_look(parts),
     )
     trace["documents"] = _named(choice, index) | {"kept": len(documents) if documents else "any"}

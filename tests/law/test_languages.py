@@ -11,7 +11,7 @@ from exhibit.law.days import find_days, write_day
 from exhibit.law.editions import Edition, read_edition, units
 from exhibit.law.provisions import LawName, label_key, provisions
 from exhibit.law.refusal import is_refusal
-from exhibit.law.system import system_for
+from exhibit.law.system import language_of, system_for
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,17 @@ def test_a_judgment_that_cites_paragraphs_is_no_law():
     law = "Hafengesetz (HafG)\n§ 1 Begriff\nDer Hafen ist ein Ort an der See.\n"
     law += "§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
     assert read_edition(law) == Edition("Hafengesetz (HafG)")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Wann werden Gebühren für einen Liegeplatz fällig?", "de"),
+        ("Kdo musí zaplatit poplatek za stání lodi a kdy je splatný?", "cs"),
+        ("What is the term of the lease in per diem payments?", "en"),
+        ("Does Fiverr share data?", "en"),
+        ("BGB § 433", "en"),
+    ],
+)
+def test_the_language_of_a_question_is_english_unless_its_small_words_say_otherwise(question, language):
+    assert language_of(question) == language
