@@ -108,13 +108,13 @@ class Database:
 
     @property
     def _connection(self) -> sqlite3.Connection:
-        if self._writing is not None:
-            return self._writing
+        opened = self._writing or self._reading
+        if opened is not None:  # the folder may have been moved since
+            return opened
         if self.path is None or not self.path.is_file():
             self._writing = self._begin()
             return self._writing
-        if self._reading is None:
-            self._reading = self._open(self.path)
+        self._reading = self._open(self.path)
         return self._reading
 
     def _open(self, path: Path) -> sqlite3.Connection:

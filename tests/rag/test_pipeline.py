@@ -353,7 +353,9 @@ def test_presets_are_files_that_can_be_copied_and_edited(tmp_path):
     (tmp_path / "bad.toml").write_text('colour = "red"\nsize = 0\n')
     with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
         Config.preset(str(tmp_path / "bad.toml"))
-    with pytest.raises(ToolkitError, match="there are careful, fast, naive, rcts, routed, sac, sac-multilayer"):
+    with pytest.raises(
+        ToolkitError, match="there are bm25, careful, fast, naive, rcts, routed, sac, sac-multilayer, seed, tfidf"
+    ):
         Config.preset("none-such")
 
 
