@@ -45,7 +45,7 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.upload import Out
 
 _MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict"}
+    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
     | {"per_host", "delay", "timeout", "retries", "refetch"}
     | {"patch"}  # bundle.json tells of patches by what is in them
 )

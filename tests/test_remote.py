@@ -19,13 +19,13 @@ import pytest
 import evaluate_rag
 from exhibit.converters import _build, _materialise
 from exhibit.converters._cli import main as convert_main
-from exhibit.evaluation import records
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub import _tables
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.index import open_index
+from exhibit.schemas.run import SUMMARY
 from exhibit.storage import locations
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.locations import Remote, list_files
@@ -52,7 +52,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: 
     assert evaluate_rag.main([*fixed, *flags]) == expect
     if expect:
         return {}
-    summary = json.loads((tmp_path / "results" / run / records.SUMMARY).read_text())
+    summary = json.loads((tmp_path / "results" / run / SUMMARY).read_text())
     return {name: value for name, value in summary.items() if name not in TIMES}
 
 

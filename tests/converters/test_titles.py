@@ -10,7 +10,6 @@ import pytest
 
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.law.casing import tidy, title_case
-from exhibit.models.llms.openai import OpenAI
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,6 @@ def test_a_model_that_can_be_held_to_a_schema_is(llm, source, convert):
 
 
 def test_a_failing_llm_keeps_the_titles_so_far(llm, source, convert, capsys, monkeypatch):
-    monkeypatch.setattr(OpenAI, "_pause", lambda *_: None)  # between its tries
     llm.status = 500
     convert("cuad", "--source", source, "--titles", "llm", "--limit", "2", expect=1)
     error = capsys.readouterr().err

@@ -534,10 +534,10 @@ def test_lists_and_tables_are_read(listed, tmp_path, name, text, column):
 
 
 def test_blank_cells_and_repeated_urls_are_counted(listed, tmp_path):
-    (tmp_path / "t.csv").write_text(f'url\n{A}\n" "\n{A}\n', encoding="utf-8")
+    (tmp_path / "t.csv").write_text(f'url,case\n{A},1\n" ",2\n{A},3\n', encoding="utf-8")
     urls, tally = listed(tmp_path / "t.csv")
     assert urls == [A]
-    assert tally.left_out == {"no URL in the row": ["t.csv: row 2"]}
+    assert tally.left_out == {"no URL in the row": ["t.csv: row 3"]}
     assert tally.noted == {"listed more than once, fetched once": [A]}
 
 

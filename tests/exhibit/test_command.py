@@ -37,7 +37,7 @@ def test_help_lists_verbs_and_exit_codes(capsys):
 
 def test_the_version(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "exhibit 0.1.0\n"
+    assert capsys.readouterr().out == f"exhibit {exhibit.__version__}\n"
 
 
 def test_a_verb_that_is_not_there_is_guessed(capsys):

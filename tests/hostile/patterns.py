@@ -79,7 +79,9 @@ def expressions() -> list[Expression]:
     found: dict[tuple[Any, int], Expression] = {}
     for name in modules():
         module = import_module(name)
-        source = Path(module.__file__ or "").read_text(encoding="utf-8")
+        if module.__file__ is None:  # a folder of data
+            continue
+        source = Path(module.__file__).read_text(encoding="utf-8")
         for one in [*_held(module, source), *_written(name, source)]:
             key = (one.pattern.pattern, one.pattern.flags)
             other = found.get(key)

@@ -11,8 +11,8 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.engine import tokens as tokens_module
 from exhibit.evidence import Span
+from exhibit.models import token_counts as tokens_module
 from exhibit.models.token_counts import counter_for, estimate
 from exhibit.rag.assemble import assemble
 from exhibit.rag.protocols import Chunk, Hit
