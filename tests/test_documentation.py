@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import exhibit
 from docs import site, traces
 from tests.evaluation.rag_server import RagServer, chat
 from tests.evaluation.rag_server import serving as rag_serving
@@ -332,10 +333,8 @@ def test_no_link_of_a_page_leads_nowhere():
             assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
 
 
-def test_the_way_through_the_files_names_files_that_are_there():
+def test_the_page_of_rooms_names_every_room_in_order_and_files_that_are_there():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    ways = {way.partition("\n")[0]: re.findall(r"^\d+\. `([^`]+)`", way, re.MULTILINE) for way in text.split("\n## ")}
-    lengths = {title: len(files) for title, files in ways.items() if files}
-    assert [*lengths] == ["A gold quote, from archive to report", "A question, to its passages"]
-    assert all(len(files) == len(set(files)) and (ROOT / file).is_file() for files in ways.values() for file in files)
-    assert all(length <= most for length, most in zip(lengths.values(), (18, 15), strict=True)), lengths
+    rows = "".join(re.findall(r"^\| (`.*?/`) \|", text, re.MULTILINE))
+    assert re.findall(r"`(\w+)/`", rows) == [*exhibit.ROOMS, "exhibit"]
+    assert all((ROOT / file).is_file() for file in re.findall(r"`(\w+/[\w/]+\.py)`", text))

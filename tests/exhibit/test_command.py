@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import exhibit
 from exhibit import prepare
 from exhibit.__main__ import main
 from exhibit.commands import EXIT_CODES, VERBS, spellings
