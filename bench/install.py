@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -45,8 +46,8 @@ def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
 def size_of(distribution: metadata.Distribution) -> int:
     """Return the bytes of a distribution's files as they came."""
     files = [file for file in distribution.files or () if "__pycache__" not in file.parts]
-    paths = [distribution.locate_file(file) for file in files]
-    return sum(path.stat().st_size for path in paths if hasattr(path, "is_file") and path.is_file())
+    paths = [Path(str(distribution.locate_file(file))) for file in files]
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 @guarded()
