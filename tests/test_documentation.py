@@ -97,7 +97,7 @@ PREPARED = (
     Rule(r"matter/", f"cp -r samples/table/documents matter && {SHEET}", "the reader's own files"),
     Rule(r"s3://", BUCKET, "a bucket with contracts"),
 )  # fmt: skip
-WORDS = 1500
+WORDS = 1200
 """Of a page that is read from its top to its end."""
 MOST = 20_000
 """Words of all guides together, code apart: what a person can read in an afternoon."""
