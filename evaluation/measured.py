@@ -20,11 +20,12 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import needing
 from exhibit.evaluation.metrics.drm import Mismatch, pooled
 from exhibit.evaluation.missing import Evidence
+from exhibit.evaluation.ranking import Lines
 from exhibit.evaluation.records import RowText, breakdown, summary_json, with_drm_means, write_json, write_rows
 from exhibit.evaluation.replies import Failures, Round
 from exhibit.evaluation.scoring import BATCH, JUDGED, Scored, Scoring, batches_of, score
 from exhibit.evaluation.statistics import Table, summarise
-from exhibit.evaluation.trec import Lines
+from exhibit.law.references import ReferenceCorpus
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY
 
 Say = Callable[[str], None]
@@ -146,7 +147,7 @@ def measure_rounds(
     *,
     engine: str,
     jobs: int | None,
-    corpus: Callable[[], object | None],
+    corpus: Callable[[], ReferenceCorpus | None],
 ) -> Measured:
     """Score the replies as they are read from disk."""
     measured = Measured(place, dataset, len(rounds))

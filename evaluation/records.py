@@ -13,8 +13,8 @@ from exhibit.evaluation.columns import Column
 from exhibit.evaluation.datasets import GoldMatch
 from exhibit.evaluation.journal import told_place
 from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
 from exhibit.evaluation.statistics import Table, macro, summarise_by
-from exhibit.evaluation.trec import Lines, trec_files, trec_lines
 from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.refusal import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion

@@ -15,11 +15,11 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.choices import Chosen, choices_made
 from exhibit.evaluation.confidence import Told, confidences
 from exhibit.evaluation.datasets import GoldMatch
-from exhibit.evaluation.metrics import Options, measure, metric_modules
+from exhibit.evaluation.metrics import Options, about, lacking, measure
 from exhibit.evaluation.metrics.drm import Mismatch, totals
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.records import RowText, row_text
-from exhibit.law.references import references
+from exhibit.law.references import ReferenceCorpus, references
 
 BATCH = 64
 """Cases that a worker scores at once."""
@@ -100,7 +100,7 @@ def score(
     cases: int,
     engine: str = "local",
     jobs: int | None = None,
-    corpus: Callable[[], object | None] = lambda: None,
+    corpus: Callable[[], ReferenceCorpus | None] = lambda: None,
 ) -> Iterator[Scored]:
     """Yield what is kept of each batch, the same whatever the engine; `corpus` is called when an answer cites the law.
 
@@ -125,14 +125,15 @@ def score(
 class _Here:
     """What is measured in this process alone."""
 
-    def __init__(self, scoring: Scoring, sent: Options, corpus: Callable[[], object | None]) -> None:
+    def __init__(self, scoring: Scoring, sent: Options, corpus: Callable[[], ReferenceCorpus | None]) -> None:
         self._options, self._sent, self._corpus = scoring.options, sent, corpus
 
     def complete(self, batch: Batch, scored: Scored) -> Scored:
         """Return what a worker made with the values of the metrics that it could not measure."""
         if scored.refers and self._options.corpus is None:
             self._options = replace(self._options, corpus=self._corpus())
-        names = [name for name in _unsent(self._options, self._sent) if name in scored.values[0]]
+        needs = {name: about(name).needs for name in scored.values[0]}
+        names = [n for n, own in needs.items() if lacking(own, self._sent) and not lacking(own, self._options)]
         if not names:
             return scored
         values = (
@@ -140,12 +141,6 @@ class _Here:
             for own, cases in zip(scored.values, batch.times, strict=True)
         )
         return replace(scored, values=tuple(values))
-
-
-def _unsent(options: Options, sent: Options) -> list[str]:
-    """Return the metrics that lack something in the options that are sent, and do not in the whole ones."""
-    asked = [(module, missing) for module in metric_modules().values() if (missing := getattr(module, "missing", None))]
-    return [name for module, missing in asked if missing(sent) and not missing(options) for name in module.NAMES]
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], located: Places, *, size: int) -> Iterator[Batch]:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_texts
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, gold_texts, per_case
 from exhibit.evaluation.metrics._words import set_f1
 
-NAMES = ("span_f1",)
 ABOUT = {
     "span_f1": About(
         "Top passage overlap (F1)",
@@ -22,12 +16,11 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case) -> float | None:
     """Return the F1 of the top passage, None where no gold has words."""
+    golds = gold_texts(case)
+    tops = case.reply.passages[:1]
+    return max((set_f1(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
 
-    def score(case: Case) -> float | None:
-        golds = gold_texts(case)
-        tops = case.reply.passages[:1]
-        return max((set_f1(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
 
-    return {"span_f1": each(cases, score)}
+NAMES, measure = per_case(span_f1=_score)

@@ -9,8 +9,8 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.ranking import QRELS, RUN, trec_files, trec_lines
 from exhibit.evaluation.statistics import mean
-from exhibit.evaluation.trec import QRELS, RUN, trec_files, trec_lines
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

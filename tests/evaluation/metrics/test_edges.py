@@ -16,19 +16,19 @@ from exhibit.evaluation.metrics import (
     characters,
     citations_matched,
     flagged,
+    gold_files,
+    gold_texts,
     metric_names,
     ndcg,
     shortened,
 )  # fmt: skip
 from exhibit.evaluation.metrics._cited_names import likeness
-from exhibit.evaluation.metrics._each import gold_files, gold_texts
-from exhibit.evaluation.metrics._gold_ranks import _without, gold_ranks, matches
 from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
-from exhibit.evaluation.metrics._layout import Pieces, distinct, spread, unite
-from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
-from exhibit.evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.metrics._words import squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.metrics.characters import Pieces, distinct, spread, unite
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
+from exhibit.evaluation.ranking import Ranking, _without, gold_ranks, matches, ranking_of
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
@@ -161,9 +161,13 @@ def test_a_judge_has_three_hundred_tokens_and_no_chance():
         case([], answer=None),
         case([], ["x"], answer="y", error="!"),
     ]
-    told = judged("m", cases, Options(judge=Judge()), lambda one: Prompt("?") if one.reply.answer else None)
+
+    def prompt(one):
+        return Prompt("?") if one.reply.answer else None
+
+    _, _, measure_marks = judged("m", "M", "a mark", needs=("judge",), prompt=prompt)
+    told = measure_marks(cases, Options(judge=Judge()))
     assert told == {"m": [4.0, None, None], "m_unjudged": [0.0, None, None]} and asked == [(1, 300, 0.0)]
-    assert judged("m", cases, Options(), lambda one: Prompt("?")) == {"m": [None] * 3, "m_unjudged": [None] * 3}
     assert len(asked) == 1
 
 
