@@ -19,8 +19,8 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
-from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
+from exhibit.evaluation.diagnostics import in_words
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,11 +15,13 @@ from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
-from exhibit.evaluation.testdata import bundle_of
 from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
+from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.whole import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -320,3 +324,52 @@ def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of what differs between two runs' config.json in what decides the replies."""
     keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
     return [key for key in keys if one.get(key) != other.get(key)]
+
+
+_TRUTHS = ("truth", "ground_truth", "answer")
+
+
+def bundle_of(path: Path) -> Path:
+    """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
+    folder = cache_folder() / "testdata" / hashlib.sha256(data).hexdigest()[:16] / path.stem
+    rows, gold = [], []
+    for id, line in enumerate(_lines(path, data)):
+        truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
+        if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
+            raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")
+        rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
+        gold.append(_gold(id, line))
+    if not rows:
+        raise SourceError(f'{path}: no questions in it; a line is {{"question": …, "truth": …}}')
+    (folder / CORPUS).mkdir(parents=True, exist_ok=True)
+    write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
+    write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    return folder
+
+
+def _lines(path: Path, data: bytes) -> Iterator[Mapping[str, Any]]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8: {error}") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            content = parse_json(line, where=f"{path}: line {number}")
+            if not isinstance(content, dict):
+                raise SourceError(f"{path}: line {number}: must be an object")
+            yield content
+
+
+def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of gold.jsonl that has a question's labels, and no passage."""
+    labels = {
+        name: value
+        for name, value in line.items()
+        if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
+    }
+    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
+    return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}

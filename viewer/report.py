@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.bands import read_scale
+from exhibit.evaluation.terminal import read_scale
 from exhibit.schemas.run import REPORT
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.matching import Matching

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.terminal import Bound, Scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.trend.changes import Regression
 from exhibit.viewer.trend.series import Series

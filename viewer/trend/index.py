@@ -6,9 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.terminal import read_scale
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.whole import write_whole

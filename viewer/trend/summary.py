@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from exhibit.evaluation.bands import Scale
+from exhibit.evaluation.terminal import Scale
 from exhibit.viewer.trend.explain import Explanation
 from exhibit.viewer.trend.gates import Check
 from exhibit.viewer.trend.sentences import headline, metric_title, sentences, value

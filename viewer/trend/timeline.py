@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from exhibit.evaluation.bands import Bands, Scale
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.terminal import Bands, Scale
 from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.whole import write_whole
 from exhibit.viewer.page import page, render
