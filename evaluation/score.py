@@ -1,5 +1,6 @@
 """Scores retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
 
+examples:
     python score.py predictions.json gold.json [--k 10] [--output results.json] [--parity seed]
 
 predictions.json: [{"query": "…", "retrieved_passages": ["…", …]}, …]
@@ -19,7 +20,7 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 
 RULE = "=" * 26
@@ -38,13 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    what, _, formats = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python score.py"),
-        description=what,
-        epilog=spelled(formats),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("python score.py", __doc__)
     parser.add_argument("predictions", type=Path, metavar="predictions.json", help="what was retrieved, best first")
     parser.add_argument("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
     parser.add_argument("--k", type=_depth, default=K, metavar="K", help=f"depth of recall and nDCG (default: {K})")

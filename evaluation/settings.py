@@ -40,32 +40,10 @@ _INGESTION = {"skip_ingestion": "never", "force_ingestion": "fresh"}
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 TARGET = "target_"
 """What the keys of a target's own settings begin with."""
-_ASKED_ANEW = frozenset(
-    {
-        "metrics",
-        "parity",
-        "judge",
-        "judge_votes",
-        "repeat",
-        "legacy_minus_one",
-        "report_cases",
-        "resume",
-        "threads",
-        "timeout",
-        "retries",
-        "max_failures",
-        "engine",
-        "jobs",
-        "item_timeout",
-        "item_memory",
-        "check_references",
-        "flag_below",
-        "legislation_url",
-        "case_law_url",
-    }
-    | {"ingest", "delete_collection", "output_dir", "run_name"}
+_DECIDING = frozenset(
+    {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm", "target"}
 )
-"""What may change between a run and its resumption: none of it changes a reply."""
+"""What decides the replies, besides the pipeline's and the target's own settings: a run is resumed with the same."""
 
 
 class Settings(BaseModel):
@@ -235,10 +213,7 @@ class Settings(BaseModel):
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""
-        told = self.model_dump(
-            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_settings"}
-        )
-        told |= {"target": self.target_name}
+        told = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
         if not self.allow_changed_corpus:
             del told["allow_changed_corpus"]
         if self.target_name == "builtin":

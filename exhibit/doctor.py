@@ -1,5 +1,6 @@
 """Says whether everything is well: packages, extras, browser, model, caches, network settings, tokens.
 
+examples:
     exhibit doctor
     exhibit doctor --json
 
@@ -8,7 +9,6 @@ No request leaves the machine, and no token is shown. Exit 1 when something that
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import shutil
@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from packaging.requirements import Requirement
 
 from exhibit.schemas import __version__
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
@@ -250,13 +250,7 @@ def _hub_token() -> tuple[State, str]:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog="exhibit doctor",
-        description=what,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("exhibit doctor", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)
     findings = examine()

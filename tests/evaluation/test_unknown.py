@@ -19,7 +19,7 @@ from exhibit.evaluation.diagnostics import notes_on
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import about, measure
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._passages import read_passages
+from exhibit.evaluation.targets._fields import read_passages
 from exhibit.evaluation.verdicts import judge
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
