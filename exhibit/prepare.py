@@ -9,23 +9,16 @@ What is here already is not fetched again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 
 from exhibit.schemas.command import documented, guarded
 
-
-def _browser() -> int:
-    code: int = import_module("exhibit.converters._browser").main()
-    return code
-
-
-def _model() -> int:
-    code: int = import_module("exhibit.models.embedders.legal").main(["--prepare"])
-    return code
-
-
-PARTS: dict[str, Callable[[], int]] = {"browser": _browser, "model": _model}
+PARTS: dict[str, tuple[str, *tuple[list[str], ...]]] = {
+    "browser": ("exhibit.converters._browser",),
+    "model": ("exhibit.models.embedders.legal", ["--prepare"]),
+}
+"""The module that gets a part, and what its command is told."""
 
 
 @guarded()
@@ -34,4 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = documented("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)
-    return next((code for part in chosen if (code := PARTS[part]())), 0)
+    return next((code for part in chosen if (code := _get(*PARTS[part]))), 0)
+
+
+def _get(module: str, *given: list[str]) -> int:
+    code: int = import_module(module).main(*given)
+    return code
