@@ -153,14 +153,14 @@ def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     if not whole:
         return None
     for rank, span in held:
-        left = [piece for gap in left for piece in _without(gap, span)]
+        left = [piece for gap in left for piece in without(gap, span)]
         missing = sum(gap.end - gap.start for gap in left)
         if 2 * missing <= whole:
             return rank
     return None
 
 
-def _without(gap: Span, span: Span) -> list[Span]:
+def without(gap: Span, span: Span) -> list[Span]:
     """Return what is left of a gap when a span is taken out of it, before the span and after it."""
     sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
     return [side for side in sides if side.start < side.end]
