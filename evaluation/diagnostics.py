@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.law.names import FileNames
 from exhibit.schemas.run import Confidence
@@ -185,19 +187,11 @@ def in_words(name: str, told: Confidence) -> str:
 
 def auroc(told: Sequence[Told]) -> float | None:
     """Return how likely a question with an answer has more confidence than one without; equals count half."""
-    yes = sorted(confidence for confidence, exists in told if exists)
-    no = sorted(confidence for confidence, exists in told if not exists)
-    if not yes or not no:
+    yes, no = (np.sort([confidence for confidence, exists in told if exists is wanted]) for wanted in (True, False))
+    if not len(yes) or not len(no):
         return None
-    below = same = at = end = 0
-    for confidence in yes:
-        while at < len(no) and no[at] < confidence:
-            at += 1
-        end = max(end, at)
-        while end < len(no) and no[end] == confidence:
-            end += 1
-        below, same = below + at, same + end - at
-    return (below + same / 2) / (len(yes) * len(no))
+    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
+    return (below + up_to) / 2 / (len(yes) * len(no))
 
 
 def calibration(told: Sequence[Told]) -> list[dict[str, float]]:

@@ -11,13 +11,13 @@ never units of one figure: gold that is a file without words is for the metrics 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
@@ -268,28 +268,21 @@ def trec_lines(case: Case, *, tag: str) -> Lines:
     return Lines("".join(run), "".join(judged))
 
 
-class TrecFiles:
-    """Both files, as questions are added."""
-
-    def __init__(self, run: IO[bytes], qrels: IO[bytes]) -> None:
-        self._run, self._qrels = run, qrels
-
-    def add(self, lines: Lines) -> None:
-        """Write a question's lines."""
-        self._run.write(lines.run.encode("utf-8", "replace"))
-        self._qrels.write(lines.qrels.encode("utf-8", "replace"))
-
-
 @contextmanager
-def trec_files(folder: Path) -> Iterator[TrecFiles]:
-    """Yield what writes `run.trec` and `qrels.trec`; they appear whole when the block ends."""
+def trec_files(folder: Path) -> Iterator[Callable[[Lines], None]]:
+    """Yield what writes a question's lines to `run.trec` and `qrels.trec`; they appear whole when the block ends."""
     with (
-        whole(folder / RUN) as run_path,
-        whole(folder / QRELS) as qrels_path,
-        run_path.open("wb") as run,
-        qrels_path.open("wb") as qrels,
+        whole(folder / RUN) as first,
+        whole(folder / QRELS) as second,
+        first.open("wb") as run,
+        second.open("wb") as qrels,
     ):
-        yield TrecFiles(run, qrels)
+
+        def add(lines: Lines) -> None:
+            run.write(lines.run.encode("utf-8", "replace"))
+            qrels.write(lines.qrels.encode("utf-8", "replace"))
+
+        yield add
 
 
 @lru_cache(maxsize=1 << 12)

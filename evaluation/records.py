@@ -79,7 +79,7 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
     with (
         whole(folder / RESULTS) as results,
         whole(folder / PREDICTIONS) as predictions,
-        trec_files(folder) as trec,
+        trec_files(folder) as add_lines,
         results.open("wb") as out,
         predictions.open("w", encoding="utf-8") as predicted,
     ):
@@ -94,7 +94,7 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
                 pairs = zip(row.repeats, times, strict=True)
                 told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
             out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
-            trec.add(text.trec)
+            add_lines(text.trec)
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}

@@ -17,7 +17,7 @@ from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
 from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
-from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
 from exhibit.storage.cache import cache_folder
@@ -254,12 +254,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
 
 def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return a JSON or TOML file's settings under our names, and what was passed over."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ToolkitError(f"{path}: not UTF-8: {error}") from error
+    text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
@@ -306,13 +301,10 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 
 def bundle_of(path: Path) -> Path:
     """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
-    folder = cache_folder() / "testdata" / hashlib.sha256(data).hexdigest()[:16] / path.stem
+    text = read_text(path).removeprefix("\ufeff")
+    folder = cache_folder() / "testdata" / hashlib.sha256(text.encode("utf-8")).hexdigest()[:16] / path.stem
     rows, gold = [], []
-    for id, line in enumerate(_lines(path, data)):
+    for id, line in enumerate(_lines(path, text)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
         if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
             raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")
@@ -326,11 +318,7 @@ def bundle_of(path: Path) -> Path:
     return folder
 
 
-def _lines(path: Path, data: bytes) -> Iterator[Mapping[str, Any]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8: {error}") from error
+def _lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             content = parse_json(line, where=f"{path}: line {number}")

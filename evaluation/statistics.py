@@ -168,13 +168,6 @@ def macro(values: Values, keys: Sequence[str]) -> float | None:
     return mean(map(mean, groups.values()))
 
 
-def pooled(parts: Values, wholes: Values) -> float | None:
-    """Return the sum of the parts over the sum of the wholes: every passage, not every question, counts alike."""
-    pairs = [(p, w) for p, w in zip(parts, wholes, strict=True) if p is not None and w is not None]
-    whole = math.fsum(w for _, w in pairs)
-    return math.fsum(p for p, _ in pairs) / whole if whole else None
-
-
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
     strata = _strata([(table, table.values[name]) for table in tables])
     values = [value for table in tables for value in table.values[name] if value is not None]
@@ -348,11 +341,6 @@ class Column(Sequence[float | None]):
             if value is not None and math.isnan(value):
                 raise ValueError("a metric gave NaN for a question; one that does not apply gives None")
             self._numbers.append(math.nan if value is None else value)
-
-    @property
-    def empty(self) -> bool:
-        """Whether the metric applies to no case."""
-        return all(map(math.isnan, self._numbers))
 
     def __len__(self) -> int:
         return len(self._numbers)

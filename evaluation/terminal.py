@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from exhibit.evaluation.metrics import about, named, shortened
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap
+from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml
 
@@ -223,12 +224,7 @@ class Scale:
 def read_scale(path: Path | None = None) -> Scale:
     """Return the bands of a file, or those that are shipped."""
     file = path or DEFAULT
-    try:
-        content = parse_toml(file.read_text(encoding="utf-8-sig"), where=file)
-    except OSError as error:
-        raise ToolkitError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ToolkitError(f"{file}: not TOML: {error}") from error
+    content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
     own = content.pop(_DATASETS, {})
     if not isinstance(own, dict):
         raise ToolkitError(f"{file}: {_DATASETS}: must be tables, such as [datasets.cuad.answer_f1]")

@@ -14,7 +14,8 @@ import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_toml
 
 FOLDER = Path(__file__).parent / "systems"
@@ -220,13 +221,9 @@ def read_system(wanted: str) -> dict[str, Any]:
     ours = wanted in system_names()
     path = FOLDER / f"{wanted}.toml" if ours else Path(wanted)
     try:
-        told = parse_toml(path.read_text(encoding="utf-8-sig"), where=path)
-    except OSError as error:
-        raise ToolkitError(
-            f"{path}: cannot be read: {error.strerror}; there are {', '.join(system_names())}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ToolkitError(f"{path}: not UTF-8: {error}") from error
+        told = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
+    except BundleError as error:
+        raise ToolkitError(f"{error}; there are {', '.join(system_names())}") from error
     key = told.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(

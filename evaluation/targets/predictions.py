@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
@@ -171,7 +171,7 @@ def read_row(row: Mapping[str, Any], shape: Shape, names: Names) -> Reply:
     )
 
 
-def _shape(path: Path, rows: Sequence[Mapping[str, Any]]) -> Shape:
+def _shape(path: Path, rows: Rows) -> Shape:
     """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
     if all(map(is_truth, rows)):
         raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
@@ -220,7 +220,7 @@ def plain_question(question: str) -> str:
     return " ".join(question.split())
 
 
-class Lines(Sequence[dict[str, Any]]):
+class Lines:
     """An object a line: where each begins is known, and it is read when it is asked for."""
 
     def __init__(self, path: Path) -> None:
@@ -247,13 +247,7 @@ class Lines(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._starts)
 
-    @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, place: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
+    def __getitem__(self, place: int) -> dict[str, Any]:
         with self._path.open("rb") as file:
             file.seek(self._starts[place])
             return _with_nvidia_passages(_parse(file.readline()))
@@ -267,7 +261,10 @@ def _parse(line: bytes) -> Any:
     return json.loads(line.decode("utf-8").removeprefix("\ufeff"))
 
 
-def read_rows(path: Path) -> Sequence[dict[str, Any]]:
+Rows = Lines | list[dict[str, Any]]
+
+
+def read_rows(path: Path) -> Rows:
     """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
         lines = Lines(path)
