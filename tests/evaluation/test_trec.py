@@ -17,7 +17,7 @@ from tests.evaluation.metrics.build import at, case, gold, quote
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
     with trec_files(folder) as files:
         for one in cases:
-            files.add(trec_lines(one, tag="my run"))
+            files(trec_lines(one, tag="my run"))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 
