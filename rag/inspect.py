@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from exhibit.law.names import plain
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
 from exhibit.schemas.command import Parser, add_json, guarded, spelled
+from exhibit.storage.bundle import open_bundle
 
 TEST_QUESTIONS = (
     "Which law governs?",
@@ -25,12 +28,28 @@ TEST_QUESTIONS = (
 """What almost any legal document has a passage for: an index that finds nothing for these is broken."""
 
 
-def record(entry: Entry) -> dict[str, Any]:
+def category_of(entry: Entry) -> str:
+    """Return a document's category: the court of a court guide, else the kind of document."""
+    kind = entry.profile.kind or "unknown"
+    court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
+    return court[1] if court else kind
+
+
+def labelled_categories(bundle: Path) -> dict[str, str]:
+    """Return the category of each file that a bundle's questions are labelled with, the most frequent one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in open_bundle(bundle).gold:
+        if line.filename and line.labels.get("category"):
+            counts[line.filename][str(line.labels["category"])] += 1
+    return {name: count.most_common(1)[0][0] for name, count in counts.items()}
+
+
+def record(entry: Entry, category: str) -> dict[str, Any]:
     """Return what a list shows of a document."""
     return {
         "document": entry.filename,
         "title": entry.profile.title,
-        "category": entry.profile.kind or "unknown",
+        "category": category,
         "parties": list(entry.profile.parties),
         "date": entry.profile.date,
         "pages": entry.pages,
@@ -56,25 +75,29 @@ def result(hit: Hit, category: str) -> dict[str, Any]:
 class Inspector:
     """Answers the command's questions about one index."""
 
-    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
+        own_labels = labelled_categories(bundle) if bundle else {}
+        self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the documents, of one category if one is given."""
-        records = [record(entry) for entry in self.index.documents]
-        return [item for item in records if category is None or item["category"] == category]
+        """Return the documents, of one category if one is given, in any case and with any apostrophe."""
+        records = [record(entry, self.category[entry.filename]) for entry in self.index.documents]
+        return [item for item in records if category is None or plain(item["category"]) == plain(category)]
 
     def categories(self) -> dict[str, int]:
         """Return how many documents there are of each category."""
         return dict(sorted(Counter(item["category"] for item in self.documents(None)).items()))
 
     def search(self, query: str, top: int, category: str | None) -> dict[str, Any]:
-        """Return the best passages for a query."""
-        kinds = {entry.filename: entry.profile.kind or "unknown" for entry in self.index.documents}
-        [retrieved] = self.pipeline.search([query])
-        results = [result(hit, kinds[hit.chunk.document]) for hit in retrieved.ranked]
-        return {"query": query, "results": [r for r in results if category in {None, r["category"]}][:top]}
+        """Return the best passages for a query; with a category only its documents are searched."""
+        documents = None if category is None else [item["document"] for item in self.documents(category)]
+        [retrieved] = self.pipeline.search([query], documents=documents)
+        return {
+            "query": query,
+            "results": [result(hit, self.category[hit.chunk.document]) for hit in retrieved.ranked[:top]],
+        }
 
     def test(self) -> list[tuple[str, bool, str]]:
         """Return checks: each with its name, whether it holds, and what was seen."""
@@ -110,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=spelled(
             "examples:\n"
             "  python -m rag.inspect index list --category contract\n"
+            '  python -m rag.inspect index search --query disclosure --category "Commercial Court"\n'
             '  python -m rag.inspect index search --query "Part 36 offers" --top 5\n'
             '  python -m rag.inspect index export --query "Part 36 offers" --out part36.json\n'
             "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
@@ -119,7 +143,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("action", choices=["list", "categories", "search", "test", "export"])
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
-    parser.add_argument("--category", help="only documents of this category")
+    parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
+    parser.add_argument("--bundle", type=Path, help="take categories from the labels of this bundle's questions")
     add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
     group = parser.add_argument_group("parts, which overrule those that the index was built with")
@@ -134,7 +159,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
-    inspector = Inspector(options.index, given_settings(vars(options)))
+    inspector = Inspector(options.index, given_settings(vars(options)), options.bundle)
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
