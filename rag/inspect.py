@@ -1,4 +1,4 @@
-"""Looks into an index: `python -m rag.inspect INDEX list|categories|search|test|export`."""
+"""Looks into an index: `python -m rag.inspect INDEX list|categories|sections|chunks|search|test|export`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,25 @@ TEST_QUESTIONS = (
 )
 """What almost any legal document has a passage for: an index that finds nothing for these is broken."""
 
+_KIND = re.compile(
+    r"\b(?:(?P<preamble>preamble|recitals|whereas)|(?P<definitions>definitions?|interpretation)"
+    r"|(?P<obligations>obligations?)|(?P<exclusions>exclusions?|exceptions?)"
+    r"|(?P<term>term|termination|duration)|(?P<miscellaneous>miscellaneous|general))\b",
+    re.IGNORECASE,
+)
+
 
 def category_of(entry: Entry) -> str:
     """Return a document's category: the court of a court guide, else the kind of document."""
     kind = entry.profile.kind or "unknown"
     court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
     return court[1] if court else kind
+
+
+def kind_of(path: str) -> str:
+    """Return what a section of a confidentiality agreement is by its title; empty where the title does not say."""
+    match = _KIND.search(path.rpartition(" > ")[2])
+    return (match.lastgroup if match else None) or ""
 
 
 def labelled_categories(bundle: Path) -> dict[str, str]:
@@ -86,6 +99,31 @@ class Inspector:
         records = [record(entry, self.category[entry.filename]) for entry in self.index.documents]
         return [item for item in records if category is None or plain(item["category"]) == plain(category)]
 
+    def sections(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the sections of documents: where each stands, and what it is by its title."""
+        chosen = {item["document"] for item in self.documents(category)}
+        return [
+            {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
+            for entry in self.index.documents
+            if entry.filename in chosen
+            for path, start, end in entry.sections
+        ]
+
+    def chunks(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the chunks of documents with their words, in order."""
+        numbers = [self.index.entry(item["document"]).number for item in self.documents(category)]
+        chunks = map(self.index.chunk, self.index.chunk_keys(numbers).tolist())
+        return [
+            {
+                "document": chunk.document,
+                "section": chunk.section,
+                "page": chunk.page,
+                "span": list(chunk.span),
+                "content": self.index.text(chunk),
+            }
+            for chunk in chunks
+        ]
+
     def categories(self) -> dict[str, int]:
         """Return how many documents there are of each category."""
         return dict(sorted(Counter(item["category"] for item in self.documents(None)).items()))
@@ -121,7 +159,9 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _cell(value: object, most: int = 60) -> str:
-    text = " ".join(str(", ".join(value) if isinstance(value, list) else "" if value is None else value).split())
+    text = " ".join(
+        str(", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else value).split()
+    )
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -140,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument("index", type=Path, help="an index's folder")
-    parser.add_argument("action", choices=["list", "categories", "search", "test", "export"])
+    parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
     parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
@@ -175,6 +215,10 @@ def _show(inspector: Inspector, options: argparse.Namespace) -> str:
     elif options.action == "categories":
         rows = [{"category": name, "documents": count} for name, count in inspector.categories().items()]
         columns = ["category", "documents"]
+    elif options.action == "sections":
+        rows, columns = inspector.sections(options.category), ["document", "section", "kind", "span"]
+    elif options.action == "chunks":
+        rows, columns = inspector.chunks(options.category), ["document", "section", "page", "content"]
     else:
         answer = inspector.search(options.query, options.top, options.category)
         if options.action == "export":

@@ -74,6 +74,28 @@ def test_categories_are_those_of_a_bundles_labels(tmp_path, samples, capsys):
     assert labels >= {line["labels"]["category"] for line in gold if line["filename"]}
 
 
+NDA = ("Definitions", "Obligations of the Recipient", "Exclusions", "Term and Termination", "Miscellaneous")
+
+
+def test_every_step_of_an_index_can_be_seen(tmp_path, capsys):
+    clauses = "".join(f"{number}. {title}\n\nOn this the parties agree.\n\n" for number, title in enumerate(NDA, 1))
+    text = f"NON-DISCLOSURE AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd.\n\n{clauses}"
+    path = tmp_path / "nda.txt"
+    path.write_text(text, encoding="utf-8")
+    Pipeline(Config.preset("seed", embedder="hashing"), jobs=1, cache=tmp_path).index(path, tmp_path / "index")
+
+    def shown(action: str) -> list[dict[str, object]]:
+        assert main([str(tmp_path / "index"), action, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    [document] = shown("list")
+    assert document["category"] == "nda" and "Alder" in document["summary"] and document["sections"] >= len(NDA)
+    kinds = [section["kind"] for section in shown("sections") if section["kind"]]
+    assert kinds == ["definitions", "obligations", "exclusions", "term", "miscellaneous"]
+    assert "".join(chunk["content"] for chunk in shown("chunks")) == text
+    assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
+
+
 def test_search(index, capsys):
     assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
