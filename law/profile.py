@@ -358,9 +358,7 @@ def _policy(text: str, name: str) -> str:
 
 def _shortened(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
-    letters = [character.isupper() for character in line if character.isalpha()]
-    calm = title_case(line) if 2 * sum(letters) > len(letters) else line
-    calm = _DIRECTION.sub(lambda match: match[0].upper(), calm)
+    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
 
 
