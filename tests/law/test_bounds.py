@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from exhibit.evaluation.registers import _elements
+from exhibit.evaluation.registers.client import Page
 from exhibit.evidence import Span
 from exhibit.law import profile
 from exhibit.law.citations import _plain, is_refusal
-from exhibit.law.officials.client import Page
-from exhibit.law.officials.register import _elements
 from exhibit.law.profile import (
     _contract_title,
     _date,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
 from exhibit.evidence import Document, Span
-from exhibit.law.officials.places import case_path, instrument_path, is_covered, provision_paths
 from exhibit.law.profile import _policy, parties_of
 from exhibit.law.references import Reference
 from exhibit.law.references.numbers import _beside
