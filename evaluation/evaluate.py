@@ -21,7 +21,8 @@ from exhibit.evaluation.measured import Measured, measure_rounds
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
 from exhibit.evaluation.provenance import changed_data, describe_run
 from exhibit.evaluation.records import summary_json, write_json
-from exhibit.evaluation.registers import Client, Register, write_account
+from exhibit.evaluation.registers import Register, write_account
+from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
 from exhibit.evaluation.scoring import Scoring
 from exhibit.evaluation.settings import Settings, same_replies
