@@ -43,10 +43,10 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    terms = sorted(set(search_terms(question)))
-    scores, keys = words.search(terms, depth if parts.only is None else len(words), method=parts.config.method)
-    if parts.only is not None:
-        kept = np.isin(keys, parts.chunk_keys)
+    terms, within = sorted(set(search_terms(question))), parts.chunk_keys
+    scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
+    if within is not None:
+        kept = np.isin(keys, within)
         scores, keys = scores[kept][:depth], keys[kept][:depth]
     state = State(question, np.zeros(0, np.float32), keys, scores)
     state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
