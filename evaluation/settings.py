@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
-from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError

@@ -16,10 +16,8 @@ from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, sc
 from exhibit.evaluation.metrics.answer_contained import holding_answer
 from exhibit.evaluation.metrics.version_accuracy import right_version
 from exhibit.evaluation.ranking import matches
-from exhibit.law.answers import stands_in
-from exhibit.law.citations import claims_of, find_citations
-from exhibit.law.figures import Figures, figures, missing_figures
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import claims_of, find_citations, is_refusal
+from exhibit.law.figures import Figures, figures, missing_figures, stands_in
 
 Verdict = Literal[
     "answered",

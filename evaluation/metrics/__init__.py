@@ -116,7 +116,7 @@ Parity = Literal["", "legalbenchrag", "seed", "squad"]
 
 
 class Registers(Protocol):
-    """Who knows which references exist, such as `law.officials.Register`."""
+    """Who knows which references exist, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
         """Return `found` or `absent`; any other word decides nothing."""

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import gold_texts
-from exhibit.law.citations import find_citations, without_places
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import find_citations, is_refusal, without_places
 from exhibit.law.words import word_runs
 
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")

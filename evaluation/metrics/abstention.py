@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import About, Case, per_case
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 
 ABOUT = {
     "abstention_accuracy": About(

@@ -1,14 +1,14 @@
 """Answer contained: whether the reply, or one of the passages it was made from, says what is expected.
 
 The expected answer stands there word for word, or every number, date, amount, name and term of it does
-(`law.answers`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
+(`law.figures`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
 that the answer was made from, where that is known, else the first K.
 """
 
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import About, Case, K, per_case
-from exhibit.law.answers import stands_in
+from exhibit.law.figures import stands_in
 
 ABOUT = {
     "answer_contained": About(

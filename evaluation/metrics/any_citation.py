@@ -11,8 +11,7 @@ import re
 from pathlib import PurePath
 
 from exhibit.evaluation.metrics import About, Case, per_case
-from exhibit.law.citations import BRACKETED, find_citations
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import BRACKETED, find_citations, is_refusal
 
 ABOUT = {
     "any_citation": About(

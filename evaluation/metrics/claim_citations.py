@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.evaluation.metrics import About, Case, Options, Values
-from exhibit.law.citations import claims_of, verify
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import claims_of, is_refusal, verify
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
 ABOUT = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from exhibit.evaluation.metrics import Case
 from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
 
 PROMPT_VERSION = "groundedness-1"
