@@ -9,16 +9,15 @@ What is here already is not fetched again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from exhibit.schemas.command import documented, guarded
 
-PARTS: dict[str, tuple[str, *tuple[list[str], ...]]] = {
-    "browser": ("exhibit.converters._browser",),
-    "model": ("exhibit.models.embedders.legal", ["--prepare"]),
+PARTS: dict[str, Callable[[], int]] = {
+    "browser": lambda: import_module("exhibit.converters._browser").main(),
+    "model": lambda: import_module("exhibit.models.embedders.legal").main(["--prepare"]),
 }
-"""The module that gets a part, and what its command is told."""
 
 
 @guarded()
@@ -27,9 +26,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = documented("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)
-    return next((code for part in chosen if (code := _get(*PARTS[part]))), 0)
-
-
-def _get(module: str, *given: list[str]) -> int:
-    code: int = import_module(module).main(*given)
-    return code
+    return next((code for part in chosen if (code := PARTS[part]())), 0)
