@@ -13,11 +13,11 @@ from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summ
 from exhibit.evaluation.terminal import not_compared
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.viewer.drawing import Record
 from exhibit.viewer.matching import CHANGES, Matching
-from exhibit.viewer.opening import when
 from exhibit.viewer.page import render
 from exhibit.viewer.plots import shares
-from exhibit.viewer.sheets import Record
+from exhibit.viewer.report import when
 from exhibit.viewer.tables import MetricRow, cell, compared
 from exhibit.viewer.view import View
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Export
+from exhibit.hub.exports import Export
 
 
 def write(export: Export, folder: Path) -> None:

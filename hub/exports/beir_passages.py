@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Export
+from exhibit.hub.exports import Export
 from exhibit.schemas.models import Gold
 
 _SIZE = 1000

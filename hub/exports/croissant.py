@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Export
+from exhibit.hub.exports import Export
 from exhibit.schemas.bundle import GOLD, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo
