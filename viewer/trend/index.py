@@ -25,6 +25,7 @@ from exhibit.viewer.trend.series import Series, TrendRun, make_series, read_runs
 from exhibit.viewer.trend.summary import (
     check_gates,
     fall_in_words,
+    figures,
     headline,
     junit,
     markdown,
@@ -165,26 +166,8 @@ def _series(
 ) -> dict[str, Any]:
     mine = [one.regression for one in explained if one.regression.series is series]
     plots = [draw(series, metric, numbers, mine, scale.of(series.dataset, metric)) for metric in metrics]
-    rows = [row for metric in metrics if (row := _row(series, metric, scale))]
+    rows = figures(series, metrics, scale)
     return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
-
-
-def _row(series: Series, metric: str, scale: Scale) -> dict[str, Any] | None:
-    """Return a metric's newest mean, its band, and the mean before."""
-    means = series.means(metric)
-    newest = means[-1]
-    if newest is None or newest.mean is None:
-        return None
-    bands = scale.of(series.dataset, metric)
-    known = sorted(mean.mean for mean in means if mean and mean.mean is not None)
-    return {
-        "metric": metric,
-        "newest": newest,
-        "before": next((mean.mean for mean in reversed(means[:-1]) if mean and mean.mean is not None), None),
-        "best": known[0 if about(metric).better == "less" else -1],
-        "band": bands.band(newest.mean).lower() if bands else "",
-        "bounds": f"good {bands.good}, poor {bands.poor}" if bands else "",
-    }
 
 
 def _report(run: TrendRun, folder: Path) -> str:
