@@ -24,10 +24,7 @@ from exhibit.schemas.review import (
     gold_digest,
 )
 from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
-from exhibit.viewer.review.source import Key, ReviewedRun
-
-_JOINT = " […] "
-"""Between the passages of an answer that is made of several."""
+from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question
 
 
 @dataclass
@@ -44,24 +41,25 @@ def correct(reviews: Sequence[Review], run: ReviewedRun, *, set_aside_wrong: boo
     outcome = Outcome()
     aside: dict[str, list[SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[Correction]] = defaultdict(list)
-    votes = _votes(reviews)
-    for key in sorted(votes, key=lambda key: (key[0], str(key[1]))):
+    judged = by_question(reviews)
+    for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
-        reason = _refusal(key, row, votes[key])
+        reason = _refusal(key, row, judged[key])
         if reason:
             if reason != "right":
                 outcome.left[reason].append(key)
             continue
-        better = _agreed([better for better in votes[key].better if better.says_something])
+        wrong = [one for one in judged[key] if one[1].gold == "wrong"]
+        better = _agreed([case.better for _, case in wrong if case.better.says_something])
         if isinstance(better, Better) and row is not None:
-            fix = _correction(key, row, better, votes[key], run)
+            fix = _correction(key, row, better, wrong, run)
             if fix is None:
                 outcome.left["the words marked are not in the document"].append(key)
                 continue
             outcome.corrected[key] = fix
             fixes[key[0]].append(fix)
         elif set_aside_wrong and better == _NOBODY:
-            words = "; ".join(dict.fromkeys(votes[key].comments)) or "reviewers call its gold wrong"
+            words = _comments(wrong) or "reviewers call its gold wrong"
             aside[key[0]].append(SetAsideQuestion(id=int(key[1]), reason=words))
         else:
             outcome.left[str(better)].append(key)
@@ -80,36 +78,16 @@ _NOBODY = "wrong, and nobody marked better words"
 _DIFFER = "wrong, but the better words differ"
 
 
-@dataclass
-class _Votes:
-    """What was said of one question."""
-
-    gold: Counter[str] = field(default_factory=Counter)
-    better: list[Better] = field(default_factory=list)
-    reviewers: list[str] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
+def _comments(wrong: Judged) -> str:
+    return "; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip()))
 
 
-def _votes(reviews: Sequence[Review]) -> dict[Key, _Votes]:
-    votes: dict[Key, _Votes] = defaultdict(_Votes)
-    for review in reviews:
-        for case in review.cases:
-            if case.gold is None:
-                continue
-            mine = votes[case.dataset, case.id]
-            mine.gold[case.gold] += 1
-            if case.gold == "wrong":
-                mine.better.append(case.better)
-                mine.reviewers.append(review.reviewer)
-                mine.comments += [" ".join(case.comment.split())] if case.comment.strip() else []
-    return dict(votes)
-
-
-def _refusal(key: Key, row: RunQuestion | None, votes: _Votes) -> str:
+def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     """Return why a question is not corrected; empty where more reviewers call its gold wrong than right."""
-    if votes.gold["wrong"] == 0:
-        return "right" if votes.gold["right"] else "unclear"
-    if votes.gold["wrong"] <= votes.gold["right"]:
+    votes = Counter(case.gold for _, case in judged)
+    if votes["wrong"] == 0:
+        return "right" if votes["right"] else "unclear"
+    if votes["wrong"] <= votes["right"]:
         return "reviewers are divided"
     if row is None:
         return "not in this run"
@@ -127,7 +105,7 @@ def _agreed(given: Sequence[Better]) -> Better | str:
     return given[0].model_copy(update={"answer": answers[0] if answers else ""})
 
 
-def _correction(key: Key, row: RunQuestion, better: Better, votes: _Votes, run: ReviewedRun) -> Correction | None:
+def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: ReviewedRun) -> Correction | None:
     contexts = []
     for marked in better.contexts:
         passage = _exact(key[0], marked, run)
@@ -141,8 +119,8 @@ def _correction(key: Key, row: RunQuestion, better: Better, votes: _Votes, run: 
         contexts=contexts,
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _answer(row, contexts),
-        reviewers=list(dict.fromkeys(votes.reviewers)),
-        reason="; ".join(dict.fromkeys(votes.comments)),
+        reviewers=[name for name, _ in wrong],
+        reason=_comments(wrong),
     )
 
 
@@ -164,7 +142,7 @@ def _answer(row: RunQuestion, contexts: Sequence[MarkedPassage]) -> str | None:
     quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
     answer = fold(row.truth.replace("[…]", ""), loose=True)
     if row.is_impossible or answer == quotes:
-        return _JOINT.join(" ".join(context.text.split()) for context in contexts)
+        return JOINT.join(" ".join(context.text.split()) for context in contexts)
     return None
 
 

@@ -13,6 +13,7 @@ from exhibit.evidence import Document
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.review import Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, sha256_of
@@ -22,6 +23,20 @@ from exhibit.viewer.view import dataset_roots
 Key = tuple[str, Id]
 """A dataset and the id of a question in it."""
 Questions = Mapping[Key, RunQuestion]
+Judged = list[tuple[str, ReviewedCase]]
+"""What each reviewer who judged its gold said of a question."""
+JOINT = " […] "
+"""Between the passages of an answer that is made of several."""
+
+
+def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
+    """Return what was said of each question's gold, with the reviewers' names."""
+    said: dict[Key, Judged] = {}
+    for review in reviews:
+        for case in review.cases:
+            if case.gold is not None:
+                said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
+    return said
 
 
 class KeyedRows(Mapping[Key, RunQuestion]):
