@@ -38,9 +38,9 @@ class Outcome(NamedTuple):
 
 
 _WORDS = tomllib.loads((Path(__file__).parent / "static" / "outcomes.toml").read_text(encoding="utf-8"))
-OUTCOMES = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
+OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
-CHANGES = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
+CHANGES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
 """How a question changed from the first run to the others, the worst first."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from exhibit.evidence.guard import read_within
 from exhibit.schemas.bundle import GOLD, Question, read_text
@@ -14,9 +16,6 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import Bundle
 from exhibit.storage.locations import fetched
-
-__all__ = ["Cut", "Export", "Format", "Words"]
-
 
 PLAIN = (".txt", ".md", ".text")
 """Endings of documents that are their own text."""
@@ -124,3 +123,20 @@ class Format(Protocol):
 
     def write(self, export: Export, folder: Path) -> None:
         """Write the bundle into an empty folder."""
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as JSON Lines, one at a time."""
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def write_qrels(folder: Path, relevant: Mapping[str, Mapping[str, int]]) -> None:
+    """Write which documents or passages are relevant to each query, as BEIR has it."""
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
+        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["query-id", "corpus-id", "score"])
+        for query, scores in relevant.items():
+            table.writerows([query, name, score] for name, score in scores.items())

@@ -297,7 +297,7 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         gold_of(n, pages=[1], labels={**one, **two}) for n, (one, two) in enumerate(zip(labels, mixed, strict=True))
     ]
     (tmp_path / "parquet").mkdir()
-    _tables._write(tmp_path, "gold", _tables._gold_schema(gold), list(_tables._gold_records(gold)))
+    _tables._write(tmp_path, "gold", _tables.gold_schema(gold), list(_tables.gold_records(gold)))
     stored = [row["labels"] for row in pq.read_table(tmp_path / "parquet" / "gold.parquet").to_pylist()]
     assert stored == [
         {"a": 1, "b": True, "c": "x", "d": 1.0, "e": None, "g": "1", "f": None},
@@ -320,7 +320,7 @@ def test_features_are_declared_as_datasets_itself_declares_them(bundle):
 
 
 def test_gold_without_labels_has_no_such_column():
-    assert "labels" not in _tables._gold_schema([gold_of(0, pages=[1])]).names
+    assert "labels" not in _tables.gold_schema([gold_of(0, pages=[1])]).names
 
 
 def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch):
