@@ -25,6 +25,10 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
+from exhibit.evaluation.metrics._requests import Request, checked, parse_request
+from exhibit.evaluation.metrics._requests import named as named
+from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
+from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
@@ -378,82 +382,3 @@ def _answers_to(name: str, file: str, module: MetricModule) -> bool:
 
 def _family(name: str) -> str:
     return name.partition("@")[0]
-
-
-# ---------------------------------------------------------------- as they are asked for
-
-
-_REQUEST = re.compile(r"([^()]+?)\s*(?:\(([^()]*)\))?")
-_COMMA = re.compile(r",(?![^()]*\))")
-
-
-class Request(NamedTuple):
-    """A metric and what it is told; `ndcg@20` is told the cutoff 20."""
-
-    name: str
-    parameters: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        told = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.name}({told})" if told else self.name
-
-
-def split_requests(text: str) -> list[str]:
-    """Return the metrics of a list with commas; `answer-f1`, as the help prints it, is `answer_f1`."""
-    # commas and hyphens between brackets are a metric's own
-    parts = (part.strip().partition("(") for part in _COMMA.split(text) if part.strip())
-    return [name.replace("-", "_") + sign + rest for name, sign, rest in parts]
-
-
-def parse_request(text: str) -> Request:
-    """Return what a text such as `ndcg(cutoff=20)` asks for."""
-    parsed = _REQUEST.fullmatch(text.strip())
-    if parsed is None:
-        raise ToolkitError(f"--metrics {text}: write NAME, NAME@K or NAME(parameter=value), such as ndcg(cutoff=20)")
-    parameters: dict[str, Any] = {}
-    for pair in (pair for pair in (parsed[2] or "").split(",") if pair.strip()):
-        name, sign, value = pair.partition("=")
-        if not sign:
-            raise ToolkitError(f"--metrics {text}: {pair.strip()!r} is not parameter=value, such as cutoff=20")
-        parameters[name.strip()] = _value(value.strip())
-    return Request(parsed[1].strip().replace("-", "_"), parameters)
-
-
-def named(text: str) -> str:
-    """Return the name under which a request is reported: `ndcg@20` for `ndcg(cutoff=20)`."""
-    name, parameters = parse_request(text)
-    return f"{name}@{parameters['cutoff']}" if "cutoff" in parameters and "@" not in name else name
-
-
-def parameters_of(module: MetricModule) -> dict[str, inspect.Parameter]:
-    """Return the parameters that a metric declares, each with its type and its default."""
-    types = get_type_hints(module.measure, include_extras=True)
-    return {
-        name: one.replace(annotation=types.get(name, Any))
-        for name, one in inspect.signature(module.measure).parameters.items()
-        if one.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-
-
-def checked(request: Request, module: MetricModule) -> dict[str, Any]:
-    """Return a request's parameters as the metric takes them; raise one error that names each that it does not."""
-    declared = parameters_of(module)
-    faults, values = [], {}
-    for name, value in request.parameters.items():
-        if name not in declared:
-            faults.append(f"no parameter {name!r}; it has {', '.join(declared) or 'none'}")
-            continue
-        try:
-            values[name] = TypeAdapter(declared[name].annotation).validate_python(value)
-        except ValidationError as error:
-            faults += [f"{name}: {one['msg']}" for one in error.errors()[:1]]
-    if faults:
-        raise ToolkitError(f"{request}: {'; '.join(faults)}")
-    return values
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

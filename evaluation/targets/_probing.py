@@ -12,7 +12,7 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets._fields import Names, PassagesError, describe, first_words, read_passages, search
-from exhibit.evaluation.targets._replies import NoAnswerError, Read, Reader
+from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
 from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
@@ -170,12 +170,8 @@ class Probe:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
         if flag or not known:
-            fits = (
-                f". This would fit: {flag}"
-                if flag
-                else ". Say in a target file (docs/targets.md) which fields they are"
-            )
-            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}{fits}")
+            fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
+            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
         return [f"{name}: the passages have names and no text ({keys}): only documents are measured"]
 
     def _conversation_note(self, cases: Sequence[Case]) -> list[str]:
