@@ -19,7 +19,7 @@ LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro 
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 _NARROWEST = 8
-"""Times the shorter side: RapidOCR would make a strip of 4000 by 1 pixels 30 high, 120,000 wide, and 10 GB of numbers."""
+"""Times the shorter side: RapidOCR would make 10 GB of numbers of a strip of 4000 by 1 pixels."""
 _LONGEST_SIDE = 4000
 """Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
 
