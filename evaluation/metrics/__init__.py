@@ -10,25 +10,22 @@ says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other f
 
 from __future__ import annotations
 
-import inspect
-import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
-from exhibit.evaluation.metrics._requests import Request, checked, parse_request
-from exhibit.evaluation.metrics._requests import named as named
-from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
-from exhibit.evaluation.metrics._requests import split_requests as split_requests
+from exhibit.evaluation.metrics import Request, checked, parse_request
+from exhibit.evaluation.metrics import named as named
+from exhibit.evaluation.metrics import parameters_of as parameters_of
+from exhibit.evaluation.metrics import split_requests as split_requests
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
