@@ -22,7 +22,7 @@ from exhibit.evaluation.targets._asking import ask_all
 from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
 from exhibit.evaluation.targets._probing import Probe
-from exhibit.evaluation.targets._replies import Read, Reader, not_json
+from exhibit.evaluation.targets._reading import Read, Reader, not_json
 from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import HIDDEN, names_a_secret
