@@ -22,10 +22,10 @@ from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evaluation.cases import Passage as Passage
 from exhibit.evaluation.cases import Values as Values
-from exhibit.evaluation.metrics import Request, checked, parse_request
-from exhibit.evaluation.metrics import named as named
-from exhibit.evaluation.metrics import parameters_of as parameters_of
-from exhibit.evaluation.metrics import split_requests as split_requests
+from exhibit.evaluation.metrics._requests import Request, checked, parse_request
+from exhibit.evaluation.metrics._requests import named as named
+from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
+from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
