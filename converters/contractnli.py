@@ -20,7 +20,7 @@ from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quot
 from exhibit.converters._cli import main
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._typeset import filed_text, filing
-from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 

@@ -21,7 +21,7 @@ from exhibit.converters._cli import main
 from exhibit.converters._pairing import pair_files
 from exhibit.converters._titles import join_names, llm_titles, unique_titles
 from exhibit.evidence.guard import read_within
-from exhibit.law.casing import tidy
+from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 

@@ -25,7 +25,7 @@ from exhibit.converters._web import refresh
 from exhibit.converters._web.addresses import flaw_of
 from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
 from exhibit.converters._web.stems import corpus_names
-from exhibit.law.casing import tidy
+from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 

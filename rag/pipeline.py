@@ -171,9 +171,14 @@ class Pipeline:
 
     # ---------------------------------------------------------------- questions
 
-    def search(self, questions: Sequence[str], *, depth: int | None = None) -> list[Retrieved]:
-        """Return the passages found for each question, as many as the config says, or to another depth."""
-        return retrieve(questions, self._parts(self._deep(depth)))
+    def search(
+        self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
+    ) -> list[Retrieved]:
+        """Return the passages found for each question, to the config's depth or another; of these documents alone."""
+        parts = self._parts(self._deep(depth))
+        if documents is not None:
+            parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
+        return retrieve(questions, parts)
 
     def prepare(self, questions: Sequence[str]) -> Embedded:
         """Return questions embedded, as `answering` takes them; none may be blank."""

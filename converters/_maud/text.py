@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from exhibit.converters._titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
-from exhibit.law.casing import tidy, title_case
 from exhibit.law.companies import DESCRIBED
-from exhibit.law.dates import MONTH
+from exhibit.law.days import MONTH
+from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.quotes import quote_parts
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)

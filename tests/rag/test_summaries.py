@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document
+from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.profile import Profile, read_profile
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
 from exhibit.rag.summaries import SummaryCache, open_summariser
