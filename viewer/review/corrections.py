@@ -215,16 +215,14 @@ def _pages(run: ReviewedRun, dataset: str, filename: str, spans: Sequence[Span])
 
 
 def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
+    same = {
+        name: getattr(told, name) for name in ("answer", "selected", "seconds", "error", "first_token", "confidence")
+    }
     return Reply(
-        answer=told.answer,
+        **same,
         passages=tuple(_passage(run, dataset, one) for one in told.passages),
-        selected=told.selected,
         context=None if told.context is None else tuple(told.context),
-        seconds=told.seconds,
-        error=told.error,
         usage={name: value for name, value in told.usage.items() if value is not None},
-        first_token=told.first_token,
-        confidence=told.confidence,
     )
 
 
