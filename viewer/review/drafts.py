@@ -228,8 +228,6 @@ def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int
         now = gold_digest((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
         current = [(name, _placed(case, drafted)) for name, case in said if case.was in (None, now)]
         valid = [(name, case) for name, case in current if case is not None]
-            (name, placed) for name, case in said if case.was in (None, now) and (placed := _placed(case, drafted))
-        ]
         reopened |= {int(id)} if not valid else set()
         clear[int(id)] = [one for one in valid if one[1].gold != "unclear"]
     return {id: said for id, said in clear.items() if said}, reopened
