@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise_run
-from exhibit.evaluation.terminal import not_compared
+from exhibit.evaluation.terminal import not_compared, read_scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
