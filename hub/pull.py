@@ -219,6 +219,11 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
         return hub.ask(download, doing=f"downloading {hub.repo_id} ({commit[:12]})", most=_TURNS)
     except HubError as error:
         raise HubError(f"{error}; run it again: what has arrived is kept", status=error.status) from error
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # a disk's trouble, which others put into words
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
 
 
 def _patterns(names: Iterable[str]) -> list[str]:

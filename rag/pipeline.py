@@ -220,8 +220,10 @@ class Pipeline:
             tokens=self._tokens,
             confidence=retrieved.confidence,
         )
-        best = context.sources[0].document if context.sources else None
-        return replace(context, kind=self._opened.entry(best).profile.kind) if best else context
+        if not context.sources:
+            return context
+        best = self._opened.entry(context.sources[0].document)
+        return replace(context, kind=best.profile.kind, characters=best.characters)
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from exhibit.evaluation.bands import Bands, Scale, read_scale
 from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.terminal import Bands, Scale, read_scale
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
