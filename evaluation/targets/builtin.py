@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 import time
 from collections import deque
@@ -29,9 +28,8 @@ from exhibit.rag.index import open_index
 from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -152,11 +150,8 @@ class Builtin:
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         questions = [_asked(case) for case in cases]
         searched = self._search(questions, depth)
-        answering = self._pipeline.answering(depth=depth) if self._options.answers else None
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
-        elif answering is not None and self._worth_sharing(questions):
-            replies = self._share(questions, answering)
         elif self._pipeline.llm is None and not self._options.config.reads:
             replies = self._extract(searched, questions=len(cases))
         else:
@@ -178,34 +173,6 @@ class Builtin:
             results = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
             each = (time.monotonic() - began) / len(results)
             yield from (_Searched(retrieved, each) for retrieved in results)
-
-    def _worth_sharing(self, questions: Sequence[str]) -> bool:
-        """Return whether several processes on this machine search sooner than this one."""
-        options = self._options
-        several = options.engine == "local" and (options.jobs or os.cpu_count() or 1) > 1
-        return several and len(questions) > _FEW and all(question.strip() for question in questions)
-
-    def _share(self, questions: Sequence[str], answering: Answering) -> Iterator[Reply]:
-        """Yield replies that workers searched and answered; here questions are embedded, and no more."""
-        engine = open_engine("local", jobs=self._options.jobs, limits=None)
-        sent: deque[tuple[int, float]] = deque()
-
-        def prepared() -> Iterator[Embedded]:
-            for start in range(0, len(questions), _SEARCHED):
-                few = questions[start : start + _SEARCHED]
-                began = time.monotonic()
-                embedded = self._pipeline.prepare(few).parts(_ANSWERED)
-                each = (time.monotonic() - began) / len(few)
-                for part in embedded:
-                    sent.append((len(part.prepared.queries), each))
-                    yield part
-
-        for outcome in engine.map(Asking(answering), prepared()):
-            count, each = sent.popleft()
-            if outcome.error is not None:
-                yield from (Reply(error=str(outcome.error)) for _ in range(count))
-                continue
-            yield from (replace(reply, seconds=each + (reply.seconds or 0.0)) for reply in outcome.unwrap())
 
     def _extract(self, results: Iterable[_Searched], *, questions: int) -> Iterator[Reply]:
         """Yield replies in the documents' own words: a map over questions, which workers share."""
@@ -257,17 +224,6 @@ class _Searched(NamedTuple):
 
     retrieved: Retrieved
     seconds: float
-
-
-@dataclass(frozen=True)
-class Asking:
-    """The work of one worker on a few embedded questions: picklable, so that any engine can run it."""
-
-    answering: Answering
-
-    def __call__(self, embedded: Embedded) -> list[Reply]:
-        """Return the reply to each question."""
-        return [_answered(*timed) for timed in self.answering(embedded)]
 
 
 @dataclass(frozen=True)
