@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from exhibit.converters._cpr.courts import Court, guide_courts
-from exhibit.converters._cpr.headings import PARAGRAPH, Heading
+from exhibit.converters._cpr.headings import Heading
 from exhibit.converters._cpr.layout import Layout, layout_of
 from exhibit.converters._cpr.names import likeness, read_name
 from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
@@ -121,7 +121,7 @@ class Library:
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
-        parents = [heading for heading, _ in layout.alike(above) if heading.level < PARAGRAPH]
+        parents = [heading for heading, _ in layout.alike(above) if heading.titled]
         for heading, like in layout.alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # a slip in the chapter's title: its number and all of the section's name are enough

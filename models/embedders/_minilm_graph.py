@@ -69,7 +69,7 @@ def build_graph(
     return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 
 
-def _encode(graph: _Graph, *, pairs: bool, **gelu: str) -> str:
+def _encode(graph: _Graph, *, pairs: bool, **gelu: Any) -> str:
     """Return each token's state after the last layer."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
