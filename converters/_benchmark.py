@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -70,6 +71,23 @@ class DatasetInfo:
     """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
     corpus_only: bool = False
     """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """The questions that every document is asked, by the source's own name for each and in its order."""
+
+
+def read_info(module: str) -> DatasetInfo:
+    """Return what the TOML file beside a converter says: `read_info(__file__)` of cuad.py reads cuad.toml."""
+    path = Path(module).with_suffix(".toml")
+    fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    limits = fields.pop("limits", "")
+    download = fields.pop("download", None)
+    return DatasetInfo(
+        name=path.stem,
+        licence=Licence(**fields.pop("licence")),
+        download=Download(**download) if download else None,
+        limits=points(*limits) if isinstance(limits, list) else limits,
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()},
+    )
 
 
 def points(*texts: str) -> str:

@@ -15,52 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._records import Record, read_records
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="acord",
-    title="ACORD as a library of PDFs",
-    headline="ndcg@5",
-    benchmark="Atticus Clause Retrieval Dataset (ACORD)",
-    summary=(
-        "A library of contract clauses, each a document of its own, and what lawyers look for in it when they draft: "
-        "for each query the clauses were graded by lawyers from irrelevant to the best precedent."
-    ),
-    url="https://huggingface.co/datasets/theatticusproject/acord",
-    version="1",
-    licence=Licence(
-        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
-    ),
-    citation="""@inproceedings{wang-etal-2025-acord,
-  title = {ACORD: An Expert-Annotated Retrieval Dataset for Legal Contract Drafting},
-  author = {Wang, Steven H. and Zubkov, Maksim and Fan, Kexin and Harrell, Sarah and Sun, Yuyang and Chen, Wei and
-    Plesner, Andreas and Wattenhofer, Roger},
-  booktitle = {ACL},
-  year = {2025},
-  eprint = {2501.06582},
-  archivePrefix = {arXiv}
-}""",
-    expects="corpus.jsonl, queries.jsonl and qrels/{train,valid,test}.tsv (or some of them)",
-    tags=("legal", "contracts", "drafting", "acord"),
-    questions=(
-        "The queries are ACORD's own, word for word; they name no document, and the whole library is searched. "
-        "The answer of a row is the text of the clause with the best grade."
-    ),
-    limits=points(
-        "The source gives clauses as text: each is printed to a PDF of its own and is not the page of a contract.",
-        "Grades go from 0 to 4, which are ACORD's one to five stars. Gold is what has grade 3 or 4, the best first; "
-        "`labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each "
-        "row, is a JSON object with the grade of every clause that was judged for the query.",
-        "For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are "
-        "over that part: clauses that nobody judged are left out of a ranking, as many of them would do as well.",
-    ),
-    annotations=("expert-generated",),
-    derived="acord",
-)
+INFO = read_info(__file__)
 
 SPLITS = ("train", "valid", "test")
 GOLD_GRADE = 3

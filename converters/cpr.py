@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main
 from exhibit.converters._cpr.citations import Citation, citations
@@ -28,54 +28,9 @@ from exhibit.converters._source import open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 from exhibit.storage.whole import write_whole
 
-INFO = DatasetInfo(
-    name="cpr",
-    title="Civil Procedure Rules on PDFs",
-    headline="document_hit@1",
-    benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
-    summary=(
-        "Questions on the civil procedure of England and Wales, answered with citations; each citation is tied to the "
-        "Part, practice direction or court guide that it names."
-    ),
-    url="https://www.justice.gov.uk/courts/procedure-rules/civil",
-    version="as given",
-    licence=Licence(
-        id="other",
-        name="MIT (questions); Crown copyright (rules and court guides)",
-        url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
-        redistributable=False,
-        note=(
-            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, usually "
-            "offered under the Open Government Licence v3.0; a court guide may have terms of its own, which the "
-            "source does not give. Check them before passing the documents on."
-        ),
-    ),
-    citation="""@misc{cpr,
-  title = {Civil Procedure Rules and Practice Directions},
-  author = {{Ministry of Justice}},
-  howpublished = {https://www.justice.gov.uk/courts/procedure-rules/civil},
-  note = {Crown copyright}
-}""",
-    expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs, HTML)",
-    tags=("legal", "civil procedure", "uk", "cpr"),
-    questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
-    limits=points(
-        "A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that "
-        "heading or number, as the document has it, up to the next heading that stands as high. It may be longer "
-        "than what answers the question.",
-        "A document that is cited as a whole is one section where it has at most 25,000 characters (about ten pages); "
-        "a longer one is a file name without text, and counts for document metrics only.",
-        "A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation "
-        "(normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and "
-        "which heading was found. The question's court and kind of source break ties.",
-        "A citation that names no document, or may name several, gives no context and is listed in bundle.json.",
-        "Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.",
-    ),
-    accepts=(".jsonl",),
-)
+INFO = read_info(__file__)
 
 _UNRESOLVED = "citation to review: it gives no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"

@@ -16,125 +16,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._pairing import pair_files
 from exhibit.converters._titles import join_names, llm_titles, unique_titles
 from exhibit.evidence.guard import read_within
 from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="cuad",
-    title="CUAD on its PDFs",
-    headline="recall@10",
-    benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
-    summary=(
-        "Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; "
-        "every clause that a contract has is quoted, and located on the page of the contract's PDF."
-    ),
-    url="https://zenodo.org/records/4595826",
-    version="1",
-    licence=Licence(
-        id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
-    ),
-    citation="""@inproceedings{hendrycks2021cuad,
-  title = {CUAD: An Expert-Annotated NLP Dataset for Legal Contract Review},
-  author = {Hendrycks, Dan and Burns, Collin and Chen, Anya and Ball, Spencer},
-  booktitle = {NeurIPS Datasets and Benchmarks},
-  year = {2021}
-}""",
-    expects="CUAD_v1/ with master_clauses.csv and full_contract_pdf/ (or CUAD_v1.zip)",
-    download=Download(
-        url="https://zenodo.org/records/4595826/files/CUAD_v1.zip",
-        sha256="88b694d99007d39777fa44cd72daf8297773d285dc3eab0091ba32078888d18e",
-        bytes=105_883_672,
-    ),
-    tags=("legal", "contracts", "cuad"),
-    questions=(
-        'One question per clause, worded for this conversion, in the form "Consider the {title}; {question}". '
-        "The title is made by rule from the source's Document Name and Parties; where two contracts would share one, "
-        "the date and then the file's name tell them apart."
-    ),
-    limits=points(
-        "The source gives quotes without offsets: where the same words occur more than once, every place is "
-        "kept as an alternative.",
-        "Contracts whose file name shows that they are one of several versions or parts are left out unless "
-        "--keep-ambiguous is given.",
-        "A clause without a quote counts as impossible even where the source has an answer for it; those are "
-        "listed in bundle.json.",
-        "The contracts are filings with the SEC, in English, most of them under the law of a state of the US.",
-    ),
-    annotations=("expert-generated",),
-    derived="cuad",
-)
+INFO = read_info(__file__)
 
-QUESTIONS: dict[str, str] = {
-    "Document Name": "what is the document called?",
-    "Parties": "who are the parties to it?",
-    "Agreement Date": "what date does it bear?",
-    "Effective Date": "from what date does it take effect?",
-    "Expiration Date": "when does its initial term come to an end?",
-    "Renewal Term": "for how long does it renew or extend once the initial term is over?",
-    "Notice Period To Terminate Renewal": "how much notice must a party give to stop it from renewing?",
-    "Governing Law": "which state's or country's law governs it?",
-    "Most Favored Nation": (
-        "must one party be given terms at least as good as those offered to any third party, "
-        "for example on price or technology?"
-    ),
-    "Competitive Restriction Exception": (
-        "what exceptions or carve-outs soften its non-compete, exclusivity or no-solicit duties?"
-    ),
-    "Non-Compete": (
-        "is a party restrained from competing with the other, or from working in some business, place or sector?"
-    ),
-    "Exclusivity": (
-        "does a party commit to deal exclusively with the other, "
-        "or to keep away from others for certain goods, rights or territory?"
-    ),
-    "No-Solicit Of Customers": (
-        "is a party barred from soliciting or contracting with the other's customers or partners?"
-    ),
-    "No-Solicit Of Employees": "is a party barred from soliciting or hiring the other's employees or contractors?",
-    "Non-Disparagement": "must a party refrain from disparaging the other?",
-    "Termination For Convenience": "may a party end it without cause, merely by giving notice?",
-    "Rofr/Rofo/Rofn": "does a party have a right of first refusal, first offer or first negotiation?",
-    "Change Of Control": (
-        "does a merger, sale of shares or other change of control of a party let the other end it, "
-        "or require notice or consent?"
-    ),
-    "Anti-Assignment": "does assigning it to a third party require notice or consent?",
-    "Revenue/Profit Sharing": "must one party share revenue or profit with the other?",
-    "Price Restrictions": "is a party limited in raising or lowering the prices of what it provides?",
-    "Minimum Commitment": "must a party buy, order or pay a minimum amount or number of units?",
-    "Volume Restriction": "is there a cap or a surcharge when use or volume passes a threshold?",
-    "Ip Ownership Assignment": "does intellectual property made by one party become the property of the other?",
-    "Joint Ip Ownership": "is any intellectual property owned by the parties jointly?",
-    "License Grant": "does one party grant the other a licence?",
-    "Non-Transferable License": "is a licensee limited in transferring its licence to somebody else?",
-    "Affiliate License-Licensor": "does a licence cover intellectual property of the licensor's affiliates?",
-    "Affiliate License-Licensee": "does a licence extend to the licensee's affiliates, or let it sublicense to them?",
-    "Unlimited/All-You-Can-Eat-License": "is there an enterprise-wide or unlimited-use licence?",
-    "Irrevocable Or Perpetual License": "is any licence irrevocable or perpetual?",
-    "Source Code Escrow": "must source code be deposited in escrow, and released to the other party on some event?",
-    "Post-Termination Services": (
-        "what must a party still do after it has ended, such as winding down, paying or handing over?"
-    ),
-    "Audit Rights": "may a party audit the other's books, records or premises?",
-    "Uncapped Liability": (
-        "is a party's liability unlimited for some breach, such as of confidentiality or of intellectual property?"
-    ),
-    "Cap On Liability": "is a party's liability limited, in amount, in kind or in the time for bringing a claim?",
-    "Liquidated Damages": "does a breach or an early end cost a party liquidated damages or a termination fee?",
-    "Warranty Duration": "for how long does any warranty against defects last?",
-    "Insurance": "must a party carry insurance for the benefit of the other?",
-    "Covenant Not To Sue": (
-        "does a party promise not to contest the other's intellectual property, "
-        "or not to bring claims unrelated to the contract?"
-    ),
-    "Third Party Beneficiary": "does somebody who is not a party benefit from it and may enforce it?",
-}
+QUESTIONS = INFO.asked
 """Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + place here."""
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)

@@ -16,49 +16,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.engine import Engine, limits_from, open_engine
 from exhibit.evidence import read_document
 from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="legalbenchrag",
-    title="LegalBench-RAG as one bundle",
-    headline="char_recall@8",
-    benchmark="LegalBench-RAG",
-    summary=(
-        "Queries on non-disclosure agreements (ContractNLI), commercial contracts (CUAD), merger agreements (MAUD) and "
-        "privacy policies (PrivacyQA), answered by character spans; all four are searched in one corpus."
-    ),
-    url="https://github.com/zeroentropy-cc/legalbenchrag",
-    version="",
-    licence=Licence(
-        id="mit",
-        name="MIT",
-        url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
-        note="That covers the queries and spans; the texts keep their own licences: CC BY 4.0 for ContractNLI, CUAD "
-        "and MAUD, MIT for PrivacyQA.",
-    ),
-    citation="""@article{pipitone2024legalbenchrag,
-  title = {LegalBench-RAG: A Benchmark for Retrieval-Augmented Generation in the Legal Domain},
-  author = {Pipitone, Nicholas and Alami, Ghita Houir},
-  journal = {arXiv preprint arXiv:2408.10343},
-  year = {2024}
-}""",
-    expects="benchmarks/*.json and corpus/<benchmark>/*.txt",
-    groups="benchmark",
-    tags=("legal", "contracts", "privacy", "legalbench-rag"),
-    questions="The queries are LegalBench-RAG's own, word for word.",
-    limits=points(
-        "The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.",
-        "As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts "
-        "are printed anew: pages and lines are not those of the originals.",
-        "labels.benchmark names the group that a mean is taken over before the mean of the four.",
-    ),
-    derived="legalbench-rag",
-)
+INFO = read_info(__file__)
 
 MINI = 194
 """How many tests of each benchmark the published sample has: as many as the smallest of them."""

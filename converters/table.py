@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._benchmark import (
+    Benchmark,
+    DatasetInfo,
+    Item,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    read_info,
+)
 from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main
 from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
@@ -37,21 +47,7 @@ from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="table",
-    title="A table of questions",
-    benchmark="Any table of questions about documents",
-    summary="Questions from a table, with the passages that answer them located in their documents.",
-    url="",
-    version="",
-    licence=Licence(id="unknown", name="unknown terms", redistributable=False),
-    citation="",
-    expects=f"one table ({', '.join(ENDINGS)}) with a question a row",
-    accepts=ENDINGS,
-    tags=("legal",),
-    questions="The questions are the table's own.",
-    limits="What its columns mean was said on the command line, or guessed from their names: see bundle.json.",
-)
+INFO = read_info(__file__)
 
 _YES = frozenset({"true", "yes", "y", "1", "1.0", "t"})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", ""})

@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, RawDocument, Tally
+from exhibit.converters._benchmark import Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main
-from exhibit.converters._records import ENDINGS, Record, columns_of, decode_table, read_records
+from exhibit.converters._records import Record, columns_of, decode_table, read_records
 from exhibit.converters._titles import unique_titles
 from exhibit.converters._web import refresh
 from exhibit.converters._web.addresses import flaw_of
@@ -27,41 +27,8 @@ from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_al
 from exhibit.converters._web.stems import corpus_names
 from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Licence
 
-INFO = DatasetInfo(
-    name="web",
-    title="Pages from the web as PDFs",
-    benchmark="A list of URLs",
-    summary=(
-        "Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one, "
-        "else the page as Chromium prints it, with its pictures and its print style. There are no questions in it: "
-        "train.json is empty until somebody asks some."
-    ),
-    url="",
-    version="",
-    licence=Licence(
-        id="other",
-        name="the terms of each page's publisher",
-        redistributable=False,
-        note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
-    ),
-    citation="@misc{web,\n  note = {Cite each page by its own address: documents[].source in bundle.json}\n}",
-    expects=(
-        "a list of URLs: urls.txt (one a line, # comments), "
-        "or a table (.csv, .tsv, .jsonl, .json, .parquet) with a column of them"
-    ),
-    tags=("legal", "web"),
-    questions="There are none: this bundle is a corpus.",
-    limits=(
-        "The same address may give other bytes on another day; what was fetched is kept, so that running the same list "
-        "again gives the same bundle (--refetch asks anew). A printed page is what a visitor without cookies sees, "
-        "consent banners included. A file is named after the last segment of its address's path, and its fragment, "
-        "exactly as written there."
-    ),
-    accepts=(".txt", *ENDINGS),
-    corpus_only=True,
-)
+INFO = read_info(__file__)
 
 _EPILOG = """\
 example, with a small site of this project served from this machine:
