@@ -6,9 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
-from exhibit.converters._benchmark import Converter, Tally
+from exhibit.converters._benchmark import Converter, Tally, choose
 from exhibit.converters._build import build
-from exhibit.converters._choice import choose
 from exhibit.converters._patches import SHIPPED, patched
 from exhibit.converters._source import open_source
 from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force, positive, track

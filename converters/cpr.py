@@ -16,14 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
-from exhibit.converters._choice import BEYOND
+from exhibit.converters._benchmark import BEYOND, Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.parsing import string
-from exhibit.converters._cpr.search import candidates
-from exhibit.converters._cpr.sources import Source, load
+from exhibit.converters._cpr.sources import Source, candidates, load
 from exhibit.converters._source import open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled

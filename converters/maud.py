@@ -15,9 +15,18 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._maud.files import MAE, Labels, Release, read_release
-from exhibit.converters._maud.text import Excerpt, definition_key, find_excerpts, read_cell, titles_of
-from exhibit.converters._titles import unique_titles
+from exhibit.converters._maud import (
+    MAE,
+    Excerpt,
+    Labels,
+    Release,
+    definition_key,
+    find_excerpts,
+    read_cell,
+    read_release,
+    titles_of,
+)
+from exhibit.converters._names import unique_titles
 from exhibit.evidence import Document, fold
 
 INFO = read_info(__file__)

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._statutes.markdown import Law, read_law, wrapped
-from exhibit.converters._statutes.questions import KINDS, Asker, Edition
-from exhibit.converters._statutes.versions import Version, read_versions
+from exhibit.converters._law_questions import KINDS, Asker, Edition
+from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.engine import positive
 from exhibit.law.days import write_day
 from exhibit.law.provisions import LawName

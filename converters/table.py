@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.converters._benchmark import (
+    BEYOND,
     Benchmark,
     DatasetInfo,
     Item,
@@ -25,14 +26,13 @@ from exhibit.converters._benchmark import (
     Tally,
     read_info,
 )
-from exhibit.converters._choice import BEYOND
 from exhibit.converters._cli import main
-from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
-from exhibit.converters._table.across import Texts, columns_by_cells
-from exhibit.converters._table.columns import (
+from exhibit.converters._columns import (
     ROLES,
     Columns,
+    Texts,
     choose_columns,
+    columns_by_cells,
     inside,
     label,
     listed,
@@ -40,8 +40,9 @@ from exhibit.converters._table.columns import (
     values,
     words,
 )
-from exhibit.converters._table.documents import Shelf
-from exhibit.converters._titles import unique_titles
+from exhibit.converters._documents import Shelf
+from exhibit.converters._names import unique_titles
+from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError

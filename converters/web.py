@@ -16,15 +16,21 @@ from urllib.parse import unquote, urlsplit
 
 import pypdfium2 as pdfium
 
-from exhibit.converters._benchmark import Benchmark, Item, RawDocument, Tally, read_info
-from exhibit.converters._choice import BEYOND
+from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._cli import main
+from exhibit.converters._names import unique_titles
 from exhibit.converters._records import Record, columns_of, decode_table, read_records
-from exhibit.converters._titles import unique_titles
 from exhibit.converters._web import refresh
-from exhibit.converters._web.addresses import flaw_of
-from exhibit.converters._web.fetch import Fetched, add_fetch_arguments, fetch_all, fetch_folder, policy_from, report
-from exhibit.converters._web.stems import corpus_names
+from exhibit.converters._web.fetch import (
+    Fetched,
+    add_fetch_arguments,
+    corpus_names,
+    fetch_all,
+    fetch_folder,
+    policy_from,
+    report,
+)
+from exhibit.converters._web.gate import flaw_of
 from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
 

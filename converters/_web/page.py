@@ -12,11 +12,10 @@ from tqdm import tqdm
 
 from exhibit.converters import _playwright
 from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._pages import html_from_text
 from exhibit.converters._print import fix_dates, in_order, pdf_options
-from exhibit.converters._typeset import html_from_text
-from exhibit.converters._web.addresses import FetchError
 from exhibit.converters._web.download import USER_AGENT, Reply
-from exhibit.converters._web.gate import MARK, Gate
+from exhibit.converters._web.gate import MARK, FetchError, Gate
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.scratch import scratch_folder
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from exhibit.converters import contractnli
-from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._choice import choose
+from exhibit.converters._benchmark import Benchmark, Tally, choose
 from exhibit.converters._cli import main
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold

@@ -15,7 +15,7 @@ from exhibit.converters import cpr
 from exhibit.converters._benchmark import RawDocument, Tally
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
-from exhibit.converters._cpr.pages import blocks_of
+from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
 from exhibit.converters._web.fetch import Policy

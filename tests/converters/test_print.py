@@ -21,10 +21,9 @@ from exhibit.converters._benchmark import RawDocument
 from exhibit.converters._browser import fetch_browser, find_browser, launch_arguments, require_browser
 from exhibit.converters._fonts import font_hashes, font_path
 from exhibit.converters._materialise import materialise, tasks
-from exhibit.converters._press import Press
-from exhibit.converters._print import PAGE, Printer, pdf_options, printing
+from exhibit.converters._pages import html_from_text
+from exhibit.converters._print import PAGE, Press, Printer, pdf_options, printing
 from exhibit.converters._text_pdf import printer_name
-from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Limits
 from exhibit.engine.watch import programs_below
 from exhibit.evidence import fold, read_document

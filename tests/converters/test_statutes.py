@@ -12,8 +12,7 @@ import pytest
 
 from exhibit.converters import statutes
 from exhibit.converters._benchmark import Benchmark, Tally
-from exhibit.converters._statutes.markdown import read_law, wrapped
-from exhibit.converters._statutes.versions import read_versions
+from exhibit.converters._laws import read_law, read_versions, wrapped
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 
