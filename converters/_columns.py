@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,43 +23,10 @@ from exhibit.schemas.errors import SourceError
 _LARGEST = 2**63 - 1
 """Larger whole numbers are kept as text: no table has a column for them."""
 
-ROLES: dict[str, str] = {
-    "question": "the question",
-    "answer": "the answer (default: the passages)",
-    "document": "the file name, path or URL of the document, or a list of them",
-    "text": "the passage that answers, or a list of them",
-    "id": "the id; rows with the same one are one question with several passages",
-    "impossible": "whether no document answers the question",
-}
 
-GUESSES: dict[str, tuple[str, ...]] = {
-    "question": ("question", "query", "questions", "prompt", "user_query", "user_input", "q", "input"),
-    "answer": (
-        *("answer", "answers", "ground_truth", "reference_answer", "expected_answer", "gold_answer", "reference"),
-        *("expected_output", "response", "output", "target", "a"),
-    ),
-    "document": (
-        *("document", "documents", "filename", "file", "file_name", "file_path", "filepath", "path", "pdf", "doc"),
-        *(
-            "document_name",
-            "document_id",
-            "doc_name",
-            "doc_id",
-            "source_document",
-            "source_file",
-            "url",
-            "link",
-            "source",
-        ),
-    ),
-    "text": (
-        *("text", "context", "contexts", "passage", "passages", "quote", "quotes", "evidence", "snippet", "snippets"),
-        *("excerpt", "excerpts", "gold_context", "gold_contexts", "reference_contexts", "span"),
-    ),
-    "id": ("id", "query_id", "question_id", "qid", "row_id", "_id", "idx", "index"),
-    "impossible": ("is_impossible", "impossible", "unanswerable", "is_unanswerable", "no_answer"),
-}
-"""Common names, by what a column holds; the first one that a table has is taken."""
+_ROLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ROLES: dict[str, str] = {role: told["help"] for role, told in _ROLES.items()}
+GUESSES: dict[str, list[str]] = {role: told["names"] for role, told in _ROLES.items()}
 
 Columns = dict[str, str | None]
 

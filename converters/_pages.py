@@ -6,7 +6,7 @@ import html
 import re
 from pathlib import Path
 
-from exhibit.converters._fonts import SERIF, stack
+from exhibit.converters._fonts import style
 from exhibit.converters._text_pdf import PAGE_BREAK, Block, printable
 from exhibit.evidence.printable import Printable
 from exhibit.evidence.read import printable as page_of
@@ -14,20 +14,12 @@ from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 
-# without ligatures every character has a box of its own, and is read back as it was written
-_CSS = f"""
-@page {{ size: A4; margin: 22mm }}
-body {{ font: 10.5pt/1.45 {stack(SERIF)}; font-variant-ligatures: none; color: #111 }}
-h1 {{ font-size: 14pt; margin: 0 0 8mm; overflow-wrap: anywhere }}
-pre {{ font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; orphans: 2; widows: 2 }}
-"""
-
 
 def html_from_text(text: str, *, title: str = "") -> str:
     """Return a page with the text as it stands; a title is set above it when there is one."""
     heading = f"<h1>{html.escape(title)}</h1>" if title else ""
     return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{_CSS}</style>"
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{style('text')}</style>"
         f"<body>{heading}<pre>{html.escape(printable(text), quote=False)}</pre></body></html>"
     )
 
@@ -50,21 +42,6 @@ def filed_text(page: str) -> tuple[Block, ...]:
     return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)
 
 
-_OFFICE_CSS = """
-table { border-collapse: collapse; width: 100%; margin: 2mm 0 }
-td, th { border: 0.3pt solid #999; padding: 1mm 1.5mm; vertical-align: top; text-align: left; overflow-wrap: anywhere }
-td p, th p { margin: 0 }
-p { margin: 0 0 2.2mm; overflow-wrap: anywhere }
-h1, h2, h3, h4, h5, h6 { font-size: 11.5pt; margin: 4mm 0 2mm; break-after: avoid }
-h1 { font-size: 14pt }
-header, footer { font-size: 9pt; color: #333; margin: 0 0 5mm }
-sup { font-size: 7pt; line-height: 0 }
-img { max-width: 100%; max-height: 240mm }
-img.scan { width: 100%; max-height: none; break-after: page; display: block }
-.plain { white-space: pre-wrap; overflow-wrap: anywhere }
-article.sheet { break-after: page }
-article.sheet:last-child, img.scan:last-child { break-after: auto }
-"""
 _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
 """A scan has its margins in the picture."""
 
@@ -77,6 +54,6 @@ def office_page(path: Path) -> Printable:
     if page is None:
         document = read_document(path)
         return Printable(html_from_text(document.text), document.notes)
-    css = _OFFICE_CSS + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
+    css = style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
     head = html_from_text("").partition("<body>")[0]  # the same type as every other print has
     return Printable(f"{head}<style>{css}</style><body>{printable(page.html)}</body></html>", page.notes)

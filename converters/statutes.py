@@ -17,7 +17,7 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Item, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._law_questions import KINDS, Asker, Edition
+from exhibit.converters._law_questions import Asker, Edition
 from exhibit.converters._laws import Law, Version, read_law, read_versions, wrapped
 from exhibit.engine import positive
 from exhibit.law.days import write_day
@@ -25,15 +25,6 @@ from exhibit.law.provisions import LawName
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
-_SAID = {
-    "says": "what a provision says today",
-    "said": "what it said on a day",
-    "governs": "which provision governs, by its heading",
-    "changed": "whether it changed between two days, and in which words",
-    "leads": "where a reference leads",
-    "repealed": "impossible: a provision that was repealed on that day",
-    "before": "impossible: a day before the law",
-}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -135,7 +126,7 @@ def _counts(laws: dict[str, list[Edition]], rows: Sequence[RawRow]) -> str:
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)
     versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))
-    table = "\n".join(f"| `{kind}` | {_SAID[kind]} | {kinds[kind]:,} |" for kind in KINDS if kinds[kind])
+    table = "\n".join(f"| `{kind}` | {INFO.asked[kind]} | {kinds[kind]:,} |" for kind in INFO.asked if kinds[kind])
     return (
         f"Made by rule in the law's own language, in several wordings. {len(laws):,} laws, versions: {versions}.\n\n"
         f"| kind | what is asked | questions |\n|---|---|---:|\n{table}"

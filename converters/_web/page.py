@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -27,19 +28,7 @@ _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy
 """Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
 _IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
 _CLOSE_SECONDS = 10.0  # a browser that hangs is ended
-# Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
-_REVEAL = """async () => {
-  for (const image of document.querySelectorAll('[loading=lazy]')) image.loading = 'eager';
-  const end = document.documentElement.scrollHeight;
-  for (let y = 0, steps = 0; y < end && steps < 50; y += innerHeight, steps++) {
-    scrollTo(0, y);
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
-  scrollTo(0, 0);
-  await Promise.all([...document.images].map(image =>
-    image.complete || new Promise(resolve => { image.onload = image.onerror = resolve; })));
-  await document.fonts.ready;
-}"""
+_REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 class PagePrinter:

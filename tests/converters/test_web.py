@@ -484,7 +484,7 @@ def test_no_segment_is_ever_changed(segment):
 def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, urls, message):
     addresses = [f"{site.url}/guide.html", *(site.url + url for url in urls)]
     with pytest.raises(SourceError, match=message):
-        fetch_all(gate, folder=tmp_path, policy=Policy(allow_private=True))
+        fetch_all(addresses, folder=tmp_path, policy=Policy(allow_private=True))
     assert not site.asked
 
 
