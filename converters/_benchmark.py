@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -167,6 +167,17 @@ class RawRow:
     place: str = ""
     """Where it stands in the source, for the list of what is left out."""
 
+    @property
+    def files(self) -> list[str]:
+        """The documents that it is about, each once."""
+        names = (self.filename, *(quote.filename for quote in self.quotes))
+        return list(dict.fromkeys(filter(None, names)))
+
+    @property
+    def name(self) -> str:
+        """What the list of what is left out calls it."""
+        return self.place or f"row {self.id}"
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -205,6 +216,16 @@ class Tally:
                 return
             self._items[item] = reason
         self.left_out.setdefault(reason, []).append(printable(name))  # a name may be no UTF-8, which bundle.json is
+
+    def leave_out_all(
+        self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
+    ) -> None:
+        """Leave out everything that a document or a row came from; where that is nothing, itself by its name."""
+        told = f": {more}" if more else ""
+        for item in items:
+            (self.fault if fault else self.leave_out)(reason, f"{item.name}{told}", item=item)
+        if name and not items:
+            self.leave_out(reason, f"{name}{told}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count something that is wrong with the source; with --strict, stop."""
@@ -251,25 +272,13 @@ def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
     documents = benchmark.documents[: options.limit]
     names = {document.filename for document in documents}
     for document in benchmark.documents[len(documents) :]:
-        for item in document.items:
-            tally.leave_out(BEYOND, item.name, item=item)
+        tally.leave_out_all(BEYOND, document.items)
     rows = []
     for row in benchmark.rows:
         if row.is_impossible and options.answerable_only:
-            _leave_out(row, IMPOSSIBLE, tally)
-        elif options.limit is not None and not names >= _named(row):
-            _leave_out(row, BEYOND, tally)
+            tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
+        elif options.limit is not None and not names.issuperset(row.files):
+            tally.leave_out_all(BEYOND, row.items, name=row.name)
         else:
             rows.append(row)
     return replace(benchmark, documents=documents, rows=rows)
-
-
-def _named(row: RawRow) -> set[str]:
-    return {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
-
-
-def _leave_out(row: RawRow, reason: str, tally: Tally) -> None:
-    for item in row.items:
-        tally.leave_out(reason, item.name, item=item)
-    if not row.items:
-        tally.leave_out(reason, row.place or f"row {row.id}")

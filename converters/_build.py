@@ -15,6 +15,7 @@ from exhibit.converters._benchmark import (
     UNREADABLE,
     Benchmark,
     DatasetInfo,
+    Item,
     Label,
     Quote,
     RawDocument,
@@ -140,12 +141,13 @@ def _materialise_all(
 
 def _leave_out(raw: RawDocument, error: ToolkitError, tally: Tally) -> None:
     line = f"{raw.filename}: {str(error).removeprefix(f'{raw.original or raw.path or raw.filename}: ')}"
-    files = [item for item in raw.items if item.kind == "files"]
     reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
-    tally.fault(reason, line, item=files[0] if files else None)
-    for item in raw.items:
-        if item.kind == "rows":
-            tally.leave_out(reason, f"{item.name}: {line}", item=item)
+    tally.fault(reason, line, item=_file_of(raw))
+    tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
+
+
+def _file_of(raw: RawDocument) -> Item | None:
+    return next((item for item in raw.items if item.kind == "files"), None)
 
 
 def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
@@ -158,23 +160,17 @@ def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
 
 
 def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    names = {quote.filename for quote in row.quotes} | ({row.filename} if row.filename else set())
-    missing = sorted(names - done.keys())
-    if not missing:
-        return True
-    for item in row.items:
-        tally.leave_out(ABOUT_UNREADABLE, f"{item.name}: {missing[0]}", item=item)
-    if not row.items:
-        tally.leave_out(ABOUT_UNREADABLE, f"row {row.id}: {missing[0]}")
-    return False
+    missing = min((name for name in row.files if name not in done), default=None)
+    if missing:
+        tally.leave_out_all(ABOUT_UNREADABLE, row.items, name=f"row {row.id}", more=missing)
+    return missing is None
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
     """Return whether a document's name can stand in train.json; count it where it cannot."""
     if printable(raw.filename) == raw.filename:
         return True
-    files = [item for item in raw.items if item.kind == "files"]
-    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=files[0] if files else None)
+    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
     return False
 
 

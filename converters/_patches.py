@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import Benchmark, DatasetInfo, Item, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, finished_row, gold_of
 from exhibit.converters._materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
@@ -60,15 +60,15 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
     documents = []
     for raw in benchmark.documents:
         if raw.filename in aside:
-            _leave_out(f"set aside by a patch: {aside[raw.filename]}", raw.filename, raw.items, tally)
+            tally.leave_out_all(f"set aside by a patch: {aside[raw.filename]}", raw.items, name=raw.filename)
         else:
             documents.append(raw)
     rows: list[RawRow] = []
     applied = 0
     for row in benchmark.rows:
-        reason = dropped.get(row.id) or next((aside[name] for name in _files(row) if name in aside), None)
+        reason = dropped.get(row.id) or next((aside[name] for name in row.files if name in aside), None)
         if reason:
-            _leave_out(f"set aside by a patch: {reason}", row.place or f"row {row.id}", row.items, tally)
+            tally.leave_out_all(f"set aside by a patch: {reason}", row.items, name=row.name)
             continue
         fixed = _fixed_row(row, fixes.get(row.id), tally)
         applied += fixed is not row
@@ -88,7 +88,7 @@ def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     """Return the row with the gold that reviewers gave it; as it is where they saw another one."""
     if fix is None:
         return row
-    name = row.place or f"row {row.id}"
+    name = row.name
     if fix.was != gold_digest((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
             raise SourceError(f"{name}: {UNFIT} (--strict)")
@@ -101,19 +101,8 @@ def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
         quotes=quotes,
         is_impossible=fix.is_impossible,
         answer=fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts),
-        filename=quotes[0].filename if quotes else row.filename or next(iter(_files(row)), None),
+        filename=quotes[0].filename if quotes else next(iter(row.files), None),
     )
-
-
-def _files(row: RawRow) -> list[str]:
-    return [name for name in (row.filename, *(quote.filename for quote in row.quotes)) if name]
-
-
-def _leave_out(reason: str, name: str, items: Sequence[Item], tally: Tally) -> None:
-    for item in items:
-        tally.leave_out(reason, item.name, item=item)
-    if not items:
-        tally.leave_out(reason, name)
 
 
 def _note_strangers(

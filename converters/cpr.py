@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exhibit.converters._benchmark import BEYOND, Benchmark, Item, Label, Quote, RawRow, Tally, read_info
+from exhibit.converters._benchmark import Benchmark, Item, Label, Quote, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
@@ -88,11 +88,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         # the documents that are asked about first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
         kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
-        wanted = [row for row in rows if {quote.filename for quote in row.quotes} <= set(kept)]
-        dropped = [s.raw for s in sources if s.raw.filename not in kept] + [row for row in rows if row not in wanted]
-        for item in (item for one in dropped for item in one.items):
-            tally.leave_out(BEYOND, item.name, item=item)
-        sources, rows = [s for s in sources if s.raw.filename in kept], wanted
+        sources.sort(key=lambda source: source.raw.filename not in kept)
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
 

@@ -137,7 +137,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if all(passage.document in within for passage in question.passages):
             asked.append(question)
         else:
-            _leave_out(question, BEYOND, "", tally)
+            tally.leave_out_all(BEYOND, question.items)
     documents = {document.filename: document for document in [*documents_by_name.values(), *others.values()]}
     titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
     return Benchmark(
@@ -251,7 +251,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
             passages.append(passage)
             continue
         if not texts.shelf.files:
-            _leave_out(question, "passage without a document", "", tally, fault=True)
+            tally.leave_out_all("passage without a document", question.items, fault=True)
             return False
         text = _HOP.sub("", passage.text or "")
         holders = texts.holders(text)
@@ -265,13 +265,6 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
     return True
 
 
-def _leave_out(question: _Question, reason: str, more: str, tally: Tally, *, fault: bool = False) -> None:
-    """Leave out every row of a question, each by its place."""
-    for item in question.items:
-        line = f"{item.name}: {more}" if more else item.name
-        (tally.fault if fault else tally.leave_out)(reason, line, item=item)
-
-
 def _row(
     question: _Question, documents: dict[str, RawDocument], shelf: Shelf, options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
@@ -279,13 +272,14 @@ def _row(
     texts = [passage.text for passage in question.passages if passage.text]
     if missing:
         reason, more = shelf.lost[missing[0]]
-        _leave_out(question, reason, f"{missing[0]}{f' ({more})' if more else ''}", tally, fault=True)
+        more = f"{missing[0]} ({more})" if more else missing[0]
+        tally.leave_out_all(reason, question.items, more=more, fault=True)
         return
     if not question.is_impossible and not (question.answer or texts):
-        _leave_out(question, "row without an answer or a passage", "", tally, fault=True)
+        tally.leave_out_all("row without an answer or a passage", question.items, fault=True)
         return
     if not question.is_impossible and not question.passages and not question.quoted:
-        _leave_out(question, "row names no document", "", tally, fault=True)
+        tally.leave_out_all("row names no document", question.items, fault=True)
         return
     if question.is_impossible and texts:
         tally.note("impossible, so its passages are dropped", question.place)
