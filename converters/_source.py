@@ -52,6 +52,26 @@ def _from(info: DatasetInfo) -> str:
     return f", from {info.url}" if info.url else ""
 
 
+def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
+    """Return the one file of the first name that a source has, at its top or further down; a file is that itself."""
+    if source.is_file():
+        return source
+    for search in (source.glob, source.rglob):
+        for pattern in patterns:
+            paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
+            if len(paths) > 1:
+                raise SourceError(f"{source}: several {pattern}: {paths[0]} and {paths[1]}; pass the one that is meant")
+            if paths:
+                return paths[0]
+    raise SourceError(f"{source}: no {patterns[0]} in it; expected {info.expects}{_from(info)}")
+
+
+def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
+    """Raise where Git left a pointer in a file's place."""
+    if data.startswith(b"version https://git-lfs"):
+        raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {info.url}")
+
+
 # ---------------------------------------------------------------- archives
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from exhibit.converters._benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._records import Record, read_records
+from exhibit.converters._source import find_one, refuse_pointer
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
@@ -54,7 +55,7 @@ class _JudgedQuery:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read clauses, queries and grades; every clause becomes a document, whatever queries are chosen."""
-    folder = _find_folder(source)
+    folder = find_one(source, INFO, "corpus.jsonl").parent
     sha256: dict[str, str] = {}
     clauses = _read_clauses(folder, sha256, tally)
     judged = {split: _read_grades(folder, split, clauses, sha256, tally) for split in SPLITS}
@@ -75,25 +76,13 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 # ---------------------------------------------------------------- the release's files
 
 
-def _find_folder(source: Path) -> Path:
-    """Return the folder that holds the release's three parts; an archive may have it further down."""
-    paths = [path for path in sorted(source.rglob("corpus.jsonl")) if "__MACOSX" not in path.parts]
-    paths = [source / "corpus.jsonl"] if source / "corpus.jsonl" in paths else paths
-    if not paths:
-        raise SourceError(f"{source}: no corpus.jsonl in it; expected {INFO.expects}, from {INFO.url}")
-    if len(paths) > 1:
-        raise SourceError(f"{source}: several corpus.jsonl: {paths[0]} and {paths[1]}; pass the folder of one")
-    return paths[0].parent
-
-
 def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tally) -> Iterator[Record]:
     """Yield the records of a file that have the columns."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}; expected {INFO.expects}") from error
-    if data.startswith(b"version https://git-lfs"):
-        raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {INFO.url}")
+    refuse_pointer(path, data, INFO)
     sha256[path.name] = hashlib.sha256(data).hexdigest()
     records = read_records(path, data, tally, accounted=False)
     if not any(all(name in record.cells for name in columns) for record in records):

@@ -20,6 +20,7 @@ from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow,
 from exhibit.converters._cli import main
 from exhibit.converters._names import join_names, unique_titles
 from exhibit.converters._pages import filed_text, filing
+from exhibit.converters._source import find_one
 from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 
@@ -114,13 +115,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _find_root(source: Path) -> Path:
     names = [f"{split}.json" for split in SPLITS]
-    for pattern in ("", "**/"):
-        folders = sorted({path.parent for name in names for path in source.glob(pattern + name)})
-        if len(folders) > 1:
-            raise SourceError(f"{source}: splits in {folders[0]} and in {folders[1]}; pass one contract-nli folder")
-        if folders:
-            return folders[0]
-    raise SourceError(f"{source}: none of {', '.join(names)} in it; expected {INFO.expects}, from {INFO.url}")
+    first = next((name for name in names if any(source.rglob(name))), names[0])
+    return find_one(source, INFO, first).parent
 
 
 def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Namespace, tally: Tally) -> None:

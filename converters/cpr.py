@@ -22,7 +22,7 @@ from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.parsing import string
 from exhibit.converters._cpr.sources import Source, candidates, load
-from exhibit.converters._source import open_source
+from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
@@ -93,7 +93,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Source], list[_Entry], dict[str, str]]:
-    table = _find_table(source)
+    table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
@@ -108,18 +108,6 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Sour
 
 
 # ---------------------------------------------------------------- the ground truth
-
-
-def _find_table(source: Path) -> Path:
-    if source.is_file():
-        return source
-    for pattern in ("ground_truth*.jsonl", "*.jsonl", "**/ground_truth*.jsonl", "**/*.jsonl"):
-        tables = sorted(source.glob(pattern))
-        if len(tables) > 1:
-            raise SourceError(f"{source}: several tables: {tables[0].name} and {tables[1].name}; pass one as --source")
-        if tables:
-            return tables[0]
-    raise SourceError(f"{source}: no .jsonl file in it; expected {INFO.expects}")
 
 
 def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:

@@ -6,19 +6,19 @@ python -m converters.cuad --out datasets_out/cuad
 from __future__ import annotations
 
 import ast
-import csv
 import hashlib
-import io
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._names import join_names, llm_titles, pair_files, unique_titles
+from exhibit.converters._records import read_csv
+from exhibit.converters._source import find_one
 from exhibit.evidence.guard import read_within
 from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
@@ -46,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=["rule", "llm"],
         default="rule",
         help="titles from the source's own fields (rule), or from an OpenAI-compatible server (llm: "
-        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), stored beside the source so that the next run is the same",
+        "OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL), whose replies are kept in the cache for the next run",
     )
 
 
@@ -61,7 +61,7 @@ class _Contract:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read master_clauses.csv and pair its rows with the PDFs."""
-    table = _find_table(source)
+    table = find_one(source, INFO, "master_clauses.csv")
     data = table.read_bytes()
     records = read_table(table, data)
     contracts = _pair(records, _pdfs(table.parent), tally)
@@ -71,7 +71,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.limit]
     if options.titles == "llm":
-        titles = _asked_titles(contracts, options.source, table)
+        titles = _asked_titles(contracts)
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
@@ -82,37 +82,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 # ---------------------------------------------------------------- the table
 
 
-def _find_table(source: Path) -> Path:
-    tables = sorted(source.glob("master_clauses.csv")) or sorted(source.glob("**/master_clauses.csv"))
-    if not tables:
-        raise SourceError(f"{source}: no master_clauses.csv in it; expected {INFO.expects}, from {INFO.url}")
-    if len(tables) > 1:
-        raise SourceError(f"{source}: several master_clauses.csv: {tables[0]} and {tables[1]}; pass one CUAD_v1 folder")
-    return tables[0]
-
-
 def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
-    """Return the rows by column, with header spaces mended and missing columns refused."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8 (byte {error.start}); the release is: get it again") from error
-    try:
-        records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise SourceError(f"{path}: not a CSV file: {error}") from error
-    if len(records) < 2:
-        raise SourceError(f"{path}: no rows")
-    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
-    header = [name.strip().replace("- Answer", "-Answer") for name in records[0]]
+    """Return the rows by column."""
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
-    missing = [name for name in wanted if name not in header]
-    if missing:
-        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this CUAD v1?")
-    short = next((n for n, record in enumerate(records[1:], 2) if record and len(record) != len(header)), None)
-    if short is not None:
-        raise SourceError(f"{path}: line {short} has {len(records[short - 1])} fields, the header {len(header)}")
-    return [dict(zip(header, record, strict=True)) for record in records[1:] if record]
+    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
+    return read_csv(path, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
 
 
 # ---------------------------------------------------------------- rows and their PDFs
@@ -155,21 +129,9 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
 # ---------------------------------------------------------------- titles
 
 
-def _asked_titles(contracts: list[_Contract], source: Path | None, table: Path) -> dict[str, str]:
-    texts: dict[str, Callable[[], str]] = {c.path.name: _text_of(c.path) for c in contracts}
-    asked = llm_titles(texts, store=_store(source, table), model=None)
+def _asked_titles(contracts: list[_Contract]) -> dict[str, str]:
+    asked = llm_titles({c.path.name: lambda path=c.path: read_within(path).text for c in contracts})
     return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
-
-
-def _store(given: Path | None, table: Path) -> Path:
-    """Return where titles are kept: in the source's folder, or beside its archive."""
-    if given is not None and given.is_file():
-        return given.with_name(given.name + ".titles.json")
-    return table.with_name("exhibit-titles.json")
-
-
-def _text_of(path: Path) -> Callable[[], str]:
-    return lambda: read_within(path).text
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
+from exhibit.converters._source import find_one
 from exhibit.engine import Engine, limits_from, open_engine
 from exhibit.evidence import read_document
 from exhibit.schemas.errors import DocumentError, SourceError
@@ -67,7 +68,7 @@ class _Test(NamedTuple):
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read benchmarks/*.json and check each span against the text that it counts in."""
-    root = _find_root(source)
+    root = find_one(source, INFO, "benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
     tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
     files = _corpus(root / "corpus", tally)
@@ -92,17 +93,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 # ---------------------------------------------------------------- the benchmarks
-
-
-def _find_root(source: Path) -> Path:
-    """Return the folder that has benchmarks/ and corpus/, at the top or further down."""
-    folders = sorted({p.parent.parent for p in source.glob("**/benchmarks/*.json") if "__MACOSX" not in p.parts})
-    roots = [root for root in ([source] if source in folders else folders) if (root / "corpus").is_dir()]
-    if not roots:
-        raise SourceError(f"{source}: no benchmarks/*.json beside a corpus/; expected {INFO.expects}, from {INFO.url}")
-    if len(roots) > 1:
-        raise SourceError(f"{source}: several sources, {roots[0]} and {roots[1]}; pass one of them")
-    return roots[0]
 
 
 def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:

@@ -19,6 +19,7 @@ from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow,
 from exhibit.converters._cli import main
 from exhibit.converters._names import unique_titles
 from exhibit.converters._records import decode_table, separated
+from exhibit.converters._source import find_one, refuse_pointer
 from exhibit.converters._text_pdf import Block
 from exhibit.schemas.errors import SourceError
 
@@ -129,19 +130,13 @@ def _find_tables(source: Path) -> list[Path]:
     tables = []
     for split in ("train", "test"):
         name = f"policy_{split}_data.csv"
-        paths = sorted(source.glob(name)) or sorted(source.glob(f"**/{name}"))
-        if len(paths) > 1:
-            raise SourceError(f"{source}: several {name}: {paths[0]} and {paths[1]}; pass the folder of one")
-        tables += paths
-    if not tables:
-        raise SourceError(f"{source}: no policy_*_data.csv in it; expected {INFO.expects}, from {INFO.url}")
-    return tables
+        tables += [find_one(source, INFO, name)] if any(source.rglob(name)) else []
+    return tables or [find_one(source, INFO, "policy_*_data.csv")]
 
 
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
     """Return the rows by column; wrong columns and pointers to the data are refused."""
-    if data.startswith(b"version https://git-lfs"):
-        raise SourceError(f"{path}: a Git LFS pointer, not the table; run `git lfs pull`, or download it: {INFO.url}")
+    refuse_pointer(path, data, INFO)
     header, *records = separated(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
     missing = [name for name in _COLUMNS if name not in header]

@@ -26,6 +26,7 @@ from exhibit.converters._benchmark import (
     read_info,
 )
 from exhibit.converters._cli import main
+from exhibit.converters._source import find_one
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 
@@ -47,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the file; each context is a document."""
-    path = _file(source)
+    path = find_one(source, INFO, "*.json")
     data = path.read_bytes()
     contexts = list(_contexts(path, data))
     names = _names(contexts)
@@ -82,13 +83,6 @@ class _Context:
     title: str
     text: str
     qas: tuple[Mapping[str, Any], ...]
-
-
-def _file(source: Path) -> Path:
-    files = [source] if source.is_file() else sorted(source.glob("*.json"))
-    if len(files) != 1:
-        raise SourceError(f"{source}: {len(files)} .json files; pass the one in SQuAD's form")
-    return files[0]
 
 
 def _contexts(path: Path, data: bytes) -> Iterator[_Context]:

@@ -20,6 +20,7 @@ from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, 
 from exhibit.converters._cli import main
 from exhibit.converters._names import unique_titles
 from exhibit.converters._records import Record, columns_of, decode_table, read_records
+from exhibit.converters._source import find_one
 from exhibit.converters._web import refresh
 from exhibit.converters._web.fetch import (
     Fetched,
@@ -47,7 +48,6 @@ Has a page changed since, and which questions does that touch?
 
 A second run asks only for what is missing or failed. Each run writes a manifest, one line per URL, and says where.
 """
-_LIST = "urls.txt"
 _USUAL_COLUMNS = ("url", "link", "href", "uri", "source_url", "address")
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Fetch every URL of the list; the bundle itself is written later."""
-    path = _find_list(source)
+    path = find_one(source, INFO, "urls.txt")
     data = path.read_bytes()
     listed: dict[str, list[Item]] = {}
     for url, item in _urls(path, data, options.column, tally):
@@ -102,14 +102,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 # ---------------------------------------------------------------- the list
-
-
-def _find_list(source: Path) -> Path:
-    if source.is_file():
-        return source
-    if (source / _LIST).is_file():
-        return source / _LIST
-    raise SourceError(f"{source}: no {_LIST} in it; expected {INFO.expects}")
 
 
 def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:

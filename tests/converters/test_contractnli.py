@@ -298,7 +298,7 @@ def test_what_is_not_the_release_is_refused(copy):
 
 def test_two_folders_with_splits_are_refused(copy):
     shutil.copytree(copy, copy.parent / "again")
-    with pytest.raises(SourceError, match="pass one contract-nli folder"):
+    with pytest.raises(SourceError, match="several train.json"):
         read(copy.parent)
 
 

@@ -432,11 +432,13 @@ def test_errors_name_what_was_expected(tmp_path):
     with pytest.raises(SourceError, match="nowhere: no such file or folder; --documents takes"):
         read_rows(source, "--documents", str(tmp_path / "nowhere"))
     shutil.copy(source / "ground_truth.jsonl", source / "ground_truth_2.jsonl")
-    with pytest.raises(SourceError, match="several tables: ground_truth.jsonl and ground_truth_2.jsonl"):
+    with pytest.raises(
+        SourceError, match=r"several ground_truth\*.jsonl: .*ground_truth.jsonl and .*ground_truth_2.jsonl"
+    ):
         read_rows(source)
     assert len(read_rows(source / "ground_truth.jsonl")[0].rows) == 1
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match=r"no \.jsonl file in it"):
+    with pytest.raises(SourceError, match=r"no ground_truth\*.jsonl in it; expected a .jsonl file"):
         read_rows(tmp_path / "empty")
     with pytest.raises(SourceError, match="no document in it; expected JSON exports, PDFs or HTML"):
         read_rows(source / "ground_truth.jsonl", "--documents", str(tmp_path / "empty"))
