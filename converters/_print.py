@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters import _playwright
 from exhibit.converters._benchmark import RawDocument, source_text
-from exhibit.converters._browser import is_root, launch_options
+from exhibit.converters._browser import browser_error, running_browser
 from exhibit.converters._fonts import font_hashes
 from exhibit.converters._pages import html_from_text, office_page
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
@@ -26,13 +25,13 @@ from exhibit.engine.watch import programs_watched
 from exhibit.evidence.printable import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html
-from exhibit.schemas.errors import DocumentError, ServiceError
+from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import Printing
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Playwright, Route
+    from playwright.async_api import Route
 
 _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
@@ -68,64 +67,58 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
 
     def __enter__(self) -> Printer:
-        with ExitStack() as stack:
-            self._folder = stack.enter_context(scratch_folder())
-            with programs_unlimited():
-                self._playwright: Playwright = stack.enter_context(_playwright.driver())
-                self._browser = self._launch()
-            self._stack = stack.pop_all()
+        self._runner = asyncio.Runner()
+        try:
+            self._start()
+        except BaseException:
+            self._runner.close()
+            raise
         return self
+
+    def _start(self) -> None:
+        self._running = running_browser()
+        with programs_unlimited():
+            self._browser = self._runner.run(self._running.__aenter__())
 
     @property
     def browser(self) -> str:
         """The browser's version."""
         return self._browser.version
 
-    def _launch(self) -> Browser:
-        """Start Chromium in its sandbox; without it for root, and where the system grants none."""
-        options = launch_options(self._folder)
-        for sandbox in (False,) if is_root() else (True, False):
-            try:
-                return self._playwright.chromium.launch(chromium_sandbox=sandbox, **options)
-            except _playwright.PlaywrightError as error:
-                problem = error
-        raise ServiceError(f"Chromium does not start: {problem.message.splitlines()[0]}") from problem
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._stack, suppress(_playwright.PlaywrightError):  # it may have ended by itself
-            self._browser.close()
+    def __exit__(self, *error: object) -> None:
+        with self._runner:
+            self._runner.run(self._running.__aexit__(None, None, None))
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
+        options = pdf_options(header=header, footer=footer, margins=margins)
         try:
-            # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
-            page = self._browser.new_page(**PAGE)
-            page.route("**/*", partial(_hand_over, _VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
-            # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
-            page.goto(_ADDRESS, wait_until="load", timeout=0)
-            data = page.pdf(**pdf_options(header=header, footer=footer, margins=margins))
-            page.close()
-        except _playwright.PlaywrightError as error:
-            self._renew()
+            data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+        except browser_error() as error:
+            # a page that crashed may have taken the browser with it
+            self._runner.run(self._running.__aexit__(None, None, None))
+            self._start()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
-    def _renew(self) -> None:
-        """Open another browser: a page that crashed may have taken the old one with it."""
-        with suppress(_playwright.PlaywrightError):
-            self._browser.close()
-        self._browser = self._launch()
+    async def _printed(self, html: bytes, options: dict[str, Any]) -> bytes:
+        # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
+        page = await self._browser.new_page(**PAGE)
+        await page.route("**/*", partial(_hand_over, html))
+        # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
+        await page.goto(_ADDRESS, wait_until="load", timeout=0)
+        data = await page.pdf(**options)
+        await page.close()
+        return data
 
 
-def _hand_over(html: bytes, route: Route) -> None:
+async def _hand_over(html: bytes, route: Route) -> None:
     """Answer the browser: the document itself, and to whatever it asks for besides nothing at all."""
     request = route.request
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
-        route.fulfill(status=200, headers=_HEADERS, body=html)
+        await route.fulfill(status=200, headers=_HEADERS, body=html)
     else:
-        route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
+        await route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
 
 
 def printing(printers: Iterable[str]) -> Printing | None:

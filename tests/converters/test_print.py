@@ -89,7 +89,9 @@ def test_a_driver_that_cannot_start_is_one_line(monkeypatch, tmp_path, error):
     def start(self: object) -> None:
         raise error
 
-    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.start", start)
+    for way in ("sync", "async"):
+        monkeypatch.setattr(f"playwright.{way}_api._context_manager.PlaywrightContextManager.start", start)
+    monkeypatch.setattr("playwright.sync_api._context_manager.PlaywrightContextManager.__enter__", start)
     with pytest.raises(ServiceError, match=r"^Playwright's driver does not start: .*ulimit -v and ulimit -n$"):
         Printer().__enter__()
     monkeypatch.delenv("EXHIBIT_BROWSER", raising=False)
@@ -122,7 +124,7 @@ def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
 
 
 def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
-    printer._browser.close()
+    printer._runner.run(printer._browser.close())
     with pytest.raises(DocumentError, match="bad.pdf: Chromium cannot print it"):
         printer.print_html("<p>Words.</p>", tmp_path / "bad.pdf")
     printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")
