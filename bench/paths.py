@@ -18,7 +18,7 @@ from pathlib import Path
 from exhibit.converters._laws import Law, read_law
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 from exhibit.schemas.command import guarded
 from exhibit.storage.whole import write_whole
 

@@ -185,22 +185,21 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     return False
 
 
-def finished_row(row: RawRow, unfound: Collection[Quote] = ()) -> Row:
-    """Return a row as train.json has it; of a quote that was not found where it had to be, the file alone."""
+def _row(row: RawRow, done: dict[str, Done]) -> Row:
     return Row(
         id=row.id,
         question=row.question,
         answer=IMPOSSIBLE_ANSWER if row.is_impossible else row.answer,
         is_impossible=row.is_impossible,
         contexts=[
-            Context(filename=quote.filename, text=None if quote in unfound else quote.text) for quote in row.quotes
+            Context(filename=quote.filename, text=None if _is_unfound_answer(quote, done) else quote.text)
+            for quote in row.quotes
         ],
     )
 
 
-def _row(row: RawRow, done: dict[str, Done]) -> Row:
-    answers = {quote for quote in row.quotes if quote.answer}
-    return finished_row(row, {q for q in answers if done[q.filename].places[q].how == "absent"})
+def _is_unfound_answer(quote: Quote, done: dict[str, Done]) -> bool:
+    return quote.answer and done[quote.filename].places[quote].how == "absent"
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:

@@ -16,9 +16,9 @@ from exhibit.converters._records import read_csv
 from exhibit.converters._source import find_one, unpack
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
-from exhibit.law.casing import tidy, title_case
 from exhibit.law.companies import DESCRIBED
-from exhibit.law.dates import MONTH
+from exhibit.law.days import MONTH
+from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.quotes import quote_parts
 from exhibit.storage.scratch import scratch_folder

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, finished_row, gold_of
+from exhibit.converters._build import ORIGINALS, card_text, counts_of, finish, gold_of
 from exhibit.converters._materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.guard import read_within
 from exhibit.hub.card import CardText, write_card
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import BundleInfo, Gold, PatchEntry, Row
+from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
 from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
@@ -149,10 +150,16 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
         raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
     changed = Changed(left_out=tally.left_out, noted=tally.noted)
     passages = {fix.id: fix.contexts for fix in patch.corrections}
-    for row in result.rows:
-        changed.rows.append(finished_row(row))
-        same = row is rows[row.id]
-        changed.gold += lines[row.id] if same else _corrected_gold(row, passages[row.id], bundle)
+    after = {row.id: row for row in result.rows}
+    for question in bundle.questions:
+        row, mine = after.get(int(question.id)), lines[int(question.id)]
+        if row is None:
+            continue  # told of by the tally
+        better = row_of(question), mine
+        if row is not rows[row.id]:
+            better = mended(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
+        changed.rows.append(better[0])
+        changed.gold += better[1]
     kept = {raw.filename for raw in result.documents}
     left = [document for document in info.documents if document.filename in kept]
     info = info.model_copy(update={"patches": [*info.patches, entry], "documents": left})
@@ -173,21 +180,42 @@ def _raw_row(question: Question, lines: Sequence[Gold]) -> RawRow:
     )
 
 
-def _corrected_gold(row: RawRow, passages: Sequence[MarkedPassage], bundle: Bundle) -> list[Gold]:
-    if row.is_impossible:
-        return [gold_of(row.id, None, row.filename, NOWHERE, row.labels)]
-    return [gold_line(row.id, at, passage, row.labels, bundle) for at, passage in enumerate(passages)]
+def row_of(question: Question) -> Row:
+    """Return a question as train.json has it."""
+    return Row(
+        id=int(question.id),
+        question=question.question,
+        answer=question.answer,
+        is_impossible=question.is_impossible,
+        contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
+    )
 
 
-def gold_line(id: int, at: int, passage: MarkedPassage, labels: dict[str, Label], bundle: Bundle) -> Gold:
-    """Return the line of gold for a passage that a reviewer marked."""
-    name = passage.filename
-    if name not in bundle.files:
-        raise BundleError(f"row {id}: {name} is not in {bundle.root}/{CORPUS}")
-    place = marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
-    if place is None:
-        raise BundleError(f"row {id}: {name} has other words at {passage.spans}; run its converter with --patch")
-    return gold_of(id, at, name, place, labels)
+def mended(
+    row: Row,
+    lines: Sequence[Gold],
+    passages: Sequence[MarkedPassage],
+    answer: str,
+    labels: dict[str, Label],
+    bundle: Bundle,
+) -> tuple[Row, list[Gold]]:
+    """Return a row with better gold, and its lines; without passages nothing in the documents answers."""
+    if not passages:
+        name = next((line.filename for line in lines if line.filename), None)
+        impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}
+        return row.model_copy(update=impossible), [gold_of(row.id, None, name, NOWHERE, labels)]
+    gold = []
+    for at, passage in enumerate(passages):
+        name = passage.filename
+        if name not in bundle.files:
+            raise BundleError(f"row {row.id}: {name} is not in {bundle.root}/{CORPUS}")
+        place = marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
+        if place is None:
+            other = f"has other words at {passage.spans}; run its converter with --patch"
+            raise BundleError(f"row {row.id}: {name} {other}")
+        gold.append(gold_of(row.id, at, name, place, labels))
+    contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
+    return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
 
 
 def write_changed(

@@ -21,7 +21,7 @@ from exhibit.converters._pages import html_from_text, office_page
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
 from exhibit.engine import Desk, Limits
 from exhibit.engine.limits import programs_unlimited
-from exhibit.engine.watch import programs_watched
+from exhibit.engine.programs import programs_watched
 from exhibit.evidence.printable import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html

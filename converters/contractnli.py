@@ -21,7 +21,7 @@ from exhibit.converters._cli import main
 from exhibit.converters._names import join_names, unique_titles
 from exhibit.converters._pages import filed_text, filing
 from exhibit.converters._source import find_one
-from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

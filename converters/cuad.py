@@ -20,7 +20,7 @@ from exhibit.converters._names import join_names, llm_titles, pair_files, unique
 from exhibit.converters._records import read_csv
 from exhibit.converters._source import find_one
 from exhibit.evidence.guard import read_within
-from exhibit.law.casing import tidy
+from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

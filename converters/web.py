@@ -32,7 +32,7 @@ from exhibit.converters._web.fetch import (
     report,
 )
 from exhibit.converters._web.gate import flaw_of
-from exhibit.law.casing import tidy
+from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -26,7 +26,7 @@ from exhibit.draft.made import made_from
 from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
-from exhibit.law.casing import tidy
-from exhibit.law.dates import MONTH
+from exhibit.law.days import MONTH
+from exhibit.law.profile import Profile, tidy
 from exhibit.law.sentences import sentences
-from exhibit.law.structure.profile import Profile
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: a sentence to a page's half
 MOST = 3  # of a kind for one document, so that no document decides a figure by itself

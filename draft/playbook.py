@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.schemas.errors import SourceError
 
 SHIPPED = Path(__file__).parent / "playbooks"

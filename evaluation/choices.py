@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from exhibit.evaluation.cases import Case
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 from exhibit.schemas.errors import BundleError
 
 LABELS = "labels.json"

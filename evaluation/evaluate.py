@@ -21,13 +21,13 @@ from exhibit.evaluation.measured import Measured, measure_rounds
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
 from exhibit.evaluation.provenance import changed_data, describe_run
 from exhibit.evaluation.records import summary_json, write_json
+from exhibit.evaluation.registers import Register, write_account
+from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
 from exhibit.evaluation.scoring import Scoring
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
-from exhibit.law.officials import Client, Register
-from exhibit.law.officials.account import write_account
 from exhibit.law.references import ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__

@@ -16,7 +16,7 @@ from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.statistics import Table, macro, summarise_by
 from exhibit.evaluation.trec import Lines, trec_files, trec_lines
 from exhibit.evaluation.verdicts import cited, examine
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.whole import whole, write_whole

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection
 from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
 from exhibit.evaluation.testdata import bundle_of
-from exhibit.law.officials import CASE_LAW, LEGISLATION
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml

@@ -18,10 +18,8 @@ from exhibit.evaluation.metrics._gold_ranks import matches
 from exhibit.evaluation.metrics._scope import is_wrong_file
 from exhibit.evaluation.metrics._versions import right_version
 from exhibit.evaluation.metrics.answer_contained import holding_answer
-from exhibit.law.answers import stands_in
-from exhibit.law.citations import claims_of, find_citations
-from exhibit.law.figures import Figures, figures, missing_figures
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import claims_of, find_citations, is_refusal
+from exhibit.law.figures import Figures, figures, missing_figures, stands_in
 
 Verdict = Literal[
     "answered",

@@ -14,6 +14,7 @@ Nothing is loaded before it is asked for, so that the import takes no time. docs
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,9 @@ ROOMS = (
     "viewer",
 )
 """The packages of the product, from the ground up."""
+
+# ONNX Runtime tells its maker of every model that is opened, unless this is there before it is imported
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 # in a checkout the rooms stand beside this folder, in a wheel inside it: `exhibit.rag` is the same module either way
 _beside = Path(__file__).resolve().parent.parent

@@ -1,16 +1,18 @@
-"""Citations in an answer: found, put right, tied to their claims, and checked against the sources."""
+"""Citations in an answer: found, put right, tied to their claims, checked against the sources; and refusals."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
 from exhibit.law.figures import figures, missing_figures
 from exhibit.law.sentences import CITATION, sentences
+from exhibit.law.system import systems
 from exhibit.law.words import content_words
 
 OVERLAP = 0.4
@@ -211,3 +213,36 @@ def _evidence(source: Source) -> _Evidence:
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")
     return _Evidence(frozenset(words), frozenset(content_words(Path(source.document).stem)), text)
+
+
+# ---------------------------------------------------------------- refusals
+
+_REFUSAL = re.compile(
+    r"""[^\w]*(?:.{0,60}\b)?not\s+(?:be\s+|been\s+)?(?:found|available|contained)\s+in\s+
+    (?:any\s+of\s+)?(?:the\s+|these\s+|any\s+)?(?:(?:provided|given|supplied)\s+)?
+    (?:documents?|sources?|context|excerpts?)(?:\s+(?:provided|given|supplied))?\W*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a reply opens with the refusal phrase, or has it and cites nothing; small variations count.
+
+    A phrase after a cited statement only says what part of the question stays open.
+    """
+    parts = [_without_citations(text[span.start : span.end]) for span in sentences(text)]
+    said = [bool(_REFUSAL.fullmatch(part) or _foreign().fullmatch(part)) for part in parts]
+    return bool(said) and (said[0] or (any(said) and not find_citations(text)))
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    """The refusal in the languages of the legal systems: a short sentence that says nothing else."""
+    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
+    return re.compile(rf"\W*(?:.{{0,60}}\b)?(?:{phrases}).{{0,30}}", re.IGNORECASE | re.DOTALL)
+
+
+def _without_citations(sentence: str) -> str:
+    for citation in reversed(find_citations(sentence)):
+        sentence = sentence[: citation.span.start] + sentence[citation.span.end :]
+    return sentence

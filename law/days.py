@@ -8,6 +8,13 @@ from functools import cache
 
 from exhibit.law.system import System, systems
 
+MONTHS = tuple("January February March April May June July August September October November December".split())
+MONTH = f"(?:{'|'.join(MONTHS)})"
+"""A month as part of a longer expression, which says itself whether case matters."""
+SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
+"""What stands before a full stop and a day, `Jan. 5`; May is never cut."""
+
+
 _ISO = r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})"
 _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})"
 

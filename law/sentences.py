@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from exhibit.evidence import Span
 from exhibit.law.companies import STOPPED
-from exhibit.law.dates import SHORT_MONTHS
+from exhibit.law.days import SHORT_MONTHS
 
 CITATION = r"\[\s*\d{1,3}(?:\s*(?:,|;|&|and|[-–—])\s*\d{1,3})*\s*\]"
 """A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits."""

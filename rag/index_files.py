@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import Cache, cache_folder, key_of

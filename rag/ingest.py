@@ -20,9 +20,9 @@ import numpy.typing as npt
 from exhibit.engine import Engine, dismiss, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.scan import Ocr, choose_ocr
+from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure, section_path
-from exhibit.law.structure.profile import Profile, read_profile
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.database import Waiting

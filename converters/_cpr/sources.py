@@ -31,7 +31,7 @@ from exhibit.evidence import Document, read_document
 from exhibit.evidence.folder import Listed, list_folder, with_attachments
 from exhibit.evidence.read import has_page
 from exhibit.evidence.readers import pdf
-from exhibit.law.casing import tidy
+from exhibit.law.profile import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError, printable
 from exhibit.storage.folders import left_out
 

@@ -9,7 +9,7 @@ from collections import Counter
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics._each import gold_texts
 from exhibit.evaluation.metrics._words import f1, without_citations
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -10,6 +10,10 @@ from exhibit.evaluation.cases import Case
 from exhibit.law.citations import find_citations, without_places
 from exhibit.law.words import word_runs
 
+_APART = re.compile(
+    r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"
+)
+"""What NLTK's word tokenizer parts from a word, with a full stop taken for the end of a sentence."""
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 
@@ -23,9 +27,14 @@ def f1(shared: int, predicted: int, expected: int) -> float:
     return 2 * shared / (predicted + expected) if shared else 0.0
 
 
-def set_f1(answer: str, expected: str) -> float:
+def seed_words(text: str) -> list[str]:
+    """Return the words as NLTK's tokenizer cuts them, those alone that are letters and digits: no `non-exclusive`."""
+    return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
+
+
+def set_f1(answer: str, expected: str, cut: Callable[[str], list[str]] = words) -> float:
     """Return F1 over the different words of two texts."""
-    one, other = set(words(answer)), set(words(expected))
+    one, other = set(cut(answer)), set(cut(expected))
     return f1(len(one & other), len(one), len(other))
 
 

@@ -8,7 +8,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._options import Options
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 
 NAMES = ("abstention_accuracy", "false_refusal_rate")
 ABOUT = {

@@ -13,7 +13,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._options import K, Options
-from exhibit.law.answers import stands_in
+from exhibit.law.figures import stands_in
 
 NAMES = ("answer_contained", "answer_in_passages")
 ABOUT = {

@@ -15,8 +15,7 @@ from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._each import each
 from exhibit.evaluation.metrics._options import Options
-from exhibit.law.citations import BRACKETED, find_citations
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import BRACKETED, find_citations, is_refusal
 
 NAMES = ("any_citation",)
 ABOUT = {

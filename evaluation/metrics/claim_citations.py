@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._about import About
 from exhibit.evaluation.metrics._options import Options
-from exhibit.law.citations import claims_of, verify
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import claims_of, is_refusal, verify
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")
 ABOUT = {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, judged_about, missing_judge
 from exhibit.evaluation.metrics._options import Options
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
 
 ABOUT = judged_about(

@@ -31,7 +31,7 @@ _DECIDED = {"found": 1.0, "absent": 0.0}
 
 @runtime_checkable
 class Officials(Protocol):
-    """Who knows which references exist, such as `law.officials.Register`."""
+    """Who knows which references exist, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
         """Return `found` or `absent`; any other word decides nothing."""

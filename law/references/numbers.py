@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from exhibit.law.dates import MONTH
+from exhibit.law.days import MONTH
 from exhibit.law.references.reference import Path
 
 _AFTER_A = (

@@ -9,9 +9,19 @@ from itertools import zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.companies import ends_in_form
-from exhibit.law.structure.labels import Label, drop_stray, read_label
+from exhibit.law.structure.labels import (
+    NO_HEADING,
+    SMALL,
+    Label,
+    drop_stray,
+    is_prose,
+    is_shout,
+    is_title,
+    is_title_case,
+    read_label,
+    run_in,
+)
 from exhibit.law.structure.lines import Line, is_entry, read_lines
-from exhibit.law.structure.titles import NO_HEADING, SMALL, is_prose, is_shout, is_title, is_title_case, run_in
 from exhibit.law.system import system_of
 
 

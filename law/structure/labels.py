@@ -1,13 +1,87 @@
-"""The numbers and letters that headings begin with: ARTICLE IV, Section 2.01, 1.1, A.1.1, (a), (i)."""
+"""What a heading begins with, and which words read as a title: ARTICLE IV, Section 2.01, 1.1, (a); shouted, run in."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from exhibit.law.companies import ends_in_form
 from exhibit.law.structure.lines import Line, is_entry
-from exhibit.law.structure.titles import is_shout, is_title, is_title_case, run_in
 from exhibit.law.system import Level, System, system_for
+
+SMALL = frozenset("a an and as at by for from in into of on or per the to under upon with without".split())
+_RUN_IN = re.compile(r"([^.:;–—]{2,90}?)(?:[.:](?=\s|[A-Z“]|$)|\s[–—-]\s|[.]?[–—])")
+_LONG_WORD = re.compile(r"[^\W\d_]{4}")
+_LONGEST = 150  # characters: what is longer is a sentence
+_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
+_STARTS = re.compile(
+    r"(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b", re.IGNORECASE
+)
+"""Sentences begin so; a title that does is in title case throughout."""
+_VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
+NO_HEADING = re.compile(
+    r"(?:and|between|among|by|by and (?:between|among)|dated\b.*|to|name|title|date|its|confidential\b.*|"
+    r"execution (?:copy|version).*|page\b.*|\[.*|<.*|source\b.*|(?:section|recitals|preamble|annex)\b.*|"
+    r"[a-z]{1,4}-\d+|.*\bintentionally (?:left )?(?:blank|omitted)|.*_{3}.*|.*\[\*+\].*|\W*)\W*",
+    re.IGNORECASE,
+)
+
+
+def is_title(text: str) -> bool:
+    """Return whether a whole line reads as a title: short, begun with a capital, not a sentence."""
+    return (
+        3 <= len(text) <= 110
+        and (text[0].isupper() or text[0] in "“\"'‘")
+        and text[-1] not in ".;,"
+        and len(text.split()) <= 16
+    )
+
+
+def is_title_case(text: str) -> bool:
+    """Return whether all words but the small ones begin with a capital."""
+    words = _WORDS.findall(text)
+    return (
+        bool(words)
+        and len(words) <= 9
+        and all(word[0].isupper() or word in SMALL for word in words)
+        and words[0][0].isupper()
+    )
+
+
+def is_shout(text: str) -> bool:
+    """Return whether a line is a heading in capitals, not a company, a code or a label of a form."""
+    letters = sum(character.isalpha() for character in text)
+    return (
+        _LONG_WORD.search(text) is not None
+        and 2 * letters > len(text)
+        and len(text) <= 110
+        and text.isupper()
+        and text[-1] not in ",;"
+        and not ends_in_form(text)
+        and not NO_HEADING.fullmatch(text)
+    )
+
+
+def is_prose(title: str) -> bool:
+    """Return whether shouted words are a sentence after all."""
+    return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
+
+
+def run_in(rest: str) -> tuple[str, int]:
+    """Return a title that runs into its paragraph, `Term` of `Term. The term …`, and its length with the mark."""
+    match = _RUN_IN.match(rest)
+    if match is None:
+        return "", 0
+    words = _WORDS.findall(match[1])
+    large = [word for word in words if word not in SMALL]
+    small = sum(word[0].islower() for word in large)
+    most = 0 if _STARTS.match(match[1]) else max(len(large) // 3, 2)
+    if not words or len(words) > 12 or not words[0][0].isupper() or small > most or _VERBS.search(match[1]):
+        return "", 0
+    return match[1].strip(' “”"'), match.end()
+
+
+# ---------------------------------------------------------------- numbers and letters
 
 _NUMBER = re.compile(
     r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,4}(?:[A-Z](?![A-Za-z]))?|[A-Z](?:\.\d{1,3}){1,4}|\d{1,3}[A-Z]{0,2}(?=[.)—\s]))"
@@ -18,6 +92,7 @@ _LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s�
 _GOES_ON = re.compile(r"(?:above|below|hereof|of (?:this|the)|and \(|or \(|[,;)])")
 _PAGE = re.compile(r"page\s+\d", re.IGNORECASE)
 _ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
+_ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
 _ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
@@ -81,12 +156,15 @@ def _standing(level: Level, word: str, number: str, system: System) -> tuple[str
 
 
 def _roman_part(line: Line, system: System) -> Label | None:
-    """Return the part that a Roman number with a full stop is, `II. Der Bund`, in a system that counts so."""
+    """Return the part that a Roman number is in a system that counts so, as in `II. Der Bund` or `I - pelo navio;`."""
     level = next((level for level in system.levels if level.roman), None)
-    match = _ROMAN_PART.match(line.text) if level and line.fresh else None
-    if level is None or match is None or not is_title(rest := line.text[match.end() :]):
+    if level is None or not line.fresh:
         return None
-    return Label(match[1].rstrip("."), rest, level.kind, _value(match[1], system), level.rank, level.kind)
+    match = (_ROMAN_ITEM if level.text else _ROMAN_PART).match(line.text)
+    if match is None or not (level.text or is_title(line.text[match.end() :])):
+        return None
+    number, rest = match[1].rstrip("."), line.text[match.end() :]
+    return Label(number, rest, level.kind, _value(match[1], system), level.rank, level.kind, sure=not level.text)
 
 
 def _can_follow(rest: str, level: Level, system: System, *, marked: bool, shouts: bool) -> bool:

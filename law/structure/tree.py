@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Document, Span
 from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
 from exhibit.law.structure.labels import roman
-from exhibit.law.structure.section import Section
 from exhibit.law.system import FREE
+
+
+@dataclass(frozen=True)
+class Section:
+    """A stretch of a document under a heading; the leaves of the tree tile the text."""
+
+    span: Span
+    heading: str = ""
+    kind: str = "section"
+    """document, recitals, definitions, article, part, section, clause, schedule, signature …"""
+    level: int = 0
+    children: tuple[Section, ...] = ()
+    label: str = ""
+    """What its heading is numbered by, `§ 12` or `Section 2.01`."""
+    at: int = 0
+    """Where its heading begins: the span may begin with the headings above it."""
+
+    def walk(self) -> Iterator[Section]:
+        """Yield this section and all below it, in reading order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+# ---------------------------------------------------------------- building the tree
 
 _DEEPEST = 9  # levels: lists in lists go on, headings do not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})

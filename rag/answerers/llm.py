@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from exhibit.evidence import fold
-from exhibit.law.citations import claims_of, normalise, verify
-from exhibit.law.refusal import is_refusal
+from exhibit.law.citations import claims_of, is_refusal, normalise, verify
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.rag.answerers._prompts import ask, insist
 from exhibit.rag.config import Config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
 from exhibit.rag.lexicon.documents import Documents, NameWords, read_names

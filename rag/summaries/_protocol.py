@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from exhibit.evidence import Document
-from exhibit.law.structure.profile import Profile
-from exhibit.law.structure.section import Section
+from exhibit.law.profile import Profile
+from exhibit.law.structure.tree import Section
 
 CHARACTERS = 150  # as the paper on summary-augmented chunks has it
 SECTION_CHARACTERS = 75  # half a document's: two of them stand before a chunk

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exhibit.evidence import Document
-from exhibit.law.casing import tidy
+from exhibit.law.profile import AGREED, Profile, tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import cut
-from exhibit.law.structure.profile import AGREED, Profile
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described

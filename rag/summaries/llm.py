@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exhibit.evidence import Document
-from exhibit.law.structure.profile import Profile
-from exhibit.law.structure.section import Section
+from exhibit.law.profile import Profile
+from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM, Prompt
 from exhibit.rag.summaries._cache import SummaryCache
 from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described

@@ -37,9 +37,9 @@ from exhibit.evidence import Document, fold, locate, read_document
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import render
 from exhibit.law.citations import find_citations
+from exhibit.law.profile import read_profile
 from exhibit.law.references import references
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.profile import read_profile
 from exhibit.models.llms.openai import _text_of
 from exhibit.rag.questions.question import understand
 from exhibit.schemas.bundle import read_gold, read_questions

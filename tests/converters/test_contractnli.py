@@ -18,7 +18,7 @@ from exhibit.converters._benchmark import Benchmark, Tally, choose
 from exhibit.converters._cli import main
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
-from exhibit.law.opening import date_of, kind_of, parties_of
+from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate

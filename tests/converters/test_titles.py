@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from exhibit.converters._names import join_names, unique_titles
-from exhibit.law.casing import tidy, title_case
+from exhibit.law.profile import tidy, title_case
 
 
 @pytest.mark.parametrize(

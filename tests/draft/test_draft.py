@@ -15,9 +15,9 @@ from exhibit.draft.drafts import worded
 from exhibit.draft.made import made_from
 from exhibit.evidence import read_document
 from exhibit.hub.publish import main as publish
+from exhibit.law.profile import read_profile
 from exhibit.law.sentences import sentences
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.profile import read_profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import Found, Reading
 from exhibit.schemas.models import DraftInfo, wilson

@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.draft.__main__ import playbook_main
 from exhibit.draft.playbook import SHIPPED, chosen_playbook, find_playbooks, read_playbook
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.schemas.errors import SourceError
 
 OWN = """title = "Boat charters"

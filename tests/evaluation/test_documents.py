@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.documents import Documents
 from exhibit.rag.lexicon.naming import acronyms, file_words, name_words, pairs, proper_counts

@@ -101,6 +101,14 @@ def summary_n(done, name):
     return done.summary[name].n
 
 
+def test_pages_of_pdfs_are_counted_at_ingestion(run, converted):
+    bundle = converted("cuad")
+    done = run(dataset_paths=[str(bundle)], limit=1, embedder="hashing")
+    told = json.loads((done.folder / "cuad" / "ingestion.json").read_text())
+    documents = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
+    assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
+
+
 def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}

@@ -47,7 +47,7 @@ _HOPELESS = 1.0
 
 
 SHORT = {
-    "exhibit.law.references.instruments._TOKEN": "reads at most the 160 characters before a name's end",
+    "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
     "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
 }
 """Expressions that are never given a long text, and why."""

@@ -6,17 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from exhibit.evaluation.registers import _elements
+from exhibit.evaluation.registers.client import Page
 from exhibit.evidence import Span
-from exhibit.law.citations import _plain
-from exhibit.law.officials.client import Page
-from exhibit.law.officials.register import _elements
-from exhibit.law.references import references
-from exhibit.law.references.european import _source
-from exhibit.law.references.numbers import _beside, _inside
-from exhibit.law.refusal import is_refusal
-from exhibit.law.structure import cut, profile, section_path
-from exhibit.law.structure.lines import Line, _width, find_contents, is_entry
-from exhibit.law.structure.profile import (
+from exhibit.law import profile
+from exhibit.law.citations import _plain, is_refusal
+from exhibit.law.profile import (
     _contract_title,
     _date,
     _first_line,
@@ -27,9 +22,13 @@ from exhibit.law.structure.profile import (
     _policy,
     _shortened,
 )
-from exhibit.law.structure.section import Section
-from exhibit.law.structure.titles import is_prose, run_in
-from exhibit.law.structure.tree import BARE, COUNTED, _holder, _may_hold
+from exhibit.law.references import references
+from exhibit.law.references.numbered import _eu_source
+from exhibit.law.references.numbers import _beside, _inside
+from exhibit.law.structure import cut, section_path
+from exhibit.law.structure.labels import is_prose, run_in
+from exhibit.law.structure.lines import Line, _width, find_contents, is_entry
+from exhibit.law.structure.tree import BARE, COUNTED, Section, _holder, _may_hold
 
 
 def tree(*headings: str) -> Section:
@@ -245,7 +244,7 @@ def test_small_words_before_a_name_are_no_part_of_it(text, found):
     ],
 )
 def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told, source):
-    assert _source(sort, first, second, no=no, told=told) == source
+    assert _eu_source(sort, first, second, no=no, told=told) == source
 
 
 @pytest.mark.parametrize(

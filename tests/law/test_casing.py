@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.casing import tidy, title_case
+from exhibit.law.profile import tidy, title_case
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Span
-from exhibit.law.citations import Claim, claims_of, find_citations, normalise, verify
+from exhibit.law.citations import Claim, claims_of, find_citations, is_refusal, normalise, verify
 from exhibit.law.figures import figures, missing_figures
-from exhibit.law.refusal import is_refusal
 from exhibit.law.sentences import sentences
 from exhibit.law.words import content_words, stem
 from exhibit.rag.protocols import Chunk, Hit, Source

@@ -8,13 +8,12 @@ import pytest
 
 from exhibit.evidence import Document
 from exhibit.law.citations import find_citations
-from exhibit.law.opening import parties_of
+from exhibit.law.profile import _shortened, parties_of
 from exhibit.law.references import credit, references
 from exhibit.law.sentences import sentences
 from exhibit.law.structure.headings import Heading, find_headings
+from exhibit.law.structure.labels import run_in
 from exhibit.law.structure.lines import read_lines
-from exhibit.law.structure.profile import _shortened
-from exhibit.law.structure.titles import run_in
 from exhibit.law.structure.tree import _as_roman
 
 

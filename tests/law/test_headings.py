@@ -6,7 +6,7 @@ import pytest
 
 from exhibit.evidence import Document
 from exhibit.law.structure.headings import find_headings
-from exhibit.law.structure.titles import is_prose, is_shout, is_title, is_title_case, run_in
+from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case, run_in
 
 WORDS = "The Supplier shall deliver the goods to the Buyer at the agreed place and the Buyer shall pay for them.\n"
 

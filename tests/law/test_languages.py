@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
+from exhibit.law.citations import is_refusal
 from exhibit.law.companies import ends_in_form
 from exhibit.law.days import find_days, write_day
 from exhibit.law.editions import Edition, read_edition, units
 from exhibit.law.provisions import LawName, label_key, provisions
-from exhibit.law.refusal import is_refusal
 from exhibit.law.system import language_of, system_for
 
 

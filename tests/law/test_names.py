@@ -6,11 +6,10 @@ import re
 
 import pytest
 
-from exhibit.law.casing import title_case
 from exhibit.law.companies import FORM, ends_in_form
-from exhibit.law.dates import MONTH, MONTHS
+from exhibit.law.days import MONTH, MONTHS
 from exhibit.law.names import file_key, letters, plain, without_ending
-from exhibit.law.opening import parties_of
+from exhibit.law.profile import parties_of, title_case
 from exhibit.law.sentences import sentences
 
 

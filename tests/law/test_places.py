@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
 from exhibit.evidence import Document, Span
-from exhibit.law.officials.places import case_path, instrument_path, is_covered, provision_paths
-from exhibit.law.opening import parties_of
+from exhibit.law.profile import _policy, parties_of
 from exhibit.law.references import Reference
 from exhibit.law.references.numbers import _beside
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
-from exhibit.law.structure.profile import _policy
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, read_document
-from exhibit.law.structure.profile import Profile, read_profile
+from exhibit.law.profile import Profile, read_profile
 
 
 def profile(text: str, name: str = "a.txt") -> Profile:

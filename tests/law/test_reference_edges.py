@@ -7,9 +7,9 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.law.references import Reference, ReferenceCorpus, references
 from exhibit.law.references.corpus import own_places
-from exhibit.law.references.guides import guide_name
-from exhibit.law.references.instruments import Instruments
-from exhibit.law.references.stretch import blank
+from exhibit.law.references.reference import blank
+from exhibit.law.references.rules import guide_name
+from exhibit.law.references.statutes import Instruments
 
 
 @pytest.mark.parametrize(

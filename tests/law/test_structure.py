@@ -13,7 +13,7 @@ from exhibit.evidence import Document, Page, Span, read_document
 from exhibit.law.structure import cut, read_structure, section_path
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import find_contents
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 
 WORDS = "The Supplier shall deliver the goods to the Buyer at the agreed place and the Buyer shall pay for them. "
 

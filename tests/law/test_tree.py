@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import cut, read_structure, section_path
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 
 
 def nested(labels: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module

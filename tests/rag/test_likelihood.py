@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.rag.lexicon.documents import Choice, Documents, _normalised, read_names
 from exhibit.rag.questions.question import Query
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exhibit.law.structure.profile import Profile
+from exhibit.law.profile import Profile
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon.documents import Documents
 from exhibit.rag.questions.question import understand

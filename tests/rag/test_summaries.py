@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document
+from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.profile import Profile, read_profile
-from exhibit.law.structure.section import Section
+from exhibit.law.structure.tree import Section
 from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
 from exhibit.rag.summaries import SummaryCache, open_summariser
@@ -160,6 +160,13 @@ def test_the_two_styles_ask_differently():
     summaries(model, style="expert")(*read(TEXT))
     assert model.asked[0].user != model.asked[1].user
     assert "governing law" in model.asked[1].user and "governing law" not in model.asked[0].user
+
+
+@pytest.mark.parametrize(("length", "asked"), [(170, 1), (171, 3)])
+def test_a_summary_may_be_twenty_characters_longer_than_asked_for(length, asked):
+    model = Scripted(lambda prompt: Completion("x" * length))
+    assert (len(summaries(model)(*read(TEXT))) == length) is (asked == 1)
+    assert len(model.asked) == asked
 
 
 def test_too_long_a_summary_is_asked_for_again_shorter():

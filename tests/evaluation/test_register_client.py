@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpcore
 import pytest
 
-from exhibit.law.officials import client as client_module
-from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
+from exhibit.evaluation.registers import client as client_module
+from exhibit.evaluation.registers.client import Client, DisallowedError, Page, UnreachableError
 from exhibit.storage.http import LONGEST_WAIT
 
 HOST = "https://law.example"

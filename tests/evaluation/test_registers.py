@@ -9,9 +9,8 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, about, references_official
-from exhibit.law.officials import Client, Register
-from exhibit.law.officials.client import Page
-from exhibit.law.officials.places import case_path, instrument_path, provision_paths
+from exhibit.evaluation.registers import Client, Register, case_path, instrument_path, provision_paths
+from exhibit.evaluation.registers.client import Page
 from exhibit.law.references import Reference, references
 from tests.evaluation import registers as loopback
 
@@ -164,7 +163,7 @@ def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, re
 
 
 def test_a_reply_without_end_is_cut_off(tmp_path, registers, monkeypatch):
-    monkeypatch.setattr("exhibit.law.officials.client._LARGEST", 100)
+    monkeypatch.setattr("exhibit.evaluation.registers.client._LARGEST", 100)
     monkeypatch.setattr(loopback, "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
     checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
     assert checked.outcome == "unreachable" and "100 bytes" in checked.detail

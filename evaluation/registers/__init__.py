@@ -1,16 +1,115 @@
-"""References looked up in the registers, each once: found, absent, not covered, or not to be asked now."""
+"""Whether a reference exists, as the official registers have it: legislation.gov.uk and Find Case Law.
+
+checked = Register(Client(cache)).check(reference)
+
+Asked politely: one request at a time, with a pause, as robots.txt allows, and never twice for the same thing.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from exhibit.law.officials.client import Client, DisallowedError, Page, UnreachableError
-from exhibit.law.officials.places import COMPLETE_FROM, case_path, instrument_path, is_covered, provision_paths
+from exhibit.evaluation.registers.client import Client, DisallowedError, Page, UnreachableError
 from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
+from exhibit.schemas.bundle import read_lines
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.whole import write_whole
+
+_DIVISIONS = {
+    "EWHC": "Admin Admlty Ch Comm Costs Fam IPEC KB Mercantile Pat QB SCCO TCC",
+    "UKUT": "AAC IAC LC TCC",
+    "UKFTT": "GRC TC PC",
+    "EWFC": "B",
+    "EWCOP": "T1 T2 T3",
+}
+COURTS = frozenset("UKSC UKPC EWFC EWCOP EWCC EWCR EAT UKIPTrib".split()).union(
+    ("EWCA Civ", "EWCA Crim"), (f"{court} ({one})" for court, all_ in _DIVISIONS.items() for one in all_.split())
+)
+"""Courts whose judgments Find Case Law has."""
+COMPLETE_FROM = 2023
+"""Find Case Law has received every judgment since it opened in April 2022; of what is older it has a part."""
+
+_SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
+_NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
+_LAST_EUROPEAN = 2020
+"""What the European Union made after the end of 2020 is no law of the United Kingdom, and not in its register."""
+_UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
+_TITLED = re.compile(r"(?P<name>.+) (?P<sort>act|regulations|order|rules|measure) \d{4}")
+_ANY_UNIT = ("regulation", "article", "rule")
+_INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
+
+
+def case_path(reference: Reference) -> str | None:
+    """Return the path of a judgment, `ewca/civ/2024/123`; None where Find Case Law has none of that court."""
+    if reference.source not in COURTS:
+        return None
+    court = re.sub(r"[ (]+", "/", reference.source.rstrip(")")).lower()
+    return f"{court}/{reference.path[0]}/{reference.path[1]}"
+
+
+def instrument_path(source: str) -> str | None:
+    """Return the path of an instrument that is known by its number, `uksi/2002/618`; None for one known by its name."""
+    if source == "uk gdpr":
+        return "eur/2016/679"
+    match = _NUMBERED.fullmatch(source)
+    if match is None or not is_covered(source):
+        return None
+    return f"{_SERIES.get(match['series'], match['series'])}/{match['year']}/{match['number']}"
+
+
+def is_covered(source: str) -> bool:
+    """Return whether the register of legislation has such instruments at all, as far as the name tells."""
+    match = _NUMBERED.fullmatch(source)
+    if match:
+        return not match["series"].startswith("eu ") or int(match["year"]) <= _LAST_EUROPEAN
+    return source == "uk gdpr" or _TITLED.fullmatch(source) is not None
+
+
+def provision_paths(reference: Reference) -> list[str]:
+    """Return the paths that a provision may have in its instrument, `section/33/1`; none for what has no address."""
+    if not reference.path:
+        return []
+    first, *rest = reference.path
+    word, _, number = first.partition(" ")
+    if number:
+        return _large(word, number, rest)
+    units = (_unit(reference.source),) if _unit(reference.source) else _ANY_UNIT
+    if units == ("article",) and reference.source.startswith(("eu ", "uk gdpr")):
+        return [f"article/{first}"]  # what an article holds is numbered without addresses of its own
+    return ["/".join([unit, first, *rest]) for unit in units]
+
+
+def _large(word: str, number: str, rest: list[str]) -> list[str]:
+    """Return the path of a Schedule, a Part, a Chapter or an Annex; recitals have none."""
+    if word not in _INSIDE:
+        return []
+    path = f"{_INSIDE[word]}/{number}"
+    if word == "sch" and rest and " " not in rest[0]:
+        path = "/".join([path, "paragraph", *rest])
+    elif rest and " " in rest[0]:
+        inner = rest[0].split(" ", 1)
+        more = _large(inner[0], inner[1], rest[1:])
+        return [f"{path}/{more[0]}"] if more else []
+    return [path]
+
+
+def _unit(source: str) -> str:
+    """Return what a provision of an instrument is called, as its name tells; nothing where that is not known."""
+    if source.startswith("eu ") or source == "uk gdpr":
+        return "article"
+    if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
+        return "section"
+    match = _TITLED.fullmatch(source)
+    return _UNITS[match["sort"]] if match else ""
+
+
+# ---------------------------------------------------------------- looking references up
 
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
@@ -157,3 +256,29 @@ def _name(element: Any) -> str:
 def _path_of(address: str) -> str | None:
     match = _PATH.match(urlsplit(address).path)
     return match["path"] if match else None
+
+
+# ---------------------------------------------------------------- the account of a run
+
+REFERENCES = "references.jsonl"
+"""One line for each reference of each answer."""
+
+
+def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
+    """Write `references.jsonl` beside each file of results; say in a line which references were not checked."""
+    for path in results:
+        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(path, register)]
+        write_whole(path.with_name(REFERENCES), "".join(lines))
+    checked = register.checked.values()
+    away = [one.detail for one in checked if one.outcome == "unreachable"]
+    if away:
+        say(f"{len(away)} of {len(checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
+
+
+def _lines(path: Path, register: Register) -> Iterator[dict[str, Any]]:
+    for text in read_lines(path):
+        row = parse_json(text, where=path)
+        if row["reply"]["error"]:
+            continue
+        for one in dict.fromkeys(references(row["reply"]["answer"] or "", context=row["question"])):
+            yield {"id": row["id"], "reference": str(one), "kind": one.kind, **register.check(one)._asdict()}
