@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from exhibit.converters._text_pdf import Block
 from exhibit.evidence.readers.text import decode
@@ -78,15 +78,16 @@ class DatasetInfo:
 def read_info(module: str) -> DatasetInfo:
     """Return what the TOML file beside a converter says: `read_info(__file__)` of cuad.py reads cuad.toml."""
     path = Path(module).with_suffix(".toml")
-    fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     limits = fields.pop("limits", "")
     download = fields.pop("download", None)
     return DatasetInfo(
         name=path.stem,
         licence=Licence(**fields.pop("licence")),
         download=Download(**download) if download else None,
-        limits=points(*limits) if isinstance(limits, list) else limits,
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()},
+        limits=points(*limits) if isinstance(limits, tuple) else limits,
+        **fields,
     )
 
 

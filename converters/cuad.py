@@ -12,6 +12,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
@@ -130,8 +131,12 @@ def _leave_ambiguous(contract: _Contract, title: str, tally: Tally) -> bool:
 
 
 def _asked_titles(contracts: list[_Contract]) -> dict[str, str]:
-    asked = llm_titles({c.path.name: lambda path=c.path: read_within(path).text for c in contracts})
+    asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
     return unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
+
+
+def _text_of(path: Path) -> str:
+    return read_within(path).text
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:

@@ -30,7 +30,6 @@ from exhibit.converters._cli import main
 from exhibit.converters._columns import (
     ROLES,
     Columns,
-    Texts,
     choose_columns,
     columns_by_cells,
     inside,
@@ -40,7 +39,7 @@ from exhibit.converters._columns import (
     values,
     words,
 )
-from exhibit.converters._documents import Shelf
+from exhibit.converters._documents import Shelf, Texts
 from exhibit.converters._names import unique_titles
 from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
