@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
 from exhibit.converters._source import find_one
-from exhibit.engine import Engine, limits_from, open_engine
-from exhibit.evidence import read_document
-from exhibit.schemas.errors import DocumentError, SourceError
+from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)
 
@@ -80,7 +78,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if options.limit:
         files = dict(list(files.items())[: options.limit])
         tests = [test for test in tests if all(_key(snippet.path) in files for snippet in test.snippets)]
-    words = _verify(files, tests, tally, open_engine(options.engine, jobs=options.jobs, limits=limits_from(options)))
+    words = _verify(files, tests, tally)
     return Benchmark(
         documents=[
             RawDocument(names[key], Path(names[key]).stem, None if as_pdf else path, text_path=path, source=key)
@@ -209,19 +207,19 @@ def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[
 # ---------------------------------------------------------------- gold
 
 
-def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally, engine: Engine) -> _Words:
+def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
     """Cut every snippet out of its text; one text is held at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
             wanted[_key(snippet.path)].add(snippet)
     words: _Words = {}
-    for (key, path), outcome in zip(files.items(), engine.map(read_document, files.values()), strict=True):
+    for key, path in files.items():
         try:
-            text = outcome.unwrap().text
-            _refuse_other_encodings(path)
-        except DocumentError as error:
-            tally.fault("document cannot be read", f"{key}: {str(error).removeprefix(f'{path}: ')}")
+            text = path.read_bytes().decode("utf-8")  # published offsets count in UTF-8 alone
+        except UnicodeDecodeError as error:
+            fault = f"{key}: not UTF-8 (byte {error.start}); convert it with iconv first"
+            tally.fault("document cannot be read", fault)
             continue
         spans = {snippet: snippet.span for snippet in wanted[key] if snippet.span}
         words[key] = {s: text[start:end] for s, (start, end) in spans.items() if 0 <= start < end <= len(text)}
@@ -252,14 +250,6 @@ def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Ite
         quotes=tuple(quote for _, quote in passages),
         labels={"benchmark": test.benchmark},
     )
-
-
-def _refuse_other_encodings(path: Path) -> None:
-    """Raise where published offsets do not hold: they count in UTF-8 alone."""
-    try:
-        path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: not UTF-8 (byte {error.start}); convert it with iconv first") from error
 
 
 if __name__ == "__main__":

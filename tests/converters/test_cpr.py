@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from argparse import Namespace
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +13,7 @@ from threading import Thread
 import pytest
 
 from exhibit.converters import cpr
-from exhibit.converters._benchmark import RawDocument, Tally
+from exhibit.converters._benchmark import RawDocument, Tally, choose
 from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from exhibit.converters._cpr.parsing import blocks_of
@@ -459,13 +460,29 @@ def test_two_documents_of_one_name_are_refused_and_two_that_differ_are_told(tmp_
 
 
 def test_a_limit_keeps_the_documents_that_are_asked_about(samples):
-    benchmark, _ = read_rows(samples / "cpr", "--limit", "2")
+    benchmark, tally = read_rows(samples / "cpr", "--limit", "2")
+    benchmark = choose(benchmark, Namespace(limit=2, answerable_only=False), tally)
     names = {document.filename for document in benchmark.documents}
     assert names == {"Part 4 – Service of Documents.pdf", "Practice Direction 12 – Fees And Costs.pdf"}
     assert [row.id for row in benchmark.rows] == [0, 1, 6, 7, 9]
 
 
 # ---------------------------------------------------------------- pages and links
+
+
+def test_a_page_is_named_by_its_title_and_cited_by_its_headings(tmp_path):
+    page = (
+        "<!doctype html><title>Remote Hearings</title><style>p { color: red }</style><h1>Remote Hearings</h1>"
+        "<h2>Joining</h2><p>A quiet room.</p><h2>If the line fails</h2><p>The hearing stops.</p>"
+    )
+    row = {"question": "And if the line fails?", "truth": "It stops. [Remote Hearings#page=If the line fails]"}
+    source = written(tmp_path / "s", row)
+    (source / "registry-note-3.html").write_text(page, encoding="utf-8")
+    benchmark, _ = read_rows(source)
+    [quote] = benchmark.rows[0].quotes
+    [document] = [raw for raw in benchmark.documents if raw.filename == quote.filename == "registry-note-3.pdf"]
+    assert document.title == "Remote Hearings" and document.html == page
+    assert quote.text == "If the line fails\n\nThe hearing stops." and quote.section
 
 
 @pytest.fixture
