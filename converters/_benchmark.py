@@ -31,7 +31,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Download:
-    """A pinned archive: where it is, how long, and what it must hash to."""
+    """A pinned file or archive: where it is, how long, and what it must hash to."""
 
     url: str
     sha256: str
@@ -54,7 +54,10 @@ class DatasetInfo:
     citation: str
     expects: str
     """What the source must hold, for error messages and --help."""
-    download: Download | None = None
+    downloads: tuple[Download, ...] = ()
+    """An archive, or all files of a release that has none; empty where no address is known whose bytes stay."""
+    by_hand: str = ""
+    """How to get it where nothing is downloaded, for --help and error messages."""
     groups: str | None = None
     headline: str | None = None
     """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
@@ -81,11 +84,10 @@ def read_info(module: str) -> DatasetInfo:
     fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     limits = fields.pop("limits", "")
-    download = fields.pop("download", None)
     return DatasetInfo(
         name=path.stem,
         licence=Licence(**fields.pop("licence")),
-        download=Download(**download) if download else None,
+        downloads=tuple(Download(**one) for one in fields.pop("downloads", ())),
         limits=points(*limits) if isinstance(limits, tuple) else limits,
         **fields,
     )

@@ -56,13 +56,14 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     """Return the flags that every converter has, and those of this one."""
     info = converter.INFO
     name = info.name
+    holds = f"The source must hold {info.expects}."
     parser = Parser(
         prog=spelled(f"python -m converters.{name}"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=f"{info.benchmark}\n\n{info.summary}\n\nThe source must hold {info.expects}.",
+        description="\n\n".join(filter(None, (info.benchmark, info.summary, holds, info.by_hand))),
         epilog=spelled(
             "examples:\n"
-            + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.download else "")
+            + (f"  python -m converters.{name} --out datasets_out/{name}\n" if info.downloads else "")
             + f"  python -m converters.{name} --source samples/{name} --out datasets_out/{name} --force\n"
             f"  python -m schemas.validate datasets_out/{name}\n\n"
             f"licence of the source: {info.licence.name}. {info.url}"
@@ -74,11 +75,10 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     parser.add_argument(
         "--source",
         type=Path,
-        metavar="DIR|ZIP" if info.download else "PATH",
-        help="the raw benchmark; without it the official archive is downloaded once and cached. "
-        "With it, the network is never touched"
-        if info.download
-        else info.expects,
+        metavar="DIR|ZIP" if info.downloads else "PATH",
+        help="the raw benchmark (default: the official release, downloaded once and cached)"
+        if info.downloads
+        else "the raw benchmark, as above",
     )
     parser.add_argument("--max-documents", dest="limit", type=positive, metavar="N", help="only the first N documents")
     parser.add_argument("--limit", type=positive, action=Renamed, const="--max-documents", help=HIDDEN)

@@ -25,7 +25,7 @@ from exhibit.storage.locations import fetched
 from exhibit.storage.upload import check_out, opened_out
 
 SHIPPED = "shipped"
-"""The word for the patch that comes with a converter."""
+"""The word for the patch, or the list of addresses, that comes with a converter."""
 _KNOWN = Path(__file__).parent / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold is not what was reviewed"

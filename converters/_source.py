@@ -133,14 +133,21 @@ def _check_twins(archive: Path, names: list[str]) -> None:
 
 
 def fetch(info: DatasetInfo) -> Path:
-    """Return the pinned archive from the cache, downloading what is missing of it."""
-    if info.download is None:
-        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}")
-    download = info.download
-    path = cache_folder() / info.name / Path(urlsplit(download.url).path).name
-    if path.is_file():
-        return path
-    tqdm.write(_notice(info), file=sys.stderr)
+    """Return the pinned archive, or the folder of pinned files, from the cache; what is missing is downloaded."""
+    if not info.downloads:
+        hand = f" {info.by_hand}" if info.by_hand else ""
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
+    folder = cache_folder() / info.name
+    paths = {folder / Path(urlsplit(one.url).path).name: one for one in info.downloads}
+    missing = {path: one for path, one in paths.items() if not path.is_file()}
+    if missing:
+        tqdm.write(_notice(info), file=sys.stderr)
+    for path, one in missing.items():
+        _fetch_one(one, path)
+    return next(iter(paths)) if len(paths) == 1 else folder
+
+
+def _fetch_one(download: Download, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # not storage.whole: the name must be known again, so that a later run goes on where this one was stopped
@@ -150,7 +157,6 @@ def fetch(info: DatasetInfo) -> Path:
         partial.replace(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
-    return path
 
 
 def _notice(info: DatasetInfo) -> str:

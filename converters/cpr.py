@@ -22,6 +22,7 @@ from exhibit.converters._cpr.citations import Citation, citations
 from exhibit.converters._cpr.corpus import METHODS, Corpus, Resolution, Row
 from exhibit.converters._cpr.parsing import string
 from exhibit.converters._cpr.sources import Source, candidates, load
+from exhibit.converters._patches import SHIPPED
 from exhibit.converters._source import find_one, open_source
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
@@ -42,8 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--documents",
         type=Path,
         metavar="DIR|FILE|urls.txt",
-        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line "
-        "(default: the source's folder)",
+        help="a folder with JSON exports, PDFs or HTML, one of these files, or a list of URLs, one on each line; "
+        f"{SHIPPED}: the list that comes with the converter (default: the source's folder)",
     )
     add_fetch_arguments(parser)
     other = parser.add_argument_group("other things it can do, without --out")
@@ -95,6 +96,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Source], list[_Entry], dict[str, str]]:
     table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
+    if documents == Path(SHIPPED) and not documents.exists():
+        documents = Path(__file__).with_name("cpr_urls.txt")
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
     sources, digest = load(documents, policy_from(options), tally, table=table)

@@ -19,7 +19,8 @@ from exhibit.converters._cpr.corpus import LONGEST_WHOLE, Corpus, Row
 from exhibit.converters._cpr.parsing import blocks_of
 from exhibit.converters._cpr.sources import NO_DOCUMENT, Source, full_name, kind_of, load, reference_of
 from exhibit.converters._text_pdf import Block
-from exhibit.converters._web.fetch import Policy
+from exhibit.converters._web.fetch import Policy, corpus_names
+from exhibit.converters._web.gate import flaw_of
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -468,6 +469,20 @@ def test_a_limit_keeps_the_documents_that_are_asked_about(samples):
 
 
 # ---------------------------------------------------------------- pages and links
+
+
+def test_the_list_of_addresses_that_comes_with_it_is_sound(tmp_path, monkeypatch):
+    asked: list[str] = []
+
+    def fetch(urls, **more):
+        asked.extend(urls)
+        return {}
+
+    monkeypatch.setattr("exhibit.converters._cpr.sources.fetch_all", fetch)
+    with pytest.raises(SourceError, match="none of its [0-9]{3} URLs gave a document"):
+        read_rows(written(tmp_path / "s", LINE), "--documents", "shipped")
+    assert len(corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)
+    assert any("circuit-commercial" in url for url in asked)
 
 
 def test_a_page_is_named_by_its_title_and_cited_by_its_headings(tmp_path):
