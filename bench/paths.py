@@ -73,7 +73,7 @@ def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tupl
     """Yield where each labelled part's own heading begins, and the labels down to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
-        yield section.at, path
+        yield section.title.start, path
     for child in section.children:
         yield from _paths(child, path)
 

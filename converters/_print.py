@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters._benchmark import RawDocument, source_text
-from exhibit.converters._browser import browser_error, running_browser
+from exhibit.converters._browser import HERE, NEEDED, browser_error, running_browser
 from exhibit.converters._fonts import font_hashes
 from exhibit.converters._pages import html_from_text, office_page
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
@@ -25,7 +25,7 @@ from exhibit.engine.programs import programs_watched
 from exhibit.evidence.printable import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html
-from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
@@ -178,6 +178,19 @@ def _same_length(match: re.Match[bytes]) -> bytes:
 _USUAL = Limits()
 
 
+def check_printers(documents: Iterable[RawDocument]) -> None:
+    """Raise where a document needs the browser and there is none: before hours of work, not behind them."""
+    if not HERE:
+        needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
+        if needing:
+            more = f" and {len(needing) - 1} more" if needing[1:] else ""
+            raise ServiceError(f"{needing[0]}{more}: {NEEDED}")
+
+
+def _needs_page(path: Path) -> bool:
+    return path.suffix.lower() in html.SUFFIXES or has_page(path)
+
+
 class Press:
     """Prints documents one after another; a browser is started by the first that needs it."""
 
@@ -273,7 +286,7 @@ def _text(raw: RawDocument) -> _Text | None:
         return None
     if raw.original is None:
         text = _Text(_blocks(raw))
-    elif raw.original.suffix.lower() in html.SUFFIXES or has_page(raw.original):
+    elif _needs_page(raw.original):
         return None
     else:
         document = read_document(raw.original)

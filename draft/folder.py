@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters._documents import Shelf
 from exhibit.converters._names import join_names, unique_titles
+from exhibit.converters._print import check_printers
 from exhibit.converters._web.fetch import Policy
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.drafts import Draft, digest, worded
@@ -69,7 +70,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 2  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 3  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -99,6 +100,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
+    check_printers(documents)
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))

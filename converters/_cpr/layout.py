@@ -11,23 +11,15 @@ from pathlib import Path
 from typing import Literal
 
 from exhibit.converters._cpr.citations import Court, guide_courts
-from exhibit.converters._cpr.headings import (
-    BARE,
-    CHAPTER,
-    PARAGRAPH,
-    Heading,
-    SourceLine,
-    find_headings,
-    lines_of,
-    section_at,
-    whole_lines,
-)
+from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
 from exhibit.converters._cpr.names import Name, likeness, read_name
 from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
+from exhibit.evidence import Document
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import letters, plain
+from exhibit.law.structure.headings import Outline
 from exhibit.schemas.errors import DocumentError, LimitError
 
 
@@ -78,8 +70,16 @@ class Layout:
             words = " ".join(line.text for line in self.lines[index : index + count])
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a piece of a list
-            heading = Heading(first.start, last.end, read_name(words, loose=False), BARE + 0.2, first.page)
-            yield section_at(heading, self.headings, self.lines)
+            yield self._section_at(Heading(first.start, last.end, read_name(words, loose=False), 0, page=first.page))
+
+    def _section_at(self, heading: Heading) -> Heading:
+        """Return a heading that is none of these with its section: up to the next that is not below the one above."""
+        above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
+        level = above.level if above else 1
+        after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
+        end = next(after, self.lines[-1].end + 1)
+        last = [line for line in self.lines if heading.start <= line.start < end][-1]
+        return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
 
     @cached_property
     def _line_index(self) -> dict[str, list[int]]:
@@ -90,6 +90,8 @@ class Layout:
         return index
 
 
+_CHAPTER = 3.0
+"""How high a title stands that the outline has beside numbered chapters."""
 _STEM = 3
 """Letters: a slip of the pen is seldom in the first three of every word of a title."""
 _LONGEST_TITLE = 200  # characters: titles of two lines included
@@ -113,24 +115,25 @@ def layout_of(source: Source) -> Layout:
 def read_layout(source: Source) -> Layout:
     """Return the layout of a document, wherever it is called."""
     if source.blocks:
-        lines = list(_lines_in(source))
-        return Layout(source.raw.text or "", lines, find_headings(lines, {}))
+        text = source.raw.text or ""
+        marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
+        lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
+        return Layout(text, lines, find_headings(shown, lines, Outline(marked)))
     document = source.document()
-    lines, entries, printed = lines_of(document)
-    known = dict.fromkeys(entries, BARE) | (_bookmarked(source.raw.path) if source.raw.path else {})
-    known.pop("", None)
-    known.pop("contents", None)
+    kept, entries, printed, running = lines_of(document)
+    known = dict.fromkeys(entries, 0.0) | (_bookmarked(source.raw.path) if source.raw.path else {})
+    known = {title: rank for title, rank in known.items() if title not in {"", "contents"}}
     offsets = sorted(page - number for page, number in printed.items())
     listed = tuple(read_name(entry, loose=False) for entry in entries.values())
     offset = offsets[len(offsets) // 2] if offsets else 0
-    return Layout(document.text, lines, find_headings(lines, known), listed, offset)
+    return Layout(document.text, kept, find_headings(document, kept, Outline(known, running)), listed, offset)
 
 
 def _lines_in(source: Source) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.style != "h1":
-            yield SourceLine(at, at + len(block.text), block.text, marked=block.style == "h2")
+            yield SourceLine(at, at + len(block.text), block.text)
         at += len(block.text) + len("\n\n")
 
 
@@ -139,7 +142,7 @@ def _bookmarked(path: Path) -> dict[str, float]:
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
-    return {letters(title): CHAPTER if depth <= highest else BARE + depth / 100 for title, depth in reversed(listed)}
+    return {letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:
@@ -258,7 +261,7 @@ class Library:
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
-        parents = [heading for heading, _ in layout.alike(above) if heading.level < PARAGRAPH]
+        parents = [heading for heading, _ in layout.alike(above) if heading.titled]
         for heading, like in layout.alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # a slip in the chapter's title: its number and all of the section's name are enough
