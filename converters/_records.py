@@ -7,12 +7,12 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from exhibit.converters._benchmark import DatasetInfo, Item, Tally
+from exhibit.converters._benchmark import Item, Tally
 from exhibit.engine import guarded
 from exhibit.engine.limits import memory_left, reading
 from exhibit.evidence.encodings import Decoded, decode_bytes
@@ -93,29 +93,6 @@ def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None 
     if decoded.encoding != "utf-8":
         tally.note("table is not UTF-8", f"{path.name}: read as {decoded.encoding}")
     return decoded.text.removeprefix("\ufeff")
-
-
-def read_csv(
-    path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
-) -> list[dict[str, str]]:
-    """Return the rows of a release's table by column; one that lacks a column or a cell is not the release's."""
-    usual = csv.field_size_limit(_LONGEST_CELL)
-    try:
-        records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path}: not a CSV file in UTF-8: {error}; get it again from {info.url}") from error
-    finally:
-        csv.field_size_limit(usual)
-    if len(records) < 2:
-        raise SourceError(f"{path}: no rows")
-    names = [header(name) for name in records[0]]
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this {info.benchmark}?")
-    short = next((n for n, record in enumerate(records, 1) if record and len(record) != len(names)), None)
-    if short is not None:
-        raise SourceError(f"{path}: record {short} has {len(records[short - 1])} fields, the header {len(names)}")
-    return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
 
 
 def separated(text: str, delimiter: str) -> list[list[str]]:

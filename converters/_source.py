@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import stat
 import sys
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -27,6 +29,7 @@ MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabyte
 MAX_RATIO = 200
 """Text packs 5 to 20 times; a file that packs 200 times is made to fill a disk."""
 _RATIO_FROM = 1 << 20  # bytes: what is smaller fills no disk, however it packs
+_LONGEST_CELL = 1 << 24  # characters: a covenant quoted in full is longer than the csv module allows by itself
 _LONGEST_NAME = 255
 """Bytes of a name that any file system takes."""
 
@@ -70,6 +73,29 @@ def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
     """Raise where Git left a pointer in a file's place."""
     if data.startswith(b"version https://git-lfs"):
         raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {info.url}")
+
+
+def read_csv(
+    path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
+) -> list[dict[str, str]]:
+    """Return the rows of a release's table by column; one that lacks a column or a cell is not the release's."""
+    usual = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: not a CSV file in UTF-8: {error}; get it again from {info.url}") from error
+    finally:
+        csv.field_size_limit(usual)
+    if len(records) < 2:
+        raise SourceError(f"{path}: no rows")
+    names = [header(name) for name in records[0]]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise SourceError(f"{path}: no column {missing[0]!r} ({len(missing)} missing); is this {info.benchmark}?")
+    short = next((n for n, record in enumerate(records, 1) if record and len(record) != len(names)), None)
+    if short is not None:
+        raise SourceError(f"{path}: record {short} has {len(records[short - 1])} fields, the header {len(names)}")
+    return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
 
 
 # ---------------------------------------------------------------- archives

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._names import join_names, llm_titles, pair_files, unique_titles
-from exhibit.converters._records import read_csv
-from exhibit.converters._source import find_one
+from exhibit.converters._source import find_one, read_csv
+from exhibit.converters._titles import join_names, llm_titles, pair_files, unique_titles
 from exhibit.evidence.guard import read_within
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from exhibit.converters._benchmark import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._maud import (
+from exhibit.converters._maud_release import (
     MAE,
     Excerpt,
     Labels,
@@ -26,7 +26,7 @@ from exhibit.converters._maud import (
     read_release,
     titles_of,
 )
-from exhibit.converters._names import unique_titles
+from exhibit.converters._titles import unique_titles
 from exhibit.evidence import Document, fold
 
 INFO = read_info(__file__)

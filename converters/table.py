@@ -40,8 +40,8 @@ from exhibit.converters._columns import (
     words,
 )
 from exhibit.converters._documents import Shelf, Texts
-from exhibit.converters._names import unique_titles
 from exhibit.converters._records import ENDINGS, Record, columns_of, read_records
+from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.evidence.read import readable
 from exhibit.schemas.errors import SourceError

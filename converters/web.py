@@ -18,9 +18,9 @@ import pypdfium2 as pdfium
 
 from exhibit.converters._benchmark import BEYOND, Benchmark, Item, RawDocument, Tally, read_info
 from exhibit.converters._cli import main
-from exhibit.converters._names import unique_titles
 from exhibit.converters._records import Record, columns_of, decode_table, read_records
 from exhibit.converters._source import find_one
+from exhibit.converters._titles import unique_titles
 from exhibit.converters._web import refresh
 from exhibit.converters._web.fetch import (
     Fetched,

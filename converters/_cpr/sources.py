@@ -22,8 +22,8 @@ from exhibit.converters._cpr.parsing import (
     records,
     string,
 )
-from exhibit.converters._names import unique_titles
 from exhibit.converters._text_pdf import Block
+from exhibit.converters._titles import unique_titles
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
