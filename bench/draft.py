@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,14 +82,25 @@ def judge(options: argparse.Namespace, playbook: Playbook) -> Iterable[Judged]:
     listed = options.names.read_text(encoding="utf-8") if options.names else ""
     names = [name for name in sorted(bundle.files) if not listed or Path(name).stem in listed]
     names = names[options.skip :][: options.limit]
-    asker: Asker = open_asker(Thresholds(sure=0.0, absent=0.0))
+    asker: Asker = open_asker(Thresholds(sure=0.0))
     work = Work(Preparation(Config.preset("careful")))
     paths = [bundle.root / "corpus" / name for name in names]
     outcomes = open_engine("serial").map(work, paths)
+    spent: Counter[str] = Counter()
+    clock = time.process_time
+    began = clock()
     for name, outcome in zip(names, track(outcomes, total=len(names), label="documents"), strict=True):
-        for draft in asker.ask(playbook, outcome.unwrap().prepared):
+        prepared = outcome.unwrap().prepared
+        asker.embedder.embed(list(prepared.texts), role="passage")
+        indexed = clock()
+        drafts = asker.ask(playbook, prepared)
+        spent.update(indexed=int(1000 * (indexed - began)), asked=int(1000 * (clock() - indexed)))
+        began = clock()
+        for draft in drafts:
             places = gold[name, draft.name.partition("/")[2]]
             yield Judged(draft, hits(draft.spans, places), bool(places))
+    each = {what: total / 1000 / max(1, len(names)) for what, total in spent.items()}
+    print(f"processor time a document: {each['indexed']:.1f} s read and embedded, {each['asked']:.1f} s asked")
 
 
 def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
