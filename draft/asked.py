@@ -29,6 +29,7 @@ FAR = 0.34
 
 Of the questions that the contracts for tuning answer 1% are as far, and of the others a third.
 """
+_NOTHING = 0.075  # what a reranker holds of all it read, up to which there is nothing to mark
 _UNLIKELY = 0.15  # what a reranker holds of the first chunks, below which it reads more
 PROPOSED = 3  # passages that an unsure draft shows a person: more are read by nobody
 _NEAR = 1.5  # log-odds below the best chunk: what a second chunk says is gold too
@@ -50,8 +51,8 @@ class SpanReader(Protocol):
 class Thresholds:
     """From which confidence on an answer is sure, and up to which an absence is."""
 
-    sure: float = 0.9
-    absent: float = 0.15
+    sure: float = 0.8
+    absent: float = 0.1
 
 
 class Judged(NamedTuple):
@@ -102,7 +103,7 @@ class Asker:
         if found < _UNLIKELY and texts[FIRST:]:
             scores += self.reranker.score(question, texts[FIRST:])
             found = confidence(self.reranker, scores) or 0.0
-        if found <= self.thresholds.absent / 2:  # nothing to mark: half of the questions end here
+        if found <= min(_NOTHING, self.thresholds.absent):  # half of the questions end here
             return Judged("absent", (), round(1 - found, 3))
         best = sorted(range(len(scores)), key=lambda at: -scores[at])[:READ]
         readings = self.reader.read(question, [texts[at] for at in best])
