@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exhibit.converters._text_pdf import printable
 from exhibit.converters._typeset import html_from_text
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import printable as page_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers import html

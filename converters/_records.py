@@ -16,7 +16,7 @@ from exhibit.converters._benchmark import Item, Tally
 from exhibit.converters._parquet import read_parquet
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
-from exhibit.evidence.encodings import Decoded, decode_bytes
+from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import workbook
 from exhibit.schemas.errors import DocumentError, SourceError

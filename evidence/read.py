@@ -12,8 +12,8 @@ from types import ModuleType
 from exhibit.engine.limits import PLAIN, reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Document
-from exhibit.evidence.encodings import decode_bytes
-from exhibit.evidence.printable import Attachment, Printable
+from exhibit.evidence.files import decode_bytes
+from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.plugins import plugin_modules

@@ -11,8 +11,8 @@ from typing import Any
 
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Box, Page
-from exhibit.evidence.pictures import in_few_bytes
 from exhibit.evidence.readers.pdf import page_boxes, render
+from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location
 from exhibit.viewer.spans import windows

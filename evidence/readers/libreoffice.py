@@ -8,7 +8,7 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.evidence.printable import Printable
+from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.scratch import scratch_folder
 

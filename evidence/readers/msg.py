@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from exhibit.evidence.archives import reading
-from exhibit.evidence.encodings import decode_bytes
-from exhibit.evidence.printable import Attachment, Printable
-from exhibit.evidence.readers._mail import mail_page
+from exhibit.evidence.files import decode_bytes, reading
+from exhibit.evidence.markup import Attachment, Printable
+from exhibit.evidence.readers.eml import mail_page
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".msg",)

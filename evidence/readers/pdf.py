@@ -94,15 +94,8 @@ def _bookmark_title(mark: Any) -> str:
 
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
-    rectangles: list[Box] = []
-    if document.path is None:
-        return rectangles
-    with _opened(document.path) as pdf:
-        for number in document.pages_of(span):
-            start, end = document.pages[number - 1].span
-            page = _page(pdf, document.path, number)
-            rectangles += _page_boxes(page, number, [(max(span.start, start) - start, min(span.end, end) - start)])[0]
-    return rectangles
+    pages = document.pages_of(span) if document.path is not None else []
+    return [box for number in pages for box in page_boxes(document, number, [span])[0]]
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:

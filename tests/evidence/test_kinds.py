@@ -57,7 +57,7 @@ def test_an_archive_that_unpacks_to_very_much_is_refused_before_it_is_read(write
 
 
 def test_too_many_bytes_in_all_are_refused(write, monkeypatch):
-    monkeypatch.setattr("exhibit.evidence.archives.MAX_BYTES", 1000)
+    monkeypatch.setattr("exhibit.evidence.files.MAX_BYTES", 1000)
     with pytest.raises(DocumentError, match="unpacks to 0 MiB in 4 parts"):
         read_document(write("large.docx", docx(paragraph("x" * 2000))))
 

@@ -9,7 +9,7 @@ from typing import Any
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.evidence.guard import words_within
-from exhibit.evidence.pictures import page_uri
+from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.review.drafts import Reviewed
