@@ -26,7 +26,7 @@ from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_tex
 from exhibit.converters._browser import launch_options
 from exhibit.evidence import Span, read_document
 from exhibit.schemas.command import guarded
-from exhibit.viewer.sheets import Sheets, draw_sheets
+from exhibit.viewer.drawing import Sheets, draw_sheets
 
 DOCUMENTS, CHARACTERS = 510, 50_000
 """As many documents as CUAD has, and as long."""

@@ -16,7 +16,7 @@ from exhibit.evidence import Document, Span, fold
 from exhibit.evidence.guard import read_within
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import HOWS, BundleInfo, Context, Counts, FileEntry, Gold, PatchEntry, Row
 from exhibit.schemas.plugins import load_plugin, plugin_names
@@ -25,6 +25,8 @@ from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import Bundle, open_bundle, sha256_of
 from exhibit.storage.locations import fetched
 from exhibit.storage.upload import check_out, opened_out
+
+Labels = dict[str, str | int | float | bool | None]
 
 
 @dataclass
@@ -80,13 +82,7 @@ def _change(bundle: Bundle, patch: Patch) -> Changed:
         lines.setdefault(line.id, []).append(line)
     changed = Changed()
     for question in bundle.questions:
-        row = Row(
-            id=int(question.id),
-            question=question.question,
-            answer=question.answer,
-            is_impossible=question.is_impossible,
-            contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
-        )
+        row = row_of(question)
         mine = lines.get(row.id, [])
         files = [line.filename for line in mine] + [context.filename for context in row.contexts]
         reason = dropped.get(row.id) or next((aside[name] for name in files if name in aside), None)
@@ -100,6 +96,17 @@ def _change(bundle: Bundle, patch: Patch) -> Changed:
     return changed
 
 
+def row_of(question: Question) -> Row:
+    """Return a question as train.json has it."""
+    return Row(
+        id=int(question.id),
+        question=question.question,
+        answer=question.answer,
+        is_impossible=question.is_impossible,
+        contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
+    )
+
+
 def _fixed(
     row: Row, lines: Sequence[Gold], fix: Correction, bundle: Bundle, changed: Changed
 ) -> tuple[Row, list[Gold]]:
@@ -109,22 +116,26 @@ def _fixed(
     changed.corrected += 1
     by = f"row {row.id}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else "")
     changed.noted.setdefault(CORRECTED, []).append(by)
-    labels = dict(lines[0].labels) if lines else {}
-    if fix.is_impossible:
+    answer = fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts)
+    return mended(row, lines, fix.contexts, answer, dict(lines[0].labels) if lines else {}, bundle)
+
+
+def mended(
+    row: Row, lines: Sequence[Gold], passages: Sequence[MarkedPassage], answer: str, labels: Labels, bundle: Bundle
+) -> tuple[Row, list[Gold]]:
+    """Return a row with better gold, and its lines; without passages nothing in the documents answers."""
+    if not passages:
         name = next((line.filename for line in lines if line.filename), None)
         nowhere = Gold(
             id=row.id, context=None, filename=name, pages=[], spans=[], alternatives=[], how="absent", labels=labels
         )
         return row.model_copy(update={"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}), [nowhere]
-    gold = [gold_line(row.id, at, context, labels, bundle) for at, context in enumerate(fix.contexts)]
-    answer = fix.answer or ("" if row.is_impossible else row.answer) or " […] ".join(c.text for c in fix.contexts)
-    contexts = [Context(filename=context.filename, text=context.text) for context in fix.contexts]
+    gold = [_gold_line(row.id, at, context, labels, bundle) for at, context in enumerate(passages)]
+    contexts = [Context(filename=context.filename, text=context.text) for context in passages]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
 
 
-def gold_line(
-    id: int, at: int, context: MarkedPassage, labels: dict[str, str | int | float | bool | None], bundle: Bundle
-) -> Gold:
+def _gold_line(id: int, at: int, context: MarkedPassage, labels: Labels, bundle: Bundle) -> Gold:
     if context.filename not in bundle.files:
         raise BundleError(f"row {id}: {context.filename} is not in {bundle.root}/{CORPUS}")
     document = read_within(bundle.files[context.filename])

@@ -16,7 +16,7 @@ from exhibit.converters._print import Printer
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
 from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Desk, Limits
-from exhibit.engine.watch import programs_watched
+from exhibit.engine.programs import programs_watched
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html

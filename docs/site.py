@@ -31,7 +31,7 @@ SECTIONS = {
     "Publish": ("hub", "hub-cards"),
     "The pipeline": ("rag", "retrieval"),
     "Grow": ("engines", "stores", "storage"),
-    "Extend": ("extending", "architecture", "parts"),
+    "Extend": ("extending", "architecture", "differences", "parts"),
     "Promises": ("reliability", "security"),
     "Reference": ("reference-commands", "reference-settings", "reference-metrics", "reference-fields"),
 }

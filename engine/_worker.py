@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from exhibit.engine._spawn import Context, main_name
 from exhibit.engine.limits import Limits, serve_within, spent_by
 from exhibit.engine.outcome import Outcome, attempt_within, worker_failed
-from exhibit.engine.watch import programs_below
+from exhibit.engine.programs import end_programs
 
 STARTING = 300.0
 """Seconds that a worker may take to import what it is sent, on a machine that is busy with other things."""
@@ -133,14 +133,10 @@ class Worker:
     def stop(self) -> None:
         """End the process, whatever it is at, and the programs that it started."""
         pid = self._process.pid or 0
-        # a browser makes a group of its own: it is found as what the worker started
-        programs = programs_below(pid) if pid and sys.platform == "linux" else []
+        end_programs(pid)
         if hasattr(os, "killpg"):
             with suppress(OSError):  # it has no group of its own yet, or no longer
                 os.killpg(pid, signal.SIGKILL)
-        for program in programs:
-            with suppress(OSError):
-                os.kill(program, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()

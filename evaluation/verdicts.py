@@ -12,12 +12,10 @@ from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import K, Options, scoped
-from exhibit.evaluation.metrics._each import gold_files
-from exhibit.evaluation.metrics._gold_ranks import matches
-from exhibit.evaluation.metrics._scope import is_wrong_file
-from exhibit.evaluation.metrics._versions import right_version
+from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
 from exhibit.evaluation.metrics.answer_contained import holding_answer
+from exhibit.evaluation.metrics.version_accuracy import right_version
+from exhibit.evaluation.ranking import matches
 from exhibit.law.citations import claims_of, find_citations, is_refusal
 from exhibit.law.figures import Figures, figures, missing_figures, stands_in
 

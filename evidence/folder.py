@@ -59,7 +59,7 @@ def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed
             inside = guarded(attachments, file.path)
         except DocumentError:
             continue  # the mail itself cannot be read, which whoever reads it says
-        taken: set[str] = set()
+        taken: dict[str, int] = {}  # how often each name has been given
         for number, (name, data) in enumerate(inside, 1):
             plain = _distinct(_plain(name), taken)
             path = _room(file.path, depth) / _joined(file.path, plain)
@@ -73,13 +73,15 @@ def with_attachments(files: Iterable[Listed], depth: int = 0) -> Iterator[Listed
             yield from with_attachments([Listed(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
 
 
-def _distinct(name: str, taken: set[str]) -> str:
+def _distinct(name: str, taken: dict[str, int]) -> str:
     """Return a name that no other attachment of the mail has, in any case: they may be called alike."""
-    plain, number = name, 1
-    while plain.casefold() in taken:
+    number = taken.setdefault(name.casefold(), 0)
+    if not number:
+        taken[name.casefold()] = 1
+        return name
+    while (plain := f"{number + 1} {name}").casefold() in taken:
         number += 1
-        plain = f"{number} {name}"
-    taken.add(plain.casefold())
+    taken[name.casefold()], taken[plain.casefold()] = number + 1, 1
     return plain
 
 

@@ -1,5 +1,6 @@
 """Converts the samples that come with the project, checks them, tests the built-in pipeline and writes a report.
 
+examples:
     exhibit demo
     exhibit demo --out elsewhere --only cuad
 
@@ -8,14 +9,13 @@ Nothing is downloaded but the embedder's weights, where they are not here yet, a
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.conversion import convert
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
-from exhibit.schemas.command import Parser, guarded, print_note
+from exhibit.schemas.command import documented, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
 from exhibit.viewer.evaluate import main as evaluate
@@ -34,13 +34,7 @@ def samples_folder() -> Path:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run every step; return the exit code of the first that fails."""
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog="exhibit demo",
-        description=what,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("exhibit demo", __doc__)
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where datasets_out and results go")
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import yaml
+
 from exhibit.hub._tables import Config
-from exhibit.hub._yaml import dump
 from exhibit.schemas.models import BundleInfo, Licence
 
 _SIZES = (
@@ -82,3 +84,28 @@ def _licence(licence: Licence) -> dict[str, str]:
     name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
     link = {"license_link": licence.url} if licence.url else {}
     return {"license": "other", "license_name": name, **link}
+
+
+_PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9_]*", re.IGNORECASE)
+
+
+class _Quoting(yaml.SafeDumper):
+    """Quotes every text that could be read as something else."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        """Write what is there twice in full."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return dumper.represent_str(whole) if _PLAIN.fullmatch(text) else dumper.represent_scalar(_STRING, whole, style='"')
+
+
+_STRING = "tag:yaml.org,2002:str"
+_Quoting.add_representer(str, _text)
+
+
+def dump(value: dict[str, Any]) -> str:
+    """Return a mapping as YAML, in its own order."""
+    return str(yaml.dump(value, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=math.inf))

@@ -32,7 +32,7 @@ _SHARD_BYTES = 500 << 20
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _SPANS = pa.list_(pa.list_(pa.int64()))
-_QUESTIONS = pa.schema(
+QUESTIONS = pa.schema(
     [
         ("id", pa.int64()),
         ("question", pa.string()),
@@ -93,8 +93,8 @@ def write_tables(
     configs = []
     with _memory_given_back():
         if rows:
-            configs.append(_write(folder, "questions", _QUESTIONS, (row.model_dump() for row in rows)))
-            configs.append(_write(folder, "gold", _gold_schema(gold), _gold_records(gold)))
+            configs.append(_write(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
+            configs.append(_write(folder, "gold", gold_schema(gold), gold_records(gold)))
         configs.append(_write_corpus(bundle, out or Out(folder), engine, texts))
     return configs
 
@@ -125,15 +125,15 @@ def _write(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any
 # ---------------------------------------------------------------- gold
 
 
-def _gold_schema(gold: Iterable[Gold]) -> Any:
-    """Return the columns of the gold; `labels` is a struct of every label that some line has."""
+def gold_schema(gold: Iterable[Gold], columns: Iterable[tuple[str, Any]] = _GOLD) -> Any:
+    """Return the columns of the gold; `labels` is a struct of every label that some line has, in the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
-    labels = [(name, _label_type(kind)) for name, kind in kinds.items()]
+    labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
     # a struct without fields cannot be stored
-    return pa.schema([*_GOLD, ("labels", pa.struct(labels))] if labels else _GOLD)
+    return pa.schema([*columns, ("labels", labels)] if kinds else columns)
 
 
 def _label_type(kinds: set[type]) -> Any:
@@ -144,16 +144,15 @@ def _label_type(kinds: set[type]) -> Any:
     return pa.float64() if kinds in ({float}, {int, float}) else pa.string()
 
 
-def _gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    schema = _gold_schema(gold)
-    texts: set[str] = set()
-    if "labels" in schema.names:
-        texts = {field.name for field in schema.field("labels").type if pa.types.is_string(field.type)}
+def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
+    """Yield the lines as records that fit `gold_schema`."""
+    labels = gold_schema(gold, ()).types[:1]
+    texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
-        labels = {
+        told = {
             name: str(value) if name in texts and value is not None else value for name, value in line.labels.items()
         }
-        yield {**line.model_dump(), "labels": labels}
+        yield {**line.model_dump(), "labels": told}
 
 
 # ---------------------------------------------------------------- corpus

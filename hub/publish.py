@@ -21,13 +21,30 @@ from typing import NamedTuple
 
 from huggingface_hub.errors import EntryNotFoundError
 
-from exhibit.hub._checks import check_bundle, check_card, check_licence, check_reviewed, check_visibility
-from exhibit.hub._commit import Letter, Sent, check_tag, find_pull_request, send, set_tag
+from exhibit.hub._checks import (
+    check_bundle,
+    check_card,
+    check_licence,
+    check_reviewed,
+    check_visibility,
+    refused_by_clients,
+    warnings_for,
+)
+from exhibit.hub._commit import (
+    Contents,
+    Letter,
+    Plan,
+    Sent,
+    check_tag,
+    compare,
+    contents_of,
+    find_pull_request,
+    listing,
+    send,
+    set_tag,
+)
 from exhibit.hub._loading import load_lines, metadata_of
-from exhibit.hub._names import refused_by_clients, warnings_for
-from exhibit.hub._plan import Contents, Plan, compare, contents_of, listing
-from exhibit.hub._remote import KIND, Hub, State
-from exhibit.hub._trouble import HubError, is_unreachable
+from exhibit.hub._remote import KIND, Hub, HubError, State, is_unreachable
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import BundleError, ToolkitError

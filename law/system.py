@@ -46,7 +46,7 @@ class Level:
     alone: bool = False
     """Whether it may stand without a number, in capitals."""
     roman: bool = False
-    """Whether a Roman number alone with a full stop is one."""
+    """Whether a Roman number is one: alone with a full stop, or with a dash where it is `text`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,23 @@
-"""Looks into an index: `python -m rag.inspect INDEX list|categories|search|test|export`."""
+"""Looks into an index: `python -m rag.inspect INDEX list|categories|sections|chunks|search|test|export`."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from exhibit.law.names import plain
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
 from exhibit.schemas.command import Parser, add_json, guarded, spelled
+from exhibit.storage.bundle import open_bundle
 
 TEST_QUESTIONS = (
     "Which law governs?",
@@ -24,13 +27,42 @@ TEST_QUESTIONS = (
 )
 """What almost any legal document has a passage for: an index that finds nothing for these is broken."""
 
+_KIND = re.compile(
+    r"\b(?:(?P<preamble>preamble|recitals|whereas)|(?P<definitions>definitions?|interpretation)"
+    r"|(?P<obligations>obligations?)|(?P<exclusions>exclusions?|exceptions?)"
+    r"|(?P<term>term|termination|duration)|(?P<miscellaneous>miscellaneous|general))\b",
+    re.IGNORECASE,
+)
 
-def record(entry: Entry) -> dict[str, Any]:
+
+def category_of(entry: Entry) -> str:
+    """Return a document's category: the court of a court guide, else the kind of document."""
+    kind = entry.profile.kind or "unknown"
+    court = re.match(r"(?:The )?(.{1,80}?) Guide\b", entry.profile.title) if kind == "court guide" else None
+    return court[1] if court else kind
+
+
+def kind_of(path: str) -> str:
+    """Return what a section of a confidentiality agreement is by its title; empty where the title does not say."""
+    match = _KIND.search(path.rpartition(" > ")[2])
+    return (match.lastgroup if match else None) or ""
+
+
+def labelled_categories(bundle: Path) -> dict[str, str]:
+    """Return the category of each file that a bundle's questions are labelled with, the most frequent one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for line in open_bundle(bundle).gold:
+        if line.filename and line.labels.get("category"):
+            counts[line.filename][str(line.labels["category"])] += 1
+    return {name: count.most_common(1)[0][0] for name, count in counts.items()}
+
+
+def record(entry: Entry, category: str) -> dict[str, Any]:
     """Return what a list shows of a document."""
     return {
         "document": entry.filename,
         "title": entry.profile.title,
-        "category": entry.profile.kind or "unknown",
+        "category": category,
         "parties": list(entry.profile.parties),
         "date": entry.profile.date,
         "pages": entry.pages,
@@ -56,25 +88,54 @@ def result(hit: Hit, category: str) -> dict[str, Any]:
 class Inspector:
     """Answers the command's questions about one index."""
 
-    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
+        own_labels = labelled_categories(bundle) if bundle else {}
+        self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the documents, of one category if one is given."""
-        records = [record(entry) for entry in self.index.documents]
-        return [item for item in records if category is None or item["category"] == category]
+        """Return the documents, of one category if one is given, in any case and with any apostrophe."""
+        records = [record(entry, self.category[entry.filename]) for entry in self.index.documents]
+        return [item for item in records if category is None or plain(item["category"]) == plain(category)]
+
+    def sections(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the sections of documents: where each stands, and what it is by its title."""
+        chosen = {item["document"] for item in self.documents(category)}
+        return [
+            {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
+            for entry in self.index.documents
+            if entry.filename in chosen
+            for path, start, end in entry.sections
+        ]
+
+    def chunks(self, category: str | None) -> list[dict[str, Any]]:
+        """Return the chunks of documents with their words, in order."""
+        numbers = [self.index.entry(item["document"]).number for item in self.documents(category)]
+        chunks = map(self.index.chunk, self.index.chunk_keys(numbers).tolist())
+        return [
+            {
+                "document": chunk.document,
+                "section": chunk.section,
+                "page": chunk.page,
+                "span": list(chunk.span),
+                "content": self.index.text(chunk),
+            }
+            for chunk in chunks
+        ]
 
     def categories(self) -> dict[str, int]:
         """Return how many documents there are of each category."""
         return dict(sorted(Counter(item["category"] for item in self.documents(None)).items()))
 
     def search(self, query: str, top: int, category: str | None) -> dict[str, Any]:
-        """Return the best passages for a query."""
-        kinds = {entry.filename: entry.profile.kind or "unknown" for entry in self.index.documents}
-        [retrieved] = self.pipeline.search([query])
-        results = [result(hit, kinds[hit.chunk.document]) for hit in retrieved.ranked]
-        return {"query": query, "results": [r for r in results if category in {None, r["category"]}][:top]}
+        """Return the best passages for a query; with a category only its documents are searched."""
+        documents = None if category is None else [item["document"] for item in self.documents(category)]
+        [retrieved] = self.pipeline.search([query], documents=documents)
+        return {
+            "query": query,
+            "results": [result(hit, self.category[hit.chunk.document]) for hit in retrieved.ranked[:top]],
+        }
 
     def test(self) -> list[tuple[str, bool, str]]:
         """Return checks: each with its name, whether it holds, and what was seen."""
@@ -98,7 +159,9 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _cell(value: object, most: int = 60) -> str:
-    text = " ".join(str(", ".join(value) if isinstance(value, list) else "" if value is None else value).split())
+    text = " ".join(
+        str(", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else value).split()
+    )
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -110,16 +173,18 @@ def _parser() -> argparse.ArgumentParser:
         epilog=spelled(
             "examples:\n"
             "  python -m rag.inspect index list --category contract\n"
+            '  python -m rag.inspect index search --query disclosure --category "Commercial Court"\n'
             '  python -m rag.inspect index search --query "Part 36 offers" --top 5\n'
             '  python -m rag.inspect index export --query "Part 36 offers" --out part36.json\n'
             "  python -m converters.cpr --from-search part36.json --ground-truth-out questions.jsonl"
         ),
     )
     parser.add_argument("index", type=Path, help="an index's folder")
-    parser.add_argument("action", choices=["list", "categories", "search", "test", "export"])
+    parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
     parser.add_argument("--query", help="what to search for (search, export)")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
-    parser.add_argument("--category", help="only documents of this category")
+    parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
+    parser.add_argument("--bundle", type=Path, help="take categories from the labels of this bundle's questions")
     add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
     group = parser.add_argument_group("parts, which overrule those that the index was built with")
@@ -134,7 +199,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
-    inspector = Inspector(options.index, given_settings(vars(options)))
+    inspector = Inspector(options.index, given_settings(vars(options)), options.bundle)
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
@@ -150,6 +215,10 @@ def _show(inspector: Inspector, options: argparse.Namespace) -> str:
     elif options.action == "categories":
         rows = [{"category": name, "documents": count} for name, count in inspector.categories().items()]
         columns = ["category", "documents"]
+    elif options.action == "sections":
+        rows, columns = inspector.sections(options.category), ["document", "section", "kind", "span"]
+    elif options.action == "chunks":
+        rows, columns = inspector.chunks(options.category), ["document", "section", "page", "content"]
     else:
         answer = inspector.search(options.query, options.top, options.category)
         if options.action == "export":

@@ -171,9 +171,14 @@ class Pipeline:
 
     # ---------------------------------------------------------------- questions
 
-    def search(self, questions: Sequence[str], *, depth: int | None = None) -> list[Retrieved]:
-        """Return the passages found for each question, as many as the config says, or to another depth."""
-        return retrieve(questions, self._parts(self._deep(depth)))
+    def search(
+        self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
+    ) -> list[Retrieved]:
+        """Return the passages found for each question, to the config's depth or another; of these documents alone."""
+        parts = self._parts(self._deep(depth))
+        if documents is not None:
+            parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
+        return retrieve(questions, parts)
 
     def prepare(self, questions: Sequence[str]) -> Embedded:
         """Return questions embedded, as `answering` takes them; none may be blank."""
@@ -215,8 +220,10 @@ class Pipeline:
             tokens=self._tokens,
             confidence=retrieved.confidence,
         )
-        best = context.sources[0].document if context.sources else None
-        return replace(context, kind=self._opened.entry(best).profile.kind) if best else context
+        if not context.sources:
+            return context
+        best = self._opened.entry(context.sources[0].document)
+        return replace(context, kind=best.profile.kind, characters=best.characters)
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""

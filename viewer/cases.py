@@ -8,9 +8,7 @@ from typing import Any
 
 from exhibit.evidence import Span
 from exhibit.schemas.run import RunGold, RunPassage, RunQuestion
-from exhibit.viewer.drawing import PASSAGES, Wanted
-from exhibit.viewer.sheets import Record
-from exhibit.viewer.spans import Placed, best_place, gold_ranges, meets, placed
+from exhibit.viewer.drawing import PASSAGES, Placed, Record, Wanted, best_place, gold_ranges, meets, placed
 from exhibit.viewer.wording import explain, outcome
 
 _LONGEST = 20_000
@@ -20,29 +18,18 @@ _QUESTION, _ANSWER, _ERROR = 500, 240, 300
 """Characters of a line of the list, where search looks."""
 
 
-class Table:
-    """Values by number, each once."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self.numbers: dict[Any, int] = {}
-
-    def number(self, value: Any) -> int:
-        """Return the number of a value."""
-        return self.numbers.setdefault(value, len(self.numbers))
-
-    def __iter__(self) -> Any:
-        """Return the values in the order of their numbers."""
-        return iter(self.numbers)
+def numbered(numbers: dict[str, int], value: str) -> int:
+    """Return the number of a value, each of which has one."""
+    return numbers.setdefault(value, len(numbers))
 
 
 class Block:
     """Some cases that are loaded together: what they share is there once."""
 
-    def __init__(self, metrics: Table, wanted: Wanted) -> None:
+    def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
         """Start empty; metrics and documents have numbers for the whole report."""
         self.cases: list[Record] = []
-        self._texts = Table()
+        self._texts: dict[str, int] = {}
         self._files: dict[int, str] = {}
         self._metrics = metrics
         self._wanted = wanted
@@ -88,7 +75,7 @@ class Block:
     def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:
         """Return metric, value, metric, value …"""
         known = {name: value for name, value in scores.items() if value is not None}
-        return [one for name, value in known.items() for one in (self._metrics.number(name), round(value, 4))]
+        return [one for name, value in known.items() for one in (numbered(self._metrics, name), round(value, 4))]
 
     def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
@@ -97,7 +84,7 @@ class Block:
             "file": self._file(dataset, gold.filename or ""),
             "pages": gold.pages,
             "how": gold.how or "",
-            "text": self._texts.number(cut(gold.text or "", _LONGEST)),
+            "text": numbered(self._texts, cut(gold.text or "", _LONGEST)),
             "spans": best_place(gold.places, retrieved) if gold.places else [],
         }
 
@@ -111,7 +98,7 @@ class Block:
             "file": self._file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
-            "text": self._texts.number(cut(text, _LONGEST_PASSAGE)),
+            "text": numbered(self._texts, cut(text, _LONGEST_PASSAGE)),
             "gold": span is not None and meets(span, gold),
             "ranges": gold_ranges(span, gold) if span is not None and told else [],
             "span": span,

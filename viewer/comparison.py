@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise_run
-from exhibit.evaluation.terminal import not_compared
+from exhibit.evaluation.terminal import not_compared, read_scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.matching import CHANGES, Matching
-from exhibit.viewer.opening import when
+from exhibit.viewer.drawing import Record
+from exhibit.viewer.matching import Matching
 from exhibit.viewer.page import render
 from exhibit.viewer.plots import shares
-from exhibit.viewer.sheets import Record
+from exhibit.viewer.report import when
 from exhibit.viewer.tables import MetricRow, cell, compared
 from exhibit.viewer.view import View
+from exhibit.viewer.wording import CHANGES
 
 NAME = "compare.html"
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
@@ -85,7 +85,7 @@ def _body(
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
         left_out=left_out,
-        changes=[(change, meaning, counts[change]) for change, meaning in CHANGES.items() if counts.get(change)],
+        changes=[(name, told.meaning, counts[name]) for name, told in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_differing(matching.runs),
     )

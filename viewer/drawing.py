@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, guarded, open_engine, track
-from exhibit.evidence import Span
-from exhibit.schemas.errors import ToolkitError
+from exhibit.evidence import Document, Span, read_document
+from exhibit.evidence.document import Box, Page
+from exhibit.evidence.readers.pdf import page_boxes, render
+from exhibit.evidence.show import in_few_bytes
+from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, Remote, fetched
-from exhibit.viewer.sheets import Record, Sheets, draw_sheets
-from exhibit.viewer.spans import Placed, best_place, meets
 
 PASSAGES = 10
 """Passages that are drawn, and given in words, whether they are cited or not: what the rows have words of."""
@@ -180,3 +183,128 @@ def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
             return guarded(draw_sheets, replace(item, path=path), limits=limits)
     except ToolkitError as error:
         return error
+
+
+Record = dict[str, Any]
+"""What the scripts of a page read."""
+
+WIDTH = 830
+"""Pixels across: what a page has when two stand side by side on a wide screen."""
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """A document, the pages of it to draw (none where it has no pages), and the spans to find on them."""
+
+    number: int
+    filename: str
+    path: Location
+    pages: tuple[int, ...]
+    spans: tuple[Span, ...]
+    folder: Path
+    """Where the pictures go."""
+
+    def __str__(self) -> str:
+        """Return what an error calls it."""
+        return self.filename
+
+
+def draw_sheets(sheets: Sheets) -> Record:
+    """Write the pictures of a document's pages and return what lies on them; its text where it has no pages."""
+    document = read_document(sheets.path)
+    wanted = [document.pages[number - 1] for number in sheets.pages if 0 < number <= len(document.pages)]
+    drawn = {}
+    for page in wanted:
+        name = _picture(sheets, page)
+        if name is not None:
+            drawn[page.number] = [name, round(page.width, 1), round(page.height, 1), _boxes(document, page, sheets)]
+    if drawn or document.pages:
+        return {"pages": drawn}
+    return {"text": windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
+
+
+def _picture(sheets: Sheets, page: Page) -> str | None:
+    """Write a page's picture and return its name; None where it cannot be drawn: its words are there all the same."""
+    if not page.width:
+        return None
+    try:
+        data, kind = in_few_bytes(render(sheets.path, page.number, scale=WIDTH / page.width))
+    except DocumentError:
+        return None
+    name = f"{sheets.number}-{page.number}.{kind}"
+    sheets.folder.mkdir(parents=True, exist_ok=True)
+    (sheets.folder / name).write_bytes(data)
+    return name
+
+
+def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
+    """Return the rectangles of each span that touches a page as `[x, y, width, height]`, from the top left."""
+    spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
+    boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
+    return {f"{span.start}-{span.end}": [_size(box) for box in lines] for span, lines in boxes if lines}
+
+
+def _size(box: Box) -> list[float]:
+    return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
+
+
+class Placed(NamedTuple):
+    """The gold spans and the retrieved ones, by their number, of one document."""
+
+    gold: list[Span]
+    passages: dict[int, Span]
+
+
+def placed(row: RunQuestion) -> dict[str, Placed]:
+    """Return what is marked in each document: of gold that stands in several places, the one best retrieved."""
+    by_file: dict[str, Placed] = {}
+    for number, passage in enumerate(row.reply.passages, 1):
+        if passage.span and passage.filename:
+            by_file.setdefault(passage.filename, Placed([], {})).passages[number] = Span(*passage.span)
+    for gold in row.gold:
+        if gold.places and gold.filename:
+            document = by_file.setdefault(gold.filename, Placed([], {}))
+            document.gold.extend(best_place(gold.places, document.passages.values()))
+    return by_file
+
+
+def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
+    """Return the place of which most was retrieved, the first of equals."""
+    passages = list(retrieved)
+    candidates = [[Span(start, end) for start, end in place] for place in places]
+    return max(candidates, key=lambda place: sum(_shared(part, span) for part in place for span in passages))
+
+
+def meets(span: Span, others: Iterable[Span]) -> bool:
+    """Return whether a span shares a character with another."""
+    return any(_shared(span, other) for other in others)
+
+
+def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
+    """Return which characters of a passage are gold, counted from its beginning, neighbours joined."""
+    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _shared(span, g)]
+    cuts = sorted({edge for part in parts for edge in part})
+    ranges: list[tuple[int, int]] = []
+    for start, end in pairwise(cuts):
+        if meets(Span(start, end), parts):
+            first = ranges.pop()[0] if ranges and ranges[-1][1] == start - span.start else start - span.start
+            ranges.append((first, end - span.start))
+    return ranges
+
+
+def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
+    """Return the text around some spans as `[start, text]`, no word cut in two, what overlaps joined."""
+    spans: list[Span] = []
+    for start, end in sorted(wanted):
+        first = text.rfind(" ", 0, max(0, start - around)) + 1
+        stop = text.find(" ", min(len(text), end + around))
+        last = len(text) if stop < 0 else stop
+        if spans and first <= spans[-1].end:
+            spans[-1] = Span(spans[-1].start, max(last, spans[-1].end))
+        else:
+            spans.append(Span(first, last))
+    return [[start, text[start:end]] for start, end in spans]
+
+
+def _shared(one: Span, other: Span) -> int:
+    return max(0, min(one.end, other.end) - max(one.start, other.start))

@@ -13,8 +13,8 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.whole import whole
 from exhibit.viewer.cases import brief, fields_of, labels_of
+from exhibit.viewer.drawing import Record
 from exhibit.viewer.matching import Matching
-from exhibit.viewer.sheets import Record
 
 _BATCH = 2000  # rows written at a time: a matter of memory
 _FORMULA = tuple("=+-@\t\r")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.metrics import about
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.cases import Block, Table
-from exhibit.viewer.drawing import Wanted
-from exhibit.viewer.pieces import key_bucket, write_piece
-from exhibit.viewer.sheets import Record
+from exhibit.viewer.cases import Block
+from exhibit.viewer.drawing import Record, Wanted
+from exhibit.viewer.page import as_json
 
 LINES = 500
 """Lines of the list in a piece: 40 pieces for 20,000 cases, each read in some milliseconds."""
 CASES = 50
 """Cases in a piece: opened in a few milliseconds, and enough neighbours to share their passages' words."""
-_KEYS = 400
-"""Addresses in a piece."""
 _MOST_VALUES = 300
 """A label with more values than this names questions rather than sorting them; search finds it all the same."""
 _MOST_LABELS = 40  # that the list can be filtered by: more fill no menu
@@ -41,6 +41,16 @@ class Facet:
         known = [value for value in self.order if self.counts[value]]
         return known + sorted(value for value in self.counts if value and value not in set(known))
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each value, once all lines are counted."""
+        return {value: number for number, value in enumerate(self.values())}
+
+    def as_json(self) -> Record:
+        """Return what the script reads."""
+        counts = [self.counts[value] for value in self.values()]
+        return {"name": self.name, "title": self.title, "values": self.values(), "counts": counts}
+
 
 class Catalogue:
     """What a list can be narrowed by: facets that every line has, and the labels of questions."""
@@ -50,7 +60,6 @@ class Catalogue:
         self.facets = list(facets)
         self._labels: dict[str, Facet] = {}
         self._crowded: set[str] = set()
-        self._numbers: dict[str, dict[str, int]] = {}
 
     def count(self, values: Sequence[str], labels: Mapping[str, str]) -> None:
         """Count a line."""
@@ -65,26 +74,18 @@ class Catalogue:
                 self._crowded.add(name)
                 del self._labels[name]
 
-    def close(self) -> None:
-        """Give every value its number, once all lines are counted."""
-        for facet in [*self.facets, *self._labels.values()]:
-            self._numbers[f"{facet in self.facets} {facet.name}"] = {v: n for n, v in enumerate(facet.values())}
-
     def line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
         """Return a line: its values by number (-1: none), its fields, its labels as pairs of numbers, other words."""
-        numbers = [self._numbers[f"True {f.name}"].get(v, -1) for f, v in zip(self.facets, values, strict=True)]
-        pairs, words = [], []
-        names = {name: number for number, name in enumerate(self._labels)}
-        for name, value in labels.items():
-            if name in names:
-                pairs += [names[name], self._numbers[f"False {name}"][value]]
-            else:
-                words.append(value)
-        return [*numbers, *fields, pairs, " ".join(words)]
+        numbers = [facet.numbers.get(value, -1) for facet, value in zip(self.facets, values, strict=True)]
+        known = [
+            (at, label.numbers[labels[name]]) for at, (name, label) in enumerate(self._labels.items()) if name in labels
+        ]
+        words = [value for name, value in labels.items() if name not in self._labels]
+        return [*numbers, *fields, [number for pair in known for number in pair], " ".join(words)]
 
     def as_json(self) -> Record:
         """Return what the script reads."""
-        return {"facets": [_told(f) for f in self.facets], "labels": [_told(f) for f in self._labels.values()]}
+        return {"facets": [f.as_json() for f in self.facets], "labels": [f.as_json() for f in self._labels.values()]}
 
 
 class PieceWriter:
@@ -92,21 +93,19 @@ class PieceWriter:
 
     def __init__(self, folder: Path, catalogue: Catalogue, wanted: Wanted) -> None:
         """Take where the pieces go."""
-        self.metrics = Table()
+        self.metrics: dict[str, int] = {}
+        """Their numbers."""
         self.total = 0
         self._folder = folder
         self._catalogue = catalogue
         self._wanted = wanted
         self._lines: list[list[Any]] = []
         self._block = Block(self.metrics, wanted)
-        self._keys: list[str] = []
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
         """Add a case; with a rank its pages may be drawn, the lowest first."""
         self._block.add(rows, rank=rank)
         self._lines.append(line)
-        case = self._block.cases[-1]
-        self._keys.append(f"{case['dataset']}/{case['id']}")
         self.total += 1
         if self.total % CASES == 0:
             self._put_cases()
@@ -119,13 +118,7 @@ class PieceWriter:
             self._put_cases()
         if self._lines or not self.total:
             self._put_lines()
-        buckets = max(1, -(-self.total // _KEYS))
-        places: list[dict[str, int]] = [{} for _ in range(buckets)]
-        for number, key in enumerate(self._keys):
-            places[key_bucket(key, buckets)].setdefault(key, number)
-        for bucket, numbers in enumerate(places):
-            write_piece(self._folder, f"k{bucket}", numbers)
-        sizes = {"total": self.total, "lines": LINES, "cases": CASES, "buckets": buckets}
+        sizes = {"total": self.total, "lines": LINES, "cases": CASES}
         return {**sizes, **self._catalogue.as_json(), "metrics": [_described(name) for name in self.metrics]}
 
     def _put_lines(self) -> None:
@@ -137,12 +130,64 @@ class PieceWriter:
         self._block = Block(self.metrics, self._wanted)
 
 
-def _told(facet: Facet) -> Record:
-    values = facet.values()
-    return {"name": facet.name, "title": facet.title, "values": values, "counts": [facet.counts[v] for v in values]}
-
-
 def _described(metric: str) -> list[str]:
     """Return the words for a metric: name, title, unit, meaning, and which way is better."""
     told = about(metric)
     return [metric, told.title, "%" if told.unit == "share" else told.sign, told.meaning, told.better]
+
+
+IMAGES = "pages"
+"""The folder of the pages' pictures, among the pieces."""
+_KINDS = {".png": "png", ".webp": "webp"}
+
+
+def pack(value: Any) -> str:
+    """Return a value as compressed JSON in base64."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
+    return base64.b64encode(data).decode("ascii")
+
+
+def write_piece(folder: Path, name: str, value: Any) -> None:
+    """Write a piece that the page asks for by its name."""
+    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
+
+
+class Inlined:
+    """Pieces and pictures of a folder as blocks of the page itself, as many as its budget allows."""
+
+    def __init__(self, folder: Path, *, budget: int) -> None:
+        """Take the index whole, then cases, then what lies on pages with their pictures."""
+        self.blocks: dict[str, str] = {}
+        self.cases = 0
+        """Pieces of cases that are in, from the first on."""
+        self.pages_left_out = 0
+        self._left = budget
+        for path in _in_order(folder, "i"):
+            self._put(f"piece-{path.stem}", _content(path))
+        for path in _in_order(folder, "c"):
+            if not self._put(f"piece-{path.stem}", _content(path)):
+                break
+            self.cases += 1
+        for path in _in_order(folder, "d"):
+            self._put(f"piece-{path.stem}", _content(path))
+        for path in sorted(folder.glob(f"{IMAGES}/*"), key=lambda path: [int(n) for n in path.stem.split("-")]):
+            data = base64.b64encode(path.read_bytes()).decode("ascii")
+            if not self._put(f"image-{path.name}", f"data:image/{_KINDS[path.suffix]};base64,{data}"):
+                self.pages_left_out += 1
+
+    def _put(self, name: str, text: str) -> bool:
+        if len(text) > self._left:
+            return False
+        self._left -= len(text)
+        self.blocks[name] = text
+        return True
+
+
+def _in_order(folder: Path, kind: str) -> list[Path]:
+    return sorted(folder.glob(f"{kind}[0-9]*.js"), key=lambda path: int(path.stem[1:]))
+
+
+def _content(path: Path) -> str:
+    """Return what a piece hands over."""
+    return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')

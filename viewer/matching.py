@@ -11,23 +11,11 @@ from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.cases import error_kind, nearest
 from exhibit.viewer.listing import Facet
-from exhibit.viewer.wording import GOOD_VERDICTS, OUTCOMES, is_right, outcome
+from exhibit.viewer.wording import CHANGES, GOOD_VERDICTS, OUTCOMES, is_right, outcome
 
 Side = RunQuestion | None
 """A question in one of the runs; None where the run did not ask it."""
 
-CHANGES = {
-    "lost": "The first run found and used the right passage, and another run did not.",
-    "failed": "A later run gave an error, and the first did not.",
-    "worse": "The same verdict, but a later run retrieved less of the gold.",
-    "another fault": "No run found and used the right passage, for different reasons.",
-    "won": "The first run did not find and use the right passage, and another did.",
-    "better": "The same verdict, and a later run retrieved more of the gold.",
-    "not asked by all": "At least one of the runs did not ask it.",
-    "same": "The same verdict, and as much of the gold was retrieved.",
-}
-"""How a question changed from the first run to the others, the worst first, and what that means."""
-_TONES = {"lost": "bad", "failed": "broken", "worse": "near", "another fault": "unused", "won": "ok", "better": "shy"}
 _WELL = {"same", *(name for name, told in OUTCOMES.items() if told.good)}
 _LAST = 1_000_000_000  # more than there are questions
 _EQUAL = 1e-9  # what sums of the same numbers in another order differ by is less
@@ -197,4 +185,5 @@ class Matching:
     @property
     def tones(self) -> dict[str, str]:
         """The colour of every outcome and change."""
-        return {name: told.tone for name, told in OUTCOMES.items()} | (_TONES if self.several else {})
+        known = OUTCOMES | CHANGES if self.several else OUTCOMES
+        return {name: told.tone for name, told in known.items() if told.tone}

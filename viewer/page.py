@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 _STATIC = Path(__file__).parent / "static"
+_NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def page(
@@ -67,16 +70,28 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(_environment().get_template(template).render(**values))
 
 
+def plain(text: object) -> Markup:
+    """Return text that Markdown shows as it stands: names and questions come from outside."""
+    return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
+
+
+def _xml(text: str) -> str:
+    """Return text without characters that XML cannot hold."""
+    return _NO_XML.sub("\ufffd", text)
+
+
 @cache
 def _environment() -> Environment:
     # kept: to compile the templates takes longer than to fill them for a small run
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_STATIC),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"plain": plain, "xml": _xml}
+    return environment
 
 
 def _policy(css: str, code: str, pieces: bool) -> str:

@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from exhibit.evaluation.bands import read_scale
-from exhibit.schemas.run import REPORT
+from exhibit.evaluation.metrics import about
+from exhibit.evaluation.terminal import read_scale
+from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.matching import Matching
-from exhibit.viewer.opening import headlines, tested, tiles, worth_looking_at
+from exhibit.viewer.drawing import Record
+from exhibit.viewer.matching import Matching, Tally
 from exhibit.viewer.page import render
 from exhibit.viewer.plots import make_plots, shares
-from exhibit.viewer.sheets import Record
 from exhibit.viewer.tables import breakdowns, by_group, metric_rows, run_columns
 from exhibit.viewer.view import View
-from exhibit.viewer.wording import OUTCOMES
+from exhibit.viewer.wording import OUTCOMES, explain
 
 
 def write_report(folder: Path, **how: Any) -> Path:
@@ -59,3 +61,117 @@ def _warnings(run: RunFolder) -> list[str]:
     """Return what a reader must know before any figure: what was drafted, and what is missing to judge by."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     return [*drafted, *(f"{line}." for name in run.datasets for line in run.missing(name).lines)]
+
+
+_HEADLINES = ("char_recall", "ndcg", "document_hit", "answer_f1")
+"""Families of metrics that sum a benchmark up, the first that was measured; a converter may name another."""
+_DEPTH = 8  # passages, about what an answer is made from
+_WORTH = 3  # questions that are named: more would not be looked at
+
+
+class Tile(NamedTuple):
+    """A count in words that a lawyer knows."""
+
+    words: str
+    number: int
+    of: int
+    note: str = ""
+    tone: str = ""
+
+    @property
+    def share(self) -> str:
+        """The count in per cent of what it is counted among."""
+        return f"{100 * self.number / self.of:.0f}%" if self.of else "–"
+
+
+class Look(NamedTuple):
+    """A question that is worth looking at, and why."""
+
+    key: str
+    question: str
+    outcome: str
+    why: str
+
+
+def tested(run: RunFolder, tally: Tally) -> str:
+    """Return what was tested, on how much, and when."""
+    told = run.settings
+    if (run.config.target or "builtin") == "builtin":
+        system = f"The built-in pipeline, preset {told['preset']}," if "preset" in told else "The built-in pipeline"
+    else:
+        address = told.get("target_url")
+        system = f"The system at {address}" if address else f"The target {run.config.target}"
+    files = [entry.files for entry in run.config.datasets.values()]
+    documents = f" about {sum(filter(None, files)):,} documents" if all(files) else ""
+    names = run.datasets
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{system} was asked {tally.questions:,} questions{documents} of {listed} {when(run)}."
+
+
+def when(run: RunFolder) -> str:
+    """Return the day and the time that a run began."""
+    try:
+        began = datetime.fromisoformat(run.provenance.started)
+    except ValueError:
+        return "at an unknown time"
+    return f"on {began.day} {began:%B %Y} at {began:%H:%M} UTC"
+
+
+def headline_of(run: RunFolder, dataset: str, means: Means) -> str | None:
+    """Return the metric that sums a dataset up: the one its converter names, or the first usual one that applies."""
+    known = [name for name, one in means.items() if one.mean is not None]
+    named = run.config.datasets[dataset].headline
+    if named in known:
+        return named
+    families = ([name for name in known if name.partition("@")[0] == family] for family in _HEADLINES)
+    return next((min(names, key=_far) for names in families if names), None)
+
+
+def _far(metric: str) -> int:
+    depth = metric.partition("@")[2]
+    return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
+
+
+def headlines(run: RunFolder) -> list[str]:
+    """Return a sentence for each headline metric: its value for each benchmark that it sums up, with the interval."""
+    by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    for name in run.datasets:
+        means = run.means_of(name) or (run.means if len(run.datasets) == 1 else {})
+        metric = headline_of(run, name, means)
+        if metric:
+            by_metric[metric][name] = means[metric]
+    sentences = []
+    for metric, estimates in by_metric.items():
+        depth = metric.partition("@")[2]
+        title = about(metric).title + (f" in the first {depth} passages" if depth else "")
+        parts = [f"{_figure(metric, one, first=not at)} for {name}" for at, (name, one) in enumerate(estimates.items())]
+        sentences.append(f"{title}: {'; '.join(parts)}.")
+    return sentences
+
+
+def _figure(metric: str, one: Estimate, *, first: bool) -> str:
+    told = about(metric)
+    sign = "%" if told.unit == "share" else f" {told.sign}" if told.sign else ""
+    what = "95% interval " if first else ""
+    ends = f" ({what}{told.in_words(one.ci95[0])} to {told.in_words(one.ci95[1])})" if one.ci95 else ""
+    return f"{told.in_words(one.mean)}{sign}{ends}"
+
+
+def tiles(tally: Tally) -> list[Tile]:
+    """Return how many questions were found, answered rightly, refused wrongly; what cannot be told is left out."""
+    counts, total = tally.counts, tally.total()
+    told = [
+        Tile("right passage found", counts["found"], counts["judged_found"], "some of the gold is among the first 8"),
+        Tile("answered rightly", counts["right"], counts["judged_right"], "the reply gives the expected answer", "ok"),
+        Tile("wrongly refused", total["wrongly refused"], counts["answerable"], OUTCOMES["wrongly refused"].meaning),
+        Tile("rightly refused", total["rightly refused"], counts["impossible"], OUTCOMES["rightly refused"].meaning),
+        Tile("failed", counts["failed"], tally.questions, OUTCOMES["failed"].meaning),
+    ]
+    return [tile for tile in told if tile.of and (tile.number or tile.words != "failed")]
+
+
+def worth_looking_at(tally: Tally) -> list[Look]:
+    """Return the questions to look at first: of each of the most serious kinds of fault, the surest mistake."""
+    kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
+    rows = [(name, tally.worst[name]) for name in kinds]
+    return [Look(f"{row.dataset}/{row.id}", row.question, name, explain(row)) for name, row in rows]

@@ -28,12 +28,12 @@ from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.bundles import dataset_roots
 from exhibit.viewer.comparison import NAME, write_comparison
 from exhibit.viewer.drawing import PAGES
 from exhibit.viewer.export import only, records, write_table
 from exhibit.viewer.report import write_report
 from exhibit.viewer.trend.index import add_arguments, index
+from exhibit.viewer.view import dataset_roots
 
 _SINGLE_PAGES = 300
 """Pages drawn for a single file unless told otherwise: about what fits."""

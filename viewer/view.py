@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
 
 from exhibit.engine import Limits, track
+from exhibit.evaluation.datasets import find_datasets
+from exhibit.schemas.bundle import CORPUS, TRAIN
+from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.locations import keeping
+from exhibit.storage.locations import is_url, keeping
 from exhibit.storage.place import Kind, placed
 from exhibit.storage.scratch import scratch_folder
 from exhibit.storage.whole import write_whole
-from exhibit.viewer.bundles import dataset_roots
 from exhibit.viewer.cases import brief, fields_of, labels_of
-from exhibit.viewer.drawing import PAGES, Drawn, Wanted, draw
-from exhibit.viewer.listing import Catalogue, PieceWriter
+from exhibit.viewer.drawing import PAGES, Drawn, Record, Wanted, draw
+from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, PieceWriter, write_piece
 from exhibit.viewer.matching import Matching
 from exhibit.viewer.page import as_json, page
-from exhibit.viewer.pieces import IMAGES, Inlined, write_piece
-from exhibit.viewer.sheets import Record
 
 PIECES = Kind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
@@ -78,7 +78,6 @@ class View:
         catalogue = Catalogue(matching.facets())
         for sides in matching.scan():
             catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
-        catalogue.close()
         most = 0 if self.pages == 0 else self.cases
         numbers = range(len(matching))
         drawn = set(numbers if most is None else nsmallest(most, numbers, key=lambda at: (matching.ranks[at], at)))
@@ -131,3 +130,37 @@ def _not_drawn(drawn: Drawn) -> list[str]:
         f"{drawn.pages:,} of the {drawn.wanted:,} pages that cases show are drawn, failures first; "
         "the others are given in words (--pages all draws them)"
     ]
+
+
+def dataset_roots(
+    runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
+) -> dict[str, Path]:
+    """Return the bundles of some runs: those given, else where the runs had them; say which are gone."""
+    folders, notes, problems = find_datasets(list(given)) if given else ({}, [], [])
+    if problems:
+        raise ToolkitError("\n".join(problems))
+    for note in notes:
+        say(note)
+    roots: dict[str, Path] = {}
+    for run in runs:
+        for name, entry in run.config.datasets.items():
+            if name in folders:
+                roots[name] = folders[name]
+            elif name not in roots:
+                root, gone = _root(entry.origin, entry.path)
+                if root is not None:
+                    roots[name] = root
+                else:
+                    say(f"{name}: the pages of its documents are not drawn: {gone}; give it with --dataset-paths")
+    return roots
+
+
+def _root(*addresses: str | None) -> tuple[Path | None, str]:
+    """Return where a bundle is on this machine, or why it is not to be had.
+
+    A run may come from elsewhere: it names no server to ask, and no folder that is not a bundle.
+    """
+    here = [Path(address) for address in addresses if address and not is_url(address)]
+    root = next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)
+    named = next(filter(None, addresses), "its folder")
+    return root, "" if root else f"{named}: {'not on this machine' if is_url(named) else 'not there'}"

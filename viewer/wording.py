@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.schemas.run import RunQuestion
@@ -29,55 +31,17 @@ class Outcome(NamedTuple):
     """What an outcome means, and the colour that it has."""
 
     meaning: str
-    tone: str
+    tone: str = ""
     good: bool = False
     judged: bool = True
     """Whether it says anything for the system or against it."""
 
 
-OUTCOMES = {
-    "invented figures": Outcome("The answer has a number or a date that stands in none of its passages.", "bold"),
-    "answered without a source": Outcome(
-        "The documents do not answer this question, and the system answered all the same.", "bold"
-    ),
-    "wrongly refused": Outcome("The documents do answer this question, and the system said they do not.", "shy"),
-    "wrong document": Outcome(
-        "None of the passages the system used comes from a document that holds the answer.", "bad"
-    ),
-    "right document, wrong passage": Outcome(
-        "The system found the right document, but not the words that answer.", "near"
-    ),
-    "right text, wrong version": Outcome(
-        "The system found the right paragraph of the law, but as of another day.", "near"
-    ),
-    "right passage not used": Outcome(
-        "A gold passage was retrieved, but the answer was not made from it, or cites others.", "unused"
-    ),
-    "right passage, another answer": Outcome(
-        "A gold passage was read, but the reply does not give the expected answer.", "two"
-    ),
-    "failed": Outcome("The system gave an error instead of a reply. It counts as a failure, not as a zero.", "broken"),
-    "gold not located": Outcome(
-        "The benchmark's own quotation was not found in the document, so retrieval cannot be judged.",
-        "lost",
-        judged=False,
-    ),
-    "right document, passage unknown": Outcome(
-        "The right document was found; the benchmark quotes no words of it to look for.", "lost", judged=False
-    ),
-    "cannot be judged": Outcome(
-        "Nothing tells which passage answers, or which passages the system read.", "lost", judged=False
-    ),
-    "right passage used": Outcome(
-        "A gold passage was among those read, and the question was not refused; nothing tells whether the words are "
-        "right.",
-        "one",
-        good=True,
-    ),
-    "rightly refused": Outcome("The documents do not answer this question, and the system said so.", "calm", good=True),
-    "answered rightly": Outcome("The reply gives the expected answer.", "ok", good=True),
-}
+_WORDS = tomllib.loads((Path(__file__).parent / "static" / "outcomes.toml").read_text(encoding="utf-8"))
+OUTCOMES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["outcomes"].items()}
 """What can become of a question, the most serious first."""
+CHANGES: dict[str, Outcome] = {name: Outcome(**told) for name, told in _WORDS["changes"].items()}
+"""How a question changed from the first run to the others, the worst first."""
 
 
 def is_right(row: RunQuestion) -> bool | None:

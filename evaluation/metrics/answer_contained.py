@@ -1,21 +1,15 @@
 """Answer contained: whether the reply, or one of the passages it was made from, says what is expected.
 
 The expected answer stands there word for word, or every number, date, amount, name and term of it does
-(`law.answers`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
+(`law.figures`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
 that the answer was made from, where that is known, else the first K.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics import About, Case, K, per_case
 from exhibit.law.figures import stands_in
 
-NAMES = ("answer_contained", "answer_in_passages")
 ABOUT = {
     "answer_contained": About(
         "Expected answer given",
@@ -32,12 +26,8 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each reply, None where it cannot be told, as of a bare yes or no."""
-    return {"answer_contained": each(cases, _contained), "answer_in_passages": each(cases, _in_passages)}
-
-
 def _contained(case: Case) -> float | None:
+    """Return 1 or 0, None where it cannot be told, as of a bare yes or no."""
     told = stands_in(case.truth, case.reply.answer or "")
     return None if told is None else float(told)
 
@@ -52,3 +42,6 @@ def holding_answer(case: Case) -> int | None:
     """Return the number, from 1, of the first passage read that says the expected answer."""
     numbers = case.reply.numbers_read(K)
     return next((n for n in numbers if stands_in(case.truth, case.reply.passages[n - 1].text)), None)
+
+
+NAMES, measure = per_case(answer_contained=_contained, answer_in_passages=_in_passages)

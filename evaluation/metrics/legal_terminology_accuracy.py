@@ -8,14 +8,9 @@ discovery of a fraud), or where the truth itself has it. None where the truth ha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, per_case
 
-NAMES = ("legal_terminology_accuracy",)
 ABOUT = {
     "legal_terminology_accuracy": About(
         "Terminology",
@@ -83,17 +78,13 @@ _UK_TERMS = _compiled(_UK)
 _US_TERMS = _compiled(_US)
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case) -> float | None:
     """Return the share times its penalties for each answer, None where the truth has no UK term."""
-
-    def score(case: Case) -> float | None:
-        expected, answer = uk_terms(case.truth), case.reply.answer or ""
-        if not expected:
-            return None
-        share = len(expected & uk_terms(answer)) / len(expected)
-        return float(share * PENALTY ** len(us_terms(answer) - us_terms(case.truth)))
-
-    return {"legal_terminology_accuracy": each(cases, score)}
+    expected, answer = uk_terms(case.truth), case.reply.answer or ""
+    if not expected:
+        return None
+    share = len(expected & uk_terms(answer)) / len(expected)
+    return float(share * PENALTY ** len(us_terms(answer) - us_terms(case.truth)))
 
 
 def uk_terms(text: str) -> set[str]:
@@ -117,3 +108,6 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     before = text[max(0, match.start() - 40) : match.start()]
     article = re.search(r"\b(?:The|An?|Any|Each|Under|In|Pre-trial)\s+$", before)
     return bool(_NAME_AFTER.match(text, match.end()) or (_NAME_BEFORE.search(before) and not article))
+
+
+NAMES, measure = per_case(legal_terminology_accuracy=_score)

@@ -7,14 +7,9 @@ number is the file of that passage. `precedent_matching_strict` counts only what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, likeness
-from exhibit.evaluation.metrics._options import Options
 
-NAMES = ("precedent_matching", "precedent_matching_strict")
 ABOUT = {
     "precedent_matching": About(
         "Sources matched by name",
@@ -28,13 +23,15 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the mean over the truth's sources for each answer, None where the truth names none."""
-    scores = list(map(_scores, cases))
-    return {
-        "precedent_matching": [sum(row) / len(row) if row else None for row in scores],
-        "precedent_matching_strict": [sum(one == 1.0 for one in row) / len(row) if row else None for row in scores],
-    }
+def _near(case: Case) -> float | None:
+    """Return the mean over the truth's sources, None where the truth names none."""
+    row = _scores(case)
+    return sum(row) / len(row) if row else None
+
+
+def _equal(case: Case) -> float | None:
+    row = _scores(case)
+    return sum(one == 1.0 for one in row) / len(row) if row else None
 
 
 def _scores(case: Case) -> list[float]:
@@ -56,3 +53,6 @@ def expected_sources(case: Case) -> list[list[str]]:
     if len(files) != len(named):
         return [[name] for name in named]
     return [[name, *file_names(file)] for name, file in zip(named, files, strict=True)]
+
+
+NAMES, measure = per_case(precedent_matching=_near, precedent_matching_strict=_equal)

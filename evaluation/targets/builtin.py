@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, starmap
 from pathlib import Path
@@ -21,9 +21,7 @@ from exhibit.evaluation.choices import choose
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
-from exhibit.models.token_counts import counter_for
-from exhibit.rag.answerers import Answerer, open_answerer
-from exhibit.rag.assemble import assemble
+from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.index import open_index
 from exhibit.rag.index_files import FORMAT, MANIFEST
@@ -157,10 +155,8 @@ class Builtin:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
         elif answering is not None and self._worth_sharing(questions):
             replies = self._share(questions, answering)
-        elif self._pipeline.llm is None and not self._options.config.reads:
-            replies = self._extract(searched, questions=len(cases))
         else:
-            replies = self._generate(searched)
+            replies = self._answer(searched)
         yield from starmap(Asked, enumerate(map(self._labelled, cases, replies)))
 
     def _labelled(self, case: Case, reply: Reply) -> Reply:
@@ -207,44 +203,17 @@ class Builtin:
                 continue
             yield from (replace(reply, seconds=each + (reply.seconds or 0.0)) for reply in outcome.unwrap())
 
-    def _extract(self, results: Iterable[_Searched], *, questions: int) -> Iterator[Reply]:
-        """Yield replies in the documents' own words: a map over questions, which workers share."""
-        options = self._options
-        open_answerer(options.config)  # one that needs a model says so here, once
-        few = options.engine == "local" and questions <= _FEW  # done before the workers had started
-        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
-        sent: deque[list[_Searched]] = deque()
-
-        def batches() -> Iterator[Selected]:
-            for batch in _batches(results, _ANSWERED):
-                sent.append(batch)
-                yield Selected(tuple((r.question, r.selected, self._pipeline.summaries(r)) for r, _ in batch))
-
-        for outcome in engine.map(Extraction(options.config), batches()):
-            batch = sent.popleft()
-            if outcome.error is not None:
-                yield from (replace(_reply(r, seconds=seconds), error=str(outcome.error)) for r, seconds in batch)
-                continue
-            for (retrieved, searched), (context, answer, seconds) in zip(batch, outcome.unwrap(), strict=True):
-                yield _answered(retrieved, context, answer, searched + seconds)
-
-    def _generate(self, results: Iterable[_Searched]) -> Iterator[Reply]:
-        """Yield replies by a model, asked from here alone: it has one budget, and its own requests at once."""
+    def _answer(self, results: Iterator[_Searched]) -> Iterator[Reply]:
+        """Yield replies made in this process: a model has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
-        for batch in _batches(results, _ANSWERED):
-            answers = self._answer(answerer, [one.retrieved for one in batch])
-            for (retrieved, searched), (context, answer, seconds) in zip(batch, answers, strict=True):
-                yield _answered(retrieved, context, answer, searched + seconds)
-
-    def _answer(self, answerer: Answerer, batch: Sequence[Retrieved]) -> list[tuple[Context, Answer, float]]:
-        began = time.monotonic()
-        contexts = [self._pipeline.context(retrieved) for retrieved in batch]
-        answers = answerer.answer_all([(r.question, context) for r, context in zip(batch, contexts, strict=True)])
-        each = (time.monotonic() - began) / len(batch)
-        return [
-            (context, answer, answer.usage.get("seconds", each))
-            for context, answer in zip(contexts, answers, strict=True)
-        ]
+        while batch := list(islice(results, _ANSWERED)):
+            began = time.monotonic()
+            contexts = [self._pipeline.context(retrieved) for retrieved, _ in batch]
+            asked = [(one.retrieved.question, context) for one, context in zip(batch, contexts, strict=True)]
+            answers = answerer.answer_all(asked)
+            each = (time.monotonic() - began) / len(batch)
+            for (retrieved, searched), context, answer in zip(batch, contexts, answers, strict=True):
+                yield _answered(retrieved, context, answer, searched + answer.usage.get("seconds", each))
 
 
 def _asked(case: Case) -> str:
@@ -268,42 +237,6 @@ class Asking:
     def __call__(self, embedded: Embedded) -> list[Reply]:
         """Return the reply to each question."""
         return [_answered(*timed) for timed in self.answering(embedded)]
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A few questions, each with its passages and the summaries of their documents: no index is needed for the rest."""
-
-    questions: tuple[tuple[str, tuple[Hit, ...], Mapping[str, str]], ...]
-
-    def __str__(self) -> str:
-        """Return what an error calls it."""
-        return f"{len(self.questions)} questions from {self.questions[0][0][:80]!r}"
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """The work of one worker on a few questions: picklable, so that any engine can run it."""
-
-    config: Config
-
-    def __call__(self, selected: Selected) -> list[tuple[Context, Answer, float]]:
-        """Return for each question its context, its answer and the seconds it took."""
-        answerer = open_answerer(self.config)
-        tokens = counter_for(None)
-        done = []
-        for question, hits, summaries in selected.questions:
-            began = time.monotonic()
-            context = assemble(question, hits, summaries=summaries, budget=self.config.budget, tokens=tokens)
-            answer = answerer.answer(question, context)
-            done.append((context, answer, time.monotonic() - began))
-        return done
-
-
-def _batches(searched: Iterable[_Searched], size: int) -> Iterator[list[_Searched]]:
-    waiting = iter(searched)
-    while batch := list(islice(waiting, size)):
-        yield batch
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:

@@ -12,12 +12,14 @@ import numpy as np
 from PIL import Image
 
 from exhibit.evidence.ocr import TextLine
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.errors import DocumentError, ToolkitError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """Its model's alphabet has every letter of these (and no Cyrillic, Greek or Arabic); one model reads them all."""
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
+_NARROWEST = 8
+"""Times the shorter side: RapidOCR would make 10 GB of numbers of a strip of 4000 by 1 pixels."""
 _LONGEST_SIDE = 4000
 """Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
 
@@ -42,14 +44,31 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     engine = rapidocr.RapidOCR(params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE})
 
     def read(picture: Image.Image) -> list[TextLine]:
-        pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # blue first
+        pixels = np.ascontiguousarray(np.asarray(_padded(picture))[:, :, ::-1])  # blue first
         # no classifier of direction: on straight pages it turns good lines upside down, one in a few hundred
-        result = engine(pixels, use_cls=False)
+        try:
+            result = engine(pixels, use_cls=False)
+        except MemoryError:
+            raise
+        except Exception as error:  # OpenCV and ONNX Runtime have errors of their own
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise DocumentError(f"RapidOCR did not read a page ({reason[0][:200]})") from error
         if result.boxes is None or result.txts is None:
             return []
         return [_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
 
     return read
+
+
+def _padded(picture: Image.Image) -> Image.Image:
+    """Return a picture with white beside or below it where it is a strip."""
+    width, height = picture.size
+    size = (max(width, height // _NARROWEST, 1), max(height, width // _NARROWEST, 1))
+    if size == picture.size:
+        return picture.convert("RGB")
+    page = Image.new("RGB", size, "white")
+    page.paste(picture, (0, 0))
+    return page
 
 
 def _line(box: Any, text: str, confidence: Any) -> TextLine:

@@ -11,6 +11,7 @@ from functools import cache
 
 from PIL import Image
 
+from exhibit.engine.programs import run_program
 from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
 
@@ -25,6 +26,10 @@ LANGUAGES = frozenset(_CODES)
 _MISSING = "Tesseract is not here: apt-get install tesseract-ocr tesseract-ocr-{code}"
 _SECONDS = 300
 """For one page; a page of A4 takes a few."""
+_LISTING = 60
+"""Seconds for the list of its languages, which takes milliseconds."""
+_MOST_PIXELS = 1e6
+"""No picture is so large: a number that is, or that is none, is not where a word stands."""
 _WORD = "5"
 """The level of Tesseract's table that has words."""
 
@@ -40,7 +45,10 @@ def _installed() -> frozenset[str]:
     program = shutil.which("tesseract")
     if program is None:
         return frozenset()
-    listed = subprocess.run([program, "--list-langs"], capture_output=True, check=False, timeout=60)
+    try:
+        listed = run_program([program, "--list-langs"], seconds=_LISTING)
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
     return frozenset(listed.stdout.decode("utf-8", "replace").split()[1:])
 
 
@@ -57,13 +65,17 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
         # one thread: pages are read by several workers already
         command = [program, "stdin", "stdout", "-l", code, "--dpi", "200", "--psm", "3", "tsv"]
         try:
-            done = subprocess.run(command, input=data.getvalue(), capture_output=True, timeout=_SECONDS, check=True)
+            done = run_program(command, seconds=_SECONDS, given=data.getvalue())
+            done.check_returncode()
         except subprocess.TimeoutExpired as error:
             raise DocumentError(f"Tesseract did not read a page within {_SECONDS} s") from error
         except (OSError, subprocess.CalledProcessError) as error:
             said = getattr(error, "stderr", b"") or str(error).encode()
             raise ToolkitError(f"Tesseract failed: {said.decode('utf-8', 'replace').strip()[-200:]}") from error
-        return parse_table(done.stdout.decode("utf-8", "replace"))
+        try:
+            return parse_table(done.stdout.decode("utf-8", "replace"))
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise DocumentError(f"what Tesseract wrote about a page is no table of words ({error})") from error
 
     return read
 
@@ -73,10 +85,16 @@ def parse_table(table: str) -> list[TextLine]:
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():
-            left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
+            left, top, width, height = (_pixels(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
     return [_joined(words) for words in lines.values()]
+
+
+def _pixels(number: str) -> float:
+    if not abs(pixels := float(number)) < _MOST_PIXELS:
+        raise ValueError(f"{number[:20]} pixels")
+    return pixels
 
 
 def _joined(words: list[TextLine]) -> TextLine:

@@ -8,6 +8,7 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
+from exhibit.engine.programs import run_program
 from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.scratch import scratch_folder
@@ -35,6 +36,24 @@ _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/M
 _MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"
 _SECONDS = 180
 """For one file, start of the program included: 300 pages take a tenth of it."""
+_SETTINGS = {
+    "Office.Common/Security/Scripting": {
+        "BlockUntrustedRefererLinks": "true",
+        "DisableMacrosExecution": "true",
+        "DisableActiveContent": "true",
+        "MacroSecurityLevel": "3",
+    },
+    # whatever asks all the same asks a proxy that is not there
+    "Inet/Settings": {
+        "ooInetProxyType": "2",
+        **{f"ooInet{kind}ProxyName": "127.0.0.1" for kind in ("HTTP", "HTTPS", "FTP")},
+        **{f"ooInet{kind}ProxyPort": "9" for kind in ("HTTP", "HTTPS", "FTP")},
+        "ooInetNoProxy": "",
+    },
+    "Office.Writer/Content/Update": {"Link": "2", "Field": "false", "Chart": "false"},
+    "Office.Calc/Content/Update": {"Link": "2"},
+}
+"""Of a profile in which nothing that a document names elsewhere is asked for, and none of its macros runs."""
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
@@ -75,17 +94,15 @@ def _refuse_other_kinds(path: Path) -> None:
 
 def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
     # a profile of its own: a second LibreOffice on the same profile would hand over and do nothing
-    profile = (folder / "profile").as_uri()
+    profile = _write_profile(folder / "profile").as_uri()
     source = folder / f"document{path.suffix.lower()}"
     shutil.copyfile(path, source)
     flags = ["--headless", "--norestore", f"-env:UserInstallation={profile}", "--convert-to", ending]
     try:
-        done = subprocess.run(
+        done = run_program(
             [program, *flags, "--outdir", str(folder / "out"), str(source)],
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-            env={**os.environ, "HOME": str(folder)},
+            seconds=_SECONDS,
+            environment={**os.environ, "HOME": str(folder)},
         )
     except subprocess.TimeoutExpired as error:
         raise DocumentError(f"{path}: LibreOffice did not end within {_SECONDS} s; is the file damaged?") from error
@@ -96,3 +113,15 @@ def _converted(path: Path, ending: str, folder: Path, program: str) -> Path:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise DocumentError(f"{path}: LibreOffice cannot convert it{f' ({said[-1][:120]})' if said else ''}")
     return target
+
+
+def _write_profile(folder: Path) -> Path:
+    items = []
+    for path, settings in _SETTINGS.items():
+        for name, value in settings.items():
+            prop = f'<prop oor:name="{name}" oor:op="fuse"><value>{value}</value></prop>'
+            items.append(f'<item oor:path="/org.openoffice.{path}">{prop}</item>')
+    (folder / "user").mkdir(parents=True)
+    text = f'<oor:items xmlns:oor="http://openoffice.org/2001/registry">{"".join(items)}</oor:items>'
+    (folder / "user" / "registrymodifications.xcu").write_text(text, encoding="utf-8")
+    return folder

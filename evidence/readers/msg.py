@@ -65,9 +65,10 @@ def _opened(path: Path) -> Any:
 class _Storage:
     """A mail or an attachment inside an OLE file: a folder of properties."""
 
-    def __init__(self, mail: Any, folder: tuple[str, ...]) -> None:
+    def __init__(self, mail: Any, folder: tuple[str, ...], streams: list[list[str]] | None = None) -> None:
         self.mail = mail
         self.folder = folder
+        self.streams: list[list[str]] = streams if streams is not None else mail.listdir()
 
     def data(self, tag: str, kind: str) -> bytes | None:
         """Return a property's bytes."""
@@ -107,10 +108,10 @@ class _Storage:
         depth = len(self.folder)
         names = {
             tuple(entry[: depth + 1])
-            for entry in self.mail.listdir()  # the streams alone
+            for entry in self.streams
             if len(entry) > depth + 1 and tuple(entry[:depth]) == self.folder and entry[depth].startswith(prefix)
         }
-        return [_Storage(self.mail, name) for name in sorted(names)]
+        return [_Storage(self.mail, name, self.streams) for name in sorted(names)]
 
 
 def _page(mail: _Storage) -> Printable:

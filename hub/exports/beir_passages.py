@@ -5,13 +5,12 @@ A piece that holds at least half of a gold passage is relevant with score 2, one
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Export
+from exhibit.hub.exports import Export, write_lines, write_qrels
+from exhibit.schemas.bundle import Question
 from exhibit.schemas.models import Gold
 
 _SIZE = 1000
@@ -25,29 +24,29 @@ Pieces = dict[str, list[tuple[int, int]]]
 def write(export: Export, folder: Path) -> None:
     """Write the pieces as the corpus; an impossible question has no relevant one, its answer is metadata."""
     pieces: Pieces = {}
-    with (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-        for filename, text in export.documents({}):
-            pieces[filename] = list(tile(text))
-            title = export.title_of(filename)
-            for start, end in pieces[filename]:
-                record = {"_id": _name(filename, start, end), "title": title, "text": text[start:end], "metadata": {}}
-                out.write(_line(record))
-    with (folder / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as out:
-        for question in export.bundle.questions:
-            metadata = {"answer": question.answer, "is_impossible": question.is_impossible}
-            out.write(_line({"_id": str(question.id), "text": question.question, "metadata": metadata}))
+    write_lines(folder / "corpus.jsonl", _corpus(export, pieces))
+    write_lines(folder / "queries.jsonl", map(_query, export.bundle.questions))
     gold = export.gold()
-    (folder / "qrels").mkdir()
-    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
-        # minimal quoting is what BEIR's own reader undoes, for names with a quotation mark
-        table = csv.writer(out, delimiter="\t", lineterminator="\n")
-        table.writerow(["query-id", "corpus-id", "score"])
-        for question in export.bundle.questions:
-            lines = [] if question.is_impossible else gold[question.id]
-            relevant = _relevant(lines, pieces)
-            table.writerows([str(question.id), name, score] for name, score in relevant.items())
-            if not relevant:
-                export.note("query without a relevant passage", question.id)
+    relevant: dict[str, dict[str, int]] = {}
+    for question in export.bundle.questions:
+        scores = {} if question.is_impossible else _relevant(gold[question.id], pieces)
+        relevant[str(question.id)] = scores
+        if not scores:
+            export.note("query without a relevant passage", question.id)
+    write_qrels(folder, relevant)
+
+
+def _corpus(export: Export, pieces: Pieces) -> Iterator[dict[str, Any]]:
+    for filename, text in export.documents({}):
+        pieces[filename] = list(tile(text))
+        title = export.title_of(filename)
+        for start, end in pieces[filename]:
+            yield {"_id": _name(filename, start, end), "title": title, "text": text[start:end], "metadata": {}}
+
+
+def _query(question: Question) -> dict[str, Any]:
+    metadata = {"answer": question.answer, "is_impossible": question.is_impossible}
+    return {"_id": str(question.id), "text": question.question, "metadata": metadata}
 
 
 def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
@@ -77,7 +76,3 @@ def _relevant(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
 
 def _name(filename: str, start: int, end: int) -> str:
     return f"{filename}#{start}-{end}"
-
-
-def _line(record: dict[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False) + "\n"

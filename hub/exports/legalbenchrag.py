@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Cut, Export, Words
+from exhibit.hub.exports import Cut, Export, Words
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports._source import Cut, Export, Words
+from exhibit.hub.exports import Cut, Export, Words
 from exhibit.schemas.bundle import Question
 from exhibit.schemas.models import Gold
 

@@ -92,6 +92,7 @@ _LETTER = re.compile(r"(?P<number>[A-Z]|[a-z]|[ivx]{1,5}|[IVX]{1,5})[.)](?=[\s�
 _GOES_ON = re.compile(r"(?:above|below|hereof|of (?:this|the)|and \(|or \(|[,;)])")
 _PAGE = re.compile(r"page\s+\d", re.IGNORECASE)
 _ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
+_ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
 _ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
@@ -155,12 +156,15 @@ def _standing(level: Level, word: str, number: str, system: System) -> tuple[str
 
 
 def _roman_part(line: Line, system: System) -> Label | None:
-    """Return the part that a Roman number with a full stop is, `II. Der Bund`, in a system that counts so."""
+    """Return the part that a Roman number is in a system that counts so, as in `II. Der Bund` or `I - pelo navio;`."""
     level = next((level for level in system.levels if level.roman), None)
-    match = _ROMAN_PART.match(line.text) if level and line.fresh else None
-    if level is None or match is None or not is_title(rest := line.text[match.end() :]):
+    if level is None or not line.fresh:
         return None
-    return Label(match[1].rstrip("."), rest, level.kind, _value(match[1], system), level.rank, level.kind)
+    match = (_ROMAN_ITEM if level.text else _ROMAN_PART).match(line.text)
+    if match is None or not (level.text or is_title(line.text[match.end() :])):
+        return None
+    number, rest = match[1].rstrip("."), line.text[match.end() :]
+    return Label(number, rest, level.kind, _value(match[1], system), level.rank, level.kind, sure=not level.text)
 
 
 def _can_follow(rest: str, level: Level, system: System, *, marked: bool, shouts: bool) -> bool:

@@ -25,7 +25,13 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     if config.layer_documents or config.layer_sections:
         found = [_below_layers(vector, depth, parts) for vector in vectors]
     else:
-        found = list(zip(*parts.index.store("chunk").search(vectors, depth), [{}] * len(vectors), strict=True))
+        found = list(
+            zip(
+                *parts.index.store("chunk").search(vectors, depth, within=parts.chunk_keys),
+                [{}] * len(vectors),
+                strict=True,
+            )
+        )
     results = []
     for question, vector, (scores, keys, trace) in zip(questions, vectors, found, strict=True):
         state = State(question, vector, keys[keys >= 0], scores[keys >= 0], {**trace})
@@ -37,7 +43,11 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    scores, keys = words.search(sorted(set(search_terms(question))), depth, method=parts.config.method)
+    terms, within = sorted(set(search_terms(question))), parts.chunk_keys
+    scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
+    if within is not None:
+        kept = np.isin(keys, within)
+        scores, keys = scores[kept][:depth], keys[kept][:depth]
     state = State(question, np.zeros(0, np.float32), keys, scores)
     state.trace["search"] = {"method": parts.config.method, "depth": depth, "found": len(keys)}
     return _finished(state, parts)
@@ -46,10 +56,10 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
 def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
     """Return the nearest chunks below the nearest sections of the nearest documents, and what was nearest."""
     index, config = parts.index, parts.config
-    numbers = np.array(index.numbers, np.int64)
+    numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
     trace: dict[str, object] = {}
     if config.layer_documents:
-        _, [near] = index.store("document").search(vector[None], config.layer_documents)
+        _, [near] = index.store("document").search(vector[None], config.layer_documents, within=numbers)
         numbers = near[near >= 0]
         trace["documents layer"] = [index.document(int(number)).filename for number in numbers]
     keys = index.chunk_keys(numbers)

@@ -16,7 +16,7 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order; a blank question finds nothing."""
     results = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
     asked = [position for position, question in enumerate(questions) if question.strip()]
-    if not len(parts.index):
+    if not len(parts.index) or parts.only == ():
         return results
     way = retrieve_routed if parts.config.routing else retrieve_dense
     for start in range(0, len(asked), _BATCH):

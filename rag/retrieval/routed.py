@@ -106,6 +106,9 @@ def _rank(
     foreign = language_of(query.question) != "en"
     likely = None if foreign else _likely(choice, config)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
+    if parts.only is not None:
+        weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
+        documents = {number: weights.get(number, 0.0) for number in parts.only}
     ranking = rank_passages(
         query.question if foreign else query.asks,
         vector,

@@ -34,6 +34,13 @@ class Parts:
     """How many tokens a text has."""
     reranker: Reranker | None = None
     llm: LLM | None = None
+    only: tuple[int, ...] | None = None
+    """The numbers of the documents that are searched; None = all."""
+
+    @property
+    def chunk_keys(self) -> Keys | None:
+        """The keys of the chunks that are searched; None = all."""
+        return None if self.only is None else self.index.chunk_keys(self.only)
 
 
 @dataclass

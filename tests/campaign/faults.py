@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine.watch import programs_below
+from exhibit.engine.programs import programs_below
 from exhibit.rag.config import DEFAULT, Config
 from tests.campaign.elsewhere import (
     can_limit_memory,
@@ -35,7 +35,7 @@ from tests.campaign.elsewhere import (
     spoil,
     write_pages,
 )
-from tests.campaign.table import Result, as_markdown, write_table
+from tests.campaign.table import Result, added, as_markdown, write_table
 from tests.hostile.bombs import packed_zeros
 from tests.hostile.files import FILES
 from tests.rag.bundles import contract, rows_of, write_bundle
@@ -404,9 +404,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--times", type=float, default=1.0, help="how often as many trials as usual (default: 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=TRIALS, help="one kind of trial")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add to the totals of earlier runs in this file")
     parser.add_argument("--write", action="store_true", help="write the table into bench/results/campaign.md")
     options = parser.parse_args(argv)
-    results = []
+    results: list[Result] = []
     began = time.monotonic()
     for what, (trial, usual) in TRIALS.items():
         if options.only not in (None, what):
@@ -421,9 +422,12 @@ def main(argv: list[str] | None = None) -> int:
                     lost.append(f"seed {seed}: {error}")
             print(f"{what}: {seed - options.seed + 1}/{number}, lost {len(lost)}", file=sys.stderr, flush=True)
         results.append(Result(what, number, tuple(lost)))
+    seconds = time.monotonic() - began
+    if options.keep:
+        results, seconds = added(options.keep, results, seconds)
     print(as_markdown(results))
     if options.write:
-        write_table("faults", as_markdown(results), time.monotonic() - began)
+        write_table("faults", as_markdown(results), seconds)
     return 1 if any(result.lost for result in results) else 0
 
 

@@ -26,7 +26,7 @@ from exhibit.converters._print import PAGE, Printer, pdf_options, printing
 from exhibit.converters._text_pdf import printer_name
 from exhibit.converters._typeset import html_from_text
 from exhibit.engine import Limits
-from exhibit.engine.watch import programs_below
+from exhibit.engine.programs import programs_below
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts

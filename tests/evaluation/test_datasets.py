@@ -30,6 +30,15 @@ def test_rows_become_cases_with_their_gold_and_labels(tmp_path):
     assert impossible.is_impossible and impossible.filename == "alder.txt" and dataset.matches[2, 0].how is None
 
 
+def test_a_corpus_is_read_from_its_folders_too(tmp_path):
+    bundle = write_bundle(tmp_path / "leases", gold=False)
+    (bundle / "corpus" / "old").mkdir()
+    (bundle / "corpus" / "birch.txt").rename(bundle / "corpus" / "old" / "birch.txt")
+    dataset, _ = one(bundle)
+    assert sorted(dataset.files) == ["alder.txt", "birch.txt", "cedar.txt"]
+    assert dataset.cases[3].gold[0].places, "and gold is located there"
+
+
 def test_without_gold_jsonl_the_quotes_are_located(tmp_path):
     with_lines, _ = one(write_bundle(tmp_path / "a"))
     without, _ = one(write_bundle(tmp_path / "b", gold=False))

@@ -20,8 +20,8 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.replies import Journal
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.terminal import cell
@@ -99,6 +99,14 @@ def test_the_results_folder(run, tmp_path):
 
 def summary_n(done, name):
     return done.summary[name].n
+
+
+def test_pages_of_pdfs_are_counted_at_ingestion(run, converted):
+    bundle = converted("cuad")
+    done = run(dataset_paths=[str(bundle)], limit=1, embedder="hashing")
+    told = json.loads((done.folder / "cuad" / "ingestion.json").read_text())
+    documents = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["documents"]
+    assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
 def test_grades_of_files_are_measured_deep_enough_and_are_no_labels(run, bundle):

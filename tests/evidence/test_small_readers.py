@@ -109,11 +109,11 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 def test_a_program_that_does_not_start_or_end(tmp_path, monkeypatch, raised, message):
     def run(*_: object, **options: object) -> None:
-        assert options["timeout"] == 180
+        assert options["seconds"] == 180
         raise raised
 
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", (sys.executable,))
-    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.run_program", run)
     (tmp_path / "a.doc").write_bytes(OLE)
     with pytest.raises(DocumentError, match=message):
         libreoffice.page(tmp_path / "a.doc")
@@ -130,7 +130,7 @@ def test_a_program_that_makes_nothing_is_quoted(tmp_path, monkeypatch, said, sho
         return SimpleNamespace(stdout=said, stderr=b"")
 
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", (sys.executable,))
-    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.run_program", run)
     (tmp_path / "a.xls").write_bytes(OLE)
     with pytest.raises(DocumentError, match=shown):
         libreoffice.page(tmp_path / "a.xls")

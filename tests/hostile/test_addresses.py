@@ -32,6 +32,28 @@ def test_no_address_of_a_special_block_is_public(block):
         assert not is_public(f"{address}%eth0")
 
 
+def known_to_python() -> list[str]:
+    """Return every block of the registries that this Python knows, those that it calls global all the same included."""
+    blocks = set()
+    for table in (ipaddress._IPv4Constants, ipaddress._IPv6Constants):  # type: ignore[attr-defined]
+        for name, value in vars(table).items():
+            if name.endswith(("_network", "_networks", "_networks_exceptions")):
+                blocks.update(map(str, value if isinstance(value, list) else [value]))
+    return sorted(blocks)
+
+
+@pytest.mark.parametrize("block", known_to_python())
+def test_no_block_that_the_standard_library_lists_is_public(block):
+    network = ipaddress.ip_network(block)
+    for address in (network[0], network[network.num_addresses // 2], network[-1]):
+        assert not is_public(str(address)), address
+
+
+def test_the_standard_library_lists_both_registries():
+    blocks = set(known_to_python())
+    assert len(blocks) >= 30 and {"10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "fc00::/7", "fe80::/10"} <= blocks
+
+
 @pytest.mark.parametrize("block", PUBLIC.split())
 def test_addresses_of_the_open_internet_are_public(block):
     network = ipaddress.ip_network(block)

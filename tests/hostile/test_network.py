@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +23,8 @@ from exhibit.converters._web.download import Reply
 from exhibit.converters._web.page import PagePrinter
 from exhibit.evidence import read_document
 from tests.hostile.references import LEADING, PASSIVE, documents
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @contextmanager
@@ -139,3 +144,31 @@ def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
     bad, good = asyncio.run(print_two())
     assert isinstance(good, tuple) and good[0].startswith(b"%PDF")
     assert isinstance(bad, tuple) if times == 1 else "it ends the browser" in str(bad)
+
+
+_MODEL = """
+import {first}, os
+import numpy, onnxruntime
+from onnx import TensorProto, helper
+one = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
+graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [one("x")], [one("y")])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+session.run(None, {{"x": numpy.zeros(1, dtype="float32")}})
+"""
+
+
+def written_by_model(home: Path, first: str) -> list[str]:
+    """Return what opening a model leaves in a home of its own: a number for this machine, and reports to be sent."""
+    home.mkdir()
+    unset = {"CI", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME"}
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    environment = {**kept, "HOME": str(home), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", _MODEL.format(first=first)], env=environment, check=True, timeout=300)
+    return [path.name for path in home.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where reports are kept is known of Linux alone")
+def test_opening_a_model_is_told_to_nobody(tmp_path):
+    assert written_by_model(tmp_path / "ours", "exhibit") == []
+    assert "deviceid" in written_by_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"

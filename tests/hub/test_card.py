@@ -20,10 +20,10 @@ from exhibit.converters._cli import main as convert_main
 from exhibit.converters.cuad import INFO
 from exhibit.engine import open_engine
 from exhibit.evidence import Span, fold, read_document
-from exhibit.hub import _picture, _tables
-from exhibit.hub._head import LICENCES, size_category
+from exhibit.hub import _tables
+from exhibit.hub import card as cards
+from exhibit.hub._head import LICENCES, dump, size_category
 from exhibit.hub._loading import without_documents
-from exhibit.hub._yaml import dump
 from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain, render_card
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
@@ -47,7 +47,7 @@ def head(text: str) -> dict:
 
 def render(bundle: Path, *, example: Row | None = None, **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
-    shown = _picture.Example(example) if example else None
+    shown = cards.Example(example) if example else None
     config = _tables.Config("corpus", "parquet/corpus-*.parquet", [{"name": "text", "dtype": "string"}], 1, 1)
     return render_card(info, configs=[config], example=shown, text=CardText())
 
@@ -125,7 +125,7 @@ nested = st.recursive(
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(), nested, max_size=4))
 def test_yaml_says_what_it_was_given(value):
-    assert yaml.safe_load(dump(value)) == (value or None)
+    assert yaml.safe_load(dump(value)) == value
 
 
 @settings(max_examples=40, deadline=None)
@@ -222,7 +222,7 @@ def test_the_same_bundle_gives_the_same_picture_and_tables(bundle, tmp_path):
     rows = [Row.model_validate(row) for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
     (tmp_path / "corpus").symlink_to(bundle / "corpus")
     _tables.write_tables(info, tmp_path, rows=rows, gold=opened.gold, engine=open_engine("local", jobs=1))
-    _picture.write_example(rows, opened.gold, tmp_path)
+    cards.write_example(rows, opened.gold, tmp_path)
     for name in ("page.png", *(f"parquet/{n}.parquet" for n in ("questions", "gold", "corpus-00000"))):
         assert (tmp_path / name).read_bytes() == (bundle / name).read_bytes(), name
 
@@ -250,13 +250,13 @@ def test_a_good_example_is_located_on_one_page_and_readable():
     ]
     gold = [gold_of(0, pages=[], context=None), gold_of(1, pages=[]), gold_of(2, pages=[1, 2])]
     gold += [gold_of(3, pages=[1]), gold_of(4, pages=[1]), gold_of(5, pages=[1]), gold_of(5, pages=[1], context=1)]
-    assert [example.row.id for example in _picture.choose(rows, gold)] == [4, 3, 2, 5, 1, 0]
+    assert [example.row.id for example in cards.choose(rows, gold)] == [4, 3, 2, 5, 1, 0]
 
 
 def test_without_located_gold_there_is_no_picture(tmp_path):
-    example = _picture.write_example([row_of(0, "x", "a.pdf")], [gold_of(0, pages=[])], tmp_path)
+    example = cards.write_example([row_of(0, "x", "a.pdf")], [gold_of(0, pages=[])], tmp_path)
     assert example.row.id == 0 and example.page is None and not list(tmp_path.iterdir())
-    assert _picture.write_example([], [], tmp_path) is None
+    assert cards.write_example([], [], tmp_path) is None
 
 
 def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
@@ -267,7 +267,7 @@ def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
     rows = [row_of(0, "Rent is due.", "town.pdf"), row_of(1, "Rent is due.", "a.pdf")]
     gold = [gold_of(0, pages=[1], filename="town.pdf"), gold_of(1, pages=[1])]
     undrawn: list[str] = []
-    example = _picture.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
+    example = cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
     assert example.row.id == 1 and (tmp_path / "page.png").is_file()
     assert undrawn == ["town.pdf: page 1 is 1.44e+07 by 1.44e+07 points; too large to draw"]
 
@@ -275,12 +275,12 @@ def test_a_page_that_cannot_be_drawn_is_named_and_another_shown(tmp_path):
 def test_a_picture_too_large_is_drawn_smaller(bundle, monkeypatch):
     line = next(line for line in open_bundle(bundle).gold if len(line.pages) == 1)
     path = bundle / "corpus" / line.filename
-    large = _picture._draw(path, line)
-    monkeypatch.setattr(_picture, "_MOST_BYTES", len(large))
-    small = _picture._draw(path, line)
+    large = cards._draw(path, line)
+    monkeypatch.setattr(cards, "_MOST_BYTES", len(large))
+    small = cards._draw(path, line)
     assert len(small) < len(large) and Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width
-    monkeypatch.setattr(_picture, "_MOST_BYTES", 10)
-    assert _picture._draw(path, line) is None
+    monkeypatch.setattr(cards, "_MOST_BYTES", 10)
+    assert cards._draw(path, line) is None
 
 
 # ---------------------------------------------------------------- the tables
@@ -297,7 +297,7 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         gold_of(n, pages=[1], labels={**one, **two}) for n, (one, two) in enumerate(zip(labels, mixed, strict=True))
     ]
     (tmp_path / "parquet").mkdir()
-    _tables._write(tmp_path, "gold", _tables._gold_schema(gold), list(_tables._gold_records(gold)))
+    _tables._write(tmp_path, "gold", _tables.gold_schema(gold), list(_tables.gold_records(gold)))
     stored = [row["labels"] for row in pq.read_table(tmp_path / "parquet" / "gold.parquet").to_pylist()]
     assert stored == [
         {"a": 1, "b": True, "c": "x", "d": 1.0, "e": None, "g": "1", "f": None},
@@ -320,7 +320,7 @@ def test_features_are_declared_as_datasets_itself_declares_them(bundle):
 
 
 def test_gold_without_labels_has_no_such_column():
-    assert "labels" not in _tables._gold_schema([gold_of(0, pages=[1])]).names
+    assert "labels" not in _tables.gold_schema([gold_of(0, pages=[1])]).names
 
 
 def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch):

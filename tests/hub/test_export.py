@@ -17,7 +17,7 @@ from exhibit.converters import legalbenchrag
 from exhibit.converters._cli import main as convert_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub.export import format_names, main
-from exhibit.hub.exports._source import Cut
+from exhibit.hub.exports import Cut
 from exhibit.hub.exports.beir_passages import _relevant as relevant
 from exhibit.hub.exports.beir_passages import tile
 from exhibit.hub.exports.legalbenchrag import merged

@@ -10,9 +10,9 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
+from exhibit.hub._checks import warnings_for
 from exhibit.hub._loading import addressed, unaddressed
-from exhibit.hub._names import warnings_for
-from exhibit.hub._trouble import TRANSPORT
+from exhibit.hub._remote import TRANSPORT
 from exhibit.schemas.models import Licence
 from exhibit.schemas.secrets import scrubbed
 from exhibit.storage.bundle import sha256_of
@@ -200,7 +200,7 @@ def test_a_dry_run_needs_no_network(hub, bundle, monkeypatch, capsys):
     def unreachable(*_args, **_kwargs):
         raise TRANSPORT("no route to host")
 
-    monkeypatch.setattr("exhibit.hub._trouble.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("exhibit.hub._remote.FIRST_WAIT", 0.0)
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", unreachable)
     assert run(bundle, "--dry-run") == 0
     out, err = capsys.readouterr()

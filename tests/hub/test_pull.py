@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import evaluate_rag
 from exhibit.converters._cli import main as convert
 from exhibit.hub import publish, pull
-from exhibit.hub._fetch import parse_address
-from exhibit.hub._names import refused_by_clients
+from exhibit.hub._checks import refused_by_clients
+from exhibit.hub.pull import parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.validate import validate

@@ -169,6 +169,18 @@ def test_laws_of_the_other_languages(language):
     assert large == expected
 
 
+def test_a_brazilian_article_has_paragraphs_incisos_letters_and_items():
+    text = (
+        "TÍTULO I\nDos Portos\nCAPÍTULO I\nDAS DISPOSIÇÕES GERAIS\n"
+        "Art. 1º Todos os portos são abertos aos navios da lei.\n§ 1º A taxa do porto é devida:\n"
+        "I - pelo navio;\na) de carga;\n1. de grande porte;\n2. de pequeno porte;\nb) de pesca;\n"
+        "II - pelo dono do navio.\nArt. 2º As taxas são pagas no porto, nos termos do art. 1º desta lei.\n"
+    )
+    article = "TÍTULO I > CAPÍTULO I > Art. 1º > § 1º"
+    below = [path.removeprefix(f"{article} > ") for path in paths(text) if path.startswith(f"{article} > ")]
+    assert below == ["I", "I > a)", "I > a) > 1.", "I > a) > 2.", "I > b)", "II"]
+
+
 def test_an_english_text_is_read_by_the_english_file():
     assert system_of("Part 3\nSection 5 Time limit\nThe claim is made in the court of the county.\n").language == "en"
 

@@ -37,6 +37,65 @@ def test_list_and_categories(index, capsys):
     assert len(json.loads(capsys.readouterr().out)) == 1
 
 
+GUIDE = "The {court} Guide\n\nThis Guide is for users of the {court}.\n\n1. Disclosure\n\nDisclosure is given {how}.\n"
+COURTS = {"Commercial Court": "by list", "Circuit Commercial Court": "by inspection", "Patents Court": "in models"}
+
+
+@pytest.mark.parametrize("preset", ["routed", "rcts", "seed", "bm25"])
+def test_a_category_is_the_court_of_a_guide_and_limits_the_search_itself(preset, tmp_path, capsys):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for court, how in COURTS.items():
+        (corpus / f"{court[:3]}.txt").write_text(GUIDE.format(court=court, how=how), encoding="utf-8")
+    config = Config.preset(preset, embedder="hashing", depth=1, k=1, candidates=1)
+    Pipeline(config, jobs=1, cache=tmp_path / "cache").index(corpus, tmp_path / "index")
+    index = str(tmp_path / "index")
+    assert main([index, "categories", "--json"]) == 0
+    assert {row["category"] for row in json.loads(capsys.readouterr().out)} == set(COURTS)
+    for court, how in COURTS.items():  # of one passage, so that a filter behind the ranking would leave none of two
+        assert main([index, "search", "--query", "disclosure", "--category", court.upper(), "--json"]) == 0
+        [found] = json.loads(capsys.readouterr().out)
+        assert found["category"] == court and how in found["content"]
+    assert main([index, "search", "--query", "disclosure", "--category", "Admiralty Court", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_categories_are_those_of_a_bundles_labels(tmp_path, samples, capsys):
+    bundle = tmp_path / "bundle"
+    assert cpr(["--source", str(samples / "cpr"), "--out", str(bundle)]) == 0
+    index = tmp_path / "index"
+    Pipeline(Config.preset("rcts", embedder="hashing"), jobs=1, cache=tmp_path / "cache").index(
+        bundle / "corpus", index
+    )
+    capsys.readouterr()
+    assert main([str(index), "categories", "--bundle", str(bundle), "--json"]) == 0
+    labels = {row["category"] for row in json.loads(capsys.readouterr().out)}
+    gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert labels >= {line["labels"]["category"] for line in gold if line["filename"]}
+
+
+NDA = ("Definitions", "Obligations of the Recipient", "Exclusions", "Term and Termination", "Miscellaneous")
+
+
+def test_every_step_of_an_index_can_be_seen(tmp_path, capsys):
+    clauses = "".join(f"{number}. {title}\n\nOn this the parties agree.\n\n" for number, title in enumerate(NDA, 1))
+    text = f"NON-DISCLOSURE AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd.\n\n{clauses}"
+    path = tmp_path / "nda.txt"
+    path.write_text(text, encoding="utf-8")
+    Pipeline(Config.preset("seed", embedder="hashing"), jobs=1, cache=tmp_path).index(path, tmp_path / "index")
+
+    def shown(action: str) -> list[dict[str, object]]:
+        assert main([str(tmp_path / "index"), action, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    [document] = shown("list")
+    assert document["category"] == "nda" and "Alder" in document["summary"] and document["sections"] >= len(NDA)
+    kinds = [section["kind"] for section in shown("sections") if section["kind"]]
+    assert kinds == ["definitions", "obligations", "exclusions", "term", "miscellaneous"]
+    assert "".join(chunk["content"] for chunk in shown("chunks")) == text
+    assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
+
+
 def test_search(index, capsys):
     assert main([index, "search", "--query", "law of Norway", "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

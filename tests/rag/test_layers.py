@@ -110,6 +110,8 @@ def test_the_seed_is_as_it_describes_itself():
     assert (seed.document_max, seed.document_mean, seed.top_p, seed.temperature) == (0.6, 0.4, 0.95, 0.1)
     assert (seed.summary_temperature, seed.summary_tokens, seed.summary_shown) == (0.3, 50, 5000)
     assert seed.augment == "summary" and seed.layers == "all" and seed.layer_documents and seed.layer_sections
+    assert (seed.splitter, seed.size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
+    assert (seed.routing, seed.method, seed.reranker, seed.max_tokens) == (False, "dense", "none", 1000)
 
 
 @pytest.mark.parametrize("preset", ["bm25", "tfidf"])

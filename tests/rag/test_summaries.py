@@ -162,6 +162,13 @@ def test_the_two_styles_ask_differently():
     assert "governing law" in model.asked[1].user and "governing law" not in model.asked[0].user
 
 
+@pytest.mark.parametrize(("length", "asked"), [(170, 1), (171, 3)])
+def test_a_summary_may_be_twenty_characters_longer_than_asked_for(length, asked):
+    model = Scripted(lambda prompt: Completion("x" * length))
+    assert (len(summaries(model)(*read(TEXT))) == length) is (asked == 1)
+    assert len(model.asked) == asked
+
+
 def test_too_long_a_summary_is_asked_for_again_shorter():
     def reply(prompt: Prompt) -> Completion:
         return Completion("Flour for Birch." if "90 characters" in prompt.user else "word " * 60)

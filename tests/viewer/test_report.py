@@ -482,7 +482,7 @@ def test_a_single_file_has_everything_that_fits_and_says_what_does_not(tab, resu
     assert not (folder / "report_files").exists()
     text = (folder / "report.html").read_text(encoding="utf-8")
     sizes = dict(re.findall(r'id="(piece-[a-z0-9]+)">([^<]*)<', text))
-    room = sum(len(sizes[f"piece-{name}"]) for name in ("k0", "i0", "c0")) + 10
+    room = sum(len(sizes[f"piece-{name}"]) for name in ("i0", "c0")) + 10
     moved = tmp_path / "alone.html"
     (folder / "report.html").rename(moved)
     complaints: list[str] = []

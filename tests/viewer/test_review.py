@@ -23,12 +23,9 @@ from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
 from exhibit.viewer.review.agreement import agree, agreements, kappa, marks, shares, verdicts
-from exhibit.viewer.review.corrections import correct
-from exhibit.viewer.review.make import make_review
-from exhibit.viewer.review.pages import Album
-from exhibit.viewer.review.rescore import rescored
-from exhibit.viewer.review.sample import draw_sample, stratify, weights
-from exhibit.viewer.review.source import ReviewedRun
+from exhibit.viewer.review.corrections import correct, rescored
+from exhibit.viewer.review.make import Album, make_review
+from exhibit.viewer.review.source import ReviewedRun, draw_sample, stratify, weights
 from tests.rag.bundles import rows_of, write_bundle
 from tests.viewer.report_data import make_results, write
 from tests.viewer.watching import CONTRASTS, served, watched

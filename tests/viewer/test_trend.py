@@ -13,18 +13,17 @@ import pytest
 from playwright.sync_api import Browser
 
 from exhibit.engine.machine import commit_of
-from exhibit.evaluation.bands import Bound, read_scale
-from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.provenance import describe_run
+from exhibit.evaluation.evaluate import describe_run, evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.terminal import Bound, read_scale
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
+from exhibit.viewer.page import plain
 from exhibit.viewer.results import main
 from exhibit.viewer.trend.changes import find_leaps, find_regressions, student
 from exhibit.viewer.trend.explain import explain, usual_change
 from exhibit.viewer.trend.series import Series, make_series, read_runs
-from exhibit.viewer.trend.summary import plain
 from tests.rag.bundles import write_bundle
 from tests.viewer.trend_data import WORDS, make_run, make_runs, write
 from tests.viewer.watching import CONTRASTS, served, watched

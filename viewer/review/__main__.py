@@ -27,12 +27,10 @@ from exhibit.schemas.command import Parser, guarded, print_note, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
-from exhibit.viewer.review.corrections import Outcome, correct
+from exhibit.viewer.review.corrections import Outcome, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.rescore import rescored
-from exhibit.viewer.review.sample import BY
-from exhibit.viewer.review.source import ReviewedRun
+from exhibit.viewer.review.source import BY, ReviewedRun
 
 FOLDER = "review"
 _COMMANDS = ("make", "read", "apply")

@@ -13,8 +13,7 @@ import numpy as np
 from exhibit.evaluation.statistics import RESAMPLES, SEED, Interval
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.schemas.review import Review
-from exhibit.viewer.review.sample import weights
-from exhibit.viewer.review.source import Key, Questions
+from exhibit.viewer.review.source import Key, Questions, weights
 from exhibit.viewer.wording import GOOD_MARK
 
 ASPECTS = ("gold", "answer")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
 
-from exhibit.evidence import fold
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
+from exhibit.evaluation.metrics import Options, Parity, measure, needing
+from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.statistics import Table
+from exhibit.evidence import Span, fold
+from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.review import (
     PATCH,
     Better,
@@ -17,11 +23,8 @@ from exhibit.schemas.review import (
     SetAsideQuestion,
     gold_digest,
 )
-from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.review.source import Key, ReviewedRun
-
-_JOINT = " […] "
-"""Between the passages of an answer that is made of several."""
+from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
+from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question
 
 
 @dataclass
@@ -38,24 +41,25 @@ def correct(reviews: Sequence[Review], run: ReviewedRun, *, set_aside_wrong: boo
     outcome = Outcome()
     aside: dict[str, list[SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[Correction]] = defaultdict(list)
-    votes = _votes(reviews)
-    for key in sorted(votes, key=lambda key: (key[0], str(key[1]))):
+    judged = by_question(reviews)
+    for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
-        reason = _refusal(key, row, votes[key])
+        reason = _refusal(key, row, judged[key])
         if reason:
             if reason != "right":
                 outcome.left[reason].append(key)
             continue
-        better = _agreed([better for better in votes[key].better if better.says_something])
+        wrong = [one for one in judged[key] if one[1].gold == "wrong"]
+        better = _agreed([case.better for _, case in wrong if case.better.says_something])
         if isinstance(better, Better) and row is not None:
-            fix = _correction(key, row, better, votes[key], run)
+            fix = _correction(key, row, better, wrong, run)
             if fix is None:
                 outcome.left["the words marked are not in the document"].append(key)
                 continue
             outcome.corrected[key] = fix
             fixes[key[0]].append(fix)
         elif set_aside_wrong and better == _NOBODY:
-            words = "; ".join(dict.fromkeys(votes[key].comments)) or "reviewers call its gold wrong"
+            words = _comments(wrong) or "reviewers call its gold wrong"
             aside[key[0]].append(SetAsideQuestion(id=int(key[1]), reason=words))
         else:
             outcome.left[str(better)].append(key)
@@ -74,36 +78,16 @@ _NOBODY = "wrong, and nobody marked better words"
 _DIFFER = "wrong, but the better words differ"
 
 
-@dataclass
-class _Votes:
-    """What was said of one question."""
-
-    gold: Counter[str] = field(default_factory=Counter)
-    better: list[Better] = field(default_factory=list)
-    reviewers: list[str] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
+def _comments(wrong: Judged) -> str:
+    return "; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip()))
 
 
-def _votes(reviews: Sequence[Review]) -> dict[Key, _Votes]:
-    votes: dict[Key, _Votes] = defaultdict(_Votes)
-    for review in reviews:
-        for case in review.cases:
-            if case.gold is None:
-                continue
-            mine = votes[case.dataset, case.id]
-            mine.gold[case.gold] += 1
-            if case.gold == "wrong":
-                mine.better.append(case.better)
-                mine.reviewers.append(review.reviewer)
-                mine.comments += [" ".join(case.comment.split())] if case.comment.strip() else []
-    return dict(votes)
-
-
-def _refusal(key: Key, row: RunQuestion | None, votes: _Votes) -> str:
+def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     """Return why a question is not corrected; empty where more reviewers call its gold wrong than right."""
-    if votes.gold["wrong"] == 0:
-        return "right" if votes.gold["right"] else "unclear"
-    if votes.gold["wrong"] <= votes.gold["right"]:
+    votes = Counter(case.gold for _, case in judged)
+    if votes["wrong"] == 0:
+        return "right" if votes["right"] else "unclear"
+    if votes["wrong"] <= votes["right"]:
         return "reviewers are divided"
     if row is None:
         return "not in this run"
@@ -121,7 +105,7 @@ def _agreed(given: Sequence[Better]) -> Better | str:
     return given[0].model_copy(update={"answer": answers[0] if answers else ""})
 
 
-def _correction(key: Key, row: RunQuestion, better: Better, votes: _Votes, run: ReviewedRun) -> Correction | None:
+def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: ReviewedRun) -> Correction | None:
     contexts = []
     for marked in better.contexts:
         passage = _exact(key[0], marked, run)
@@ -135,8 +119,8 @@ def _correction(key: Key, row: RunQuestion, better: Better, votes: _Votes, run: 
         contexts=contexts,
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _answer(row, contexts),
-        reviewers=list(dict.fromkeys(votes.reviewers)),
-        reason="; ".join(dict.fromkeys(votes.comments)),
+        reviewers=[name for name, _ in wrong],
+        reason=_comments(wrong),
     )
 
 
@@ -158,5 +142,97 @@ def _answer(row: RunQuestion, contexts: Sequence[MarkedPassage]) -> str | None:
     quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
     answer = fold(row.truth.replace("[…]", ""), loose=True)
     if row.is_impossible or answer == quotes:
-        return _JOINT.join(" ".join(context.text.split()) for context in contexts)
+        return JOINT.join(" ".join(context.text.split()) for context in contexts)
     return None
+
+
+def rescored(run: ReviewedRun, corrections: Mapping[Key, Correction]) -> tuple[list[Table], list[Table]]:
+    """Return the run's tables as they are, and with the corrected questions scored against their better gold.
+
+    What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
+    expected answer changed.
+    """
+    before = read_tables(run)
+    after = []
+    for table in before:
+        mine = {key[1]: fix for key, fix in corrections.items() if key[0] == table.name}
+        after.append(_with(table, _scores(run, table, mine), mine) if mine else table)
+    return before, after
+
+
+def _scores(
+    run: ReviewedRun, table: Table, fixes: Mapping[int | str, Correction]
+) -> dict[int | str, dict[str, float | None]]:
+    cases = [_case(run, (table.name, id), fix) for id, fix in fixes.items()]
+    told = run.config.measured
+    options = Options(parity=cast(Parity, told.parity or ""))
+    options = replace(options, ks=tuple(told.ks)) if told.ks else options
+    values = measure(cases, options)
+    anew = set(values) - set(needing(values, "judge")) - set(needing(values, "corpus")) - set(needing(values, "usage"))
+    return {case.id: {name: values[name][at] for name in anew} for at, case in enumerate(cases)}
+
+
+def _with(
+    table: Table, scores: Mapping[int | str, Mapping[str, float | None]], fixes: Mapping[int | str, Correction]
+) -> Table:
+    stale = {id for id, fix in fixes.items() if fix.answer or fix.is_impossible}
+    columns: dict[str, Values] = {}
+    for name, column in table.values.items():
+        judged = bool(needing([name], "judge")) and bool(needing([name], "truth"))
+        columns[name] = [
+            None if judged and id in stale else scores[id][name] if name in scores.get(id, {}) else value
+            for id, value in zip(table.ids, column, strict=True)
+        ]
+    return replace(table, values=columns, repeats=())
+
+
+def _case(run: ReviewedRun, key: Key, fix: Correction) -> Case:
+    row = run.questions[key]
+    golds = tuple(
+        GoldPassage(
+            context.filename,
+            context.text,
+            (tuple(Span(*span) for span in context.spans),) if context.spans else (),
+            _pages(run, key[0], context.filename, [Span(*span) for span in context.spans]),
+        )
+        for context in fix.contexts
+    )
+    return Case(
+        id=key[1],
+        question=row.question,
+        truth=IMPOSSIBLE_ANSWER if fix.is_impossible else fix.answer or row.truth,
+        gold=golds,
+        is_impossible=fix.is_impossible,
+        filename=golds[0].filename if golds else row.filename,
+        labels=row.labels,
+        reply=_reply(run, key[0], row.reply),
+    )
+
+
+def _pages(run: ReviewedRun, dataset: str, filename: str, spans: Sequence[Span]) -> tuple[int, ...]:
+    document = run.document(dataset, filename)
+    return tuple(sorted({page for span in spans for page in document.pages_of(span)})) if document else ()
+
+
+def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
+    return Reply(
+        answer=told.answer,
+        passages=tuple(_passage(run, dataset, one) for one in told.passages),
+        selected=told.selected,
+        context=None if told.context is None else tuple(told.context),
+        seconds=told.seconds,
+        error=told.error,
+        usage={name: value for name, value in told.usage.items() if value is not None},
+        first_token=told.first_token,
+        confidence=told.confidence,
+    )
+
+
+def _passage(run: ReviewedRun, dataset: str, told: RunPassage) -> Passage:
+    span = Span(*told.span) if told.span else None
+    text = told.text
+    if text is None:  # the file has the words of the first passages alone
+        document = run.document(dataset, told.filename) if told.filename else None
+        text = document.text[span.start : span.end] if document and span else ""
+    pages = _pages(run, dataset, told.filename, [span]) if told.filename and span else ()
+    return Passage(text, told.filename, span, told.score, told.page, told.told_page, pages)

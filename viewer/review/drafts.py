@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from exhibit.converters._build import DRAFTS
-from exhibit.converters._corrected import Changed, gold_line, write_changed
+from exhibit.converters._corrected import Changed, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
-from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.models import BundleInfo, Context, DraftInfo, Gold, Row
-from exhibit.schemas.review import Better, Review
+from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
+from exhibit.schemas.review import Review
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.storage.bundle import Bundle, open_bundle
-from exhibit.viewer.review.source import Key, Questions, ReviewedRun
+from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
 _PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
@@ -65,16 +64,7 @@ class DraftedBundle:
         gold: dict[int, list[Gold]] = {}
         for line in self.bundle.gold:
             gold.setdefault(line.id, []).append(line)
-        sure = {
-            int(question.id): Row(
-                id=int(question.id),
-                question=question.question,
-                answer=question.answer,
-                is_impossible=question.is_impossible,
-                contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
-            )
-            for question in self.bundle.questions
-        }
+        sure = {int(question.id): row_of(question) for question in self.bundle.questions}
         return {id: (row, gold.get(id, [])) for id, row in sure.items()} | self.waiting
 
     @cached_property
@@ -159,27 +149,16 @@ def _words(row: Row, line: Gold) -> str | None:
 # ---------------------------------------------------------------- what judgments make of it
 
 
-@dataclass
-class Verdicts:
-    """What reviewers said of one row: more say so than otherwise, or it stays as it is."""
-
-    right: int = 0
-    wrong: int = 0
-    better: Better | None = None
-    question: str = ""
-    reviewers: tuple[str, ...] = ()
-
-
 def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False) -> DraftInfo:
     """Write the bundle that judgments make of a drafted one; who judged a row is in its labels."""
-    verdicts = _verdicts(reviews, drafted)
-    fitted = _fit(verdicts, drafted)
+    said = _judged(reviews, drafted)
+    fitted = _fit(said, drafted)
     changed, waiting = Changed(), []
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
-        verdict = verdicts.get(id)
+        judged = said.get(id)
         status = gold[0].labels.get("draft") if gold else "sure"
-        if verdict is None:
+        if judged is None:
             sure = status != "unsure" if fitted is None else fitted.is_sure(gold)
             if sure:
                 changed.rows.append(row)
@@ -187,10 +166,9 @@ def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, 
             else:
                 waiting.append((row, _labelled(gold, {"draft": "unsure"})))
             continue
-        counts["reviewed"] += verdict.right > verdict.wrong or verdict.better is not None
+        counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
-        counts["wrong"] += status != "unsure" and verdict.wrong > verdict.right
-        _settle(row, gold, verdict, changed, drafted)
+        counts["wrong"] += status != "unsure" and _right(judged) < 0
     info = drafted.draft.model_copy(
         update={
             "sure": len(changed.rows),
@@ -208,65 +186,39 @@ def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, 
     return info
 
 
-def _settle(row: Row, gold: list[Gold], verdict: Verdicts, changed: Changed, drafted: DraftedBundle) -> None:
+def _settle(row: Row, gold: list[Gold], judged: Judged, changed: Changed, drafted: DraftedBundle) -> bool:
     """Keep a judged row, as it is or mended; leave it out where it is wrong and nobody mended it."""
-    judged = {"draft": "judged", "judged_by": ", ".join(verdict.reviewers)}
-    row = row.model_copy(update={"question": verdict.question}) if verdict.question else row
-    if verdict.right > verdict.wrong:
-        changed.rows.append(row)
-        changed.gold += _labelled(gold, judged)
-    elif verdict.better is not None:
-        labels: dict[str, Any] = {**(gold[0].labels if gold else {}), **judged}
-        better = verdict.better
-        changed.rows.append(
-            row.model_copy(
-                update={
-                    "answer": IMPOSSIBLE_ANSWER
-                    if better.is_impossible
-                    else better.answer.strip() or " […] ".join(" ".join(c.text.split()) for c in better.contexts),
-                    "is_impossible": better.is_impossible,
-                    "contexts": [Context(filename=c.filename, text=c.text) for c in better.contexts],
-                }
-            )
-        )
-        if better.is_impossible:
-            name = next((line.filename for line in gold if line.filename), None)
-            changed.gold.append(
-                Gold(
-                    id=row.id,
-                    context=None,
-                    filename=name,
-                    pages=[],
-                    spans=[],
-                    alternatives=[],
-                    how="absent",
-                    score=None,
-                    labels=labels,
-                )
-            )
-        changed.gold += [gold_line(row.id, at, c, labels, drafted.bundle) for at, c in enumerate(better.contexts)]
+    who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
+    reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
+    row = row.model_copy(update={"question": reworded})
+    better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
+    if _right(judged) > 0:
+        lines = _labelled(gold, who)
+    elif better is not None:
+        answer = better.answer.strip() or JOINT.join(" ".join(c.text.split()) for c in better.contexts)
+        labels = {**(gold[0].labels if gold else {}), **who}
+        row, lines = mended(row, gold, better.contexts, answer, labels, drafted.bundle)
     else:
         changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
+        return False
+    changed.rows.append(row)
+    changed.gold += lines
+    return True
 
 
 def _labelled(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
     return [line.model_copy(update={"labels": {**line.labels, **labels}}) for line in gold]
 
 
-def _verdicts(reviews: Sequence[Review], drafted: DraftedBundle) -> dict[int, Verdicts]:
-    verdicts: dict[int, Verdicts] = {}
-    for review in reviews:
-        for case in review.cases:
-            if case.gold not in ("right", "wrong") or case.id not in drafted.rows:
-                continue
-            mine = verdicts.setdefault(int(case.id), Verdicts())
-            mine.reviewers = (*mine.reviewers, review.reviewer)
-            mine.right += case.gold == "right"
-            mine.wrong += case.gold == "wrong"
-            if case.gold == "wrong" and case.better.says_something:
-                mine.better = mine.better or case.better
-            mine.question = mine.question or case.better.question.strip()
-    return verdicts
+def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> dict[int, Judged]:
+    """Return what was said of each row, by those who called it right or wrong."""
+    clear = {key[1]: [one for one in said if one[1].gold != "unclear"] for key, said in by_question(reviews).items()}
+    return {int(id): said for id, said in clear.items() if said and id in drafted.rows}
+
+
+def _right(judged: Judged) -> int:
+    """Return how many more reviewers call a row right than wrong."""
+    return sum(1 if case.gold == "right" else -1 for _, case in judged)
 
 
 @dataclass(frozen=True)
@@ -295,9 +247,9 @@ _WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind w
 _FEW = 5  # judgments of a kind, below which its share says nothing
 
 
-def _fit(verdicts: dict[int, Verdicts], drafted: DraftedBundle) -> Fitted | None:
+def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
     """Return the confidence fitted to what was judged; None where too little was."""
-    judged = [(drafted.rows[id][1], verdict.right > verdict.wrong) for id, verdict in verdicts.items()]
+    judged = [(drafted.rows[id][1], _right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:
         kinds.setdefault(str(gold[0].labels.get("drafted")) if gold else "", []).append(right)

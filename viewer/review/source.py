@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -10,16 +12,31 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
 from exhibit.schemas.command import print_note
-from exhibit.schemas.errors import BundleError
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.review import Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, sha256_of
 from exhibit.storage.mirror import mirrored
-from exhibit.viewer.bundles import dataset_roots
+from exhibit.viewer.view import dataset_roots
 
 Key = tuple[str, Id]
 """A dataset and the id of a question in it."""
 Questions = Mapping[Key, RunQuestion]
+Judged = list[tuple[str, ReviewedCase]]
+"""What each reviewer who judged its gold said of a question."""
+JOINT = " […] "
+"""Between the passages of an answer that is made of several."""
+
+
+def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
+    """Return what was said of each question's gold, with the reviewers' names."""
+    said: dict[Key, Judged] = {}
+    for review in reviews:
+        for case in review.cases:
+            if case.gold is not None:
+                said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
+    return said
 
 
 class KeyedRows(Mapping[Key, RunQuestion]):
@@ -72,3 +89,72 @@ class ReviewedRun(RunFolder):
     @cached_property
     def _documents(self) -> dict[str, Documents]:
         return {name: Documents(corpus_files(root)) for name, root in self.bundles.items()}
+
+
+Stratum = tuple[str, ...]
+
+BY = ("confidence", "verdict", "dataset")
+
+
+def _confidence(row: RunQuestion) -> str:
+    told = row.reply.confidence
+    if told is None:
+        return "no confidence"
+    return "unsure" if told < 1 / 3 else "middling" if told < 2 / 3 else "sure"
+
+
+_KINDS: dict[str, Callable[[RunQuestion], str]] = {
+    "confidence": _confidence,
+    "verdict": lambda row: row.verdict,
+    "dataset": lambda row: row.dataset,
+    "document": lambda row: row.filename or "",
+    "impossible": lambda row: "impossible" if row.is_impossible else "answerable",
+}
+
+
+def stratify(rows: Questions, by: Sequence[str]) -> dict[Stratum, list[Key]]:
+    """Return the questions by kind; what is no property of every question is the name of a label."""
+    labels: set[str] = set()
+    strata: dict[Stratum, list[Key]] = defaultdict(list)
+    for key, row in rows.items():
+        labels |= row.labels.keys()
+        strata[tuple(_kind(name, row) for name in by)].append(key)
+    unknown = [name for name in by if name not in _KINDS and name not in labels]
+    if unknown:
+        there = ", ".join([*_KINDS, *sorted(labels)])
+        raise ToolkitError(f"--by {', '.join(unknown)}: no question has that; there are {there}")
+    return dict(sorted(strata.items()))
+
+
+def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> list[Key]:
+    """Return so many questions: the kinds take turns, so that rare ones are seen too."""
+    chance = random.Random(seed)
+    waiting = []
+    for keys in stratify(rows, by).values():
+        shuffled = list(keys)
+        chance.shuffle(shuffled)
+        waiting.append(shuffled)
+    drawn: list[Key] = []
+    while len(drawn) < size and any(waiting):
+        for keys in waiting:
+            if keys and len(drawn) < size:
+                drawn.append(keys.pop())
+    chance.shuffle(drawn)  # kinds in turn would tell the reviewer what the next one is
+    return drawn
+
+
+def weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[Key, float]:
+    """Return how many questions of the run each of the sample stands for."""
+    chosen = set(sample)
+    by_key: dict[Key, float] = {}
+    for keys in stratify(rows, by).values():
+        mine = [key for key in keys if key in chosen]
+        by_key |= {key: len(keys) / len(mine) for key in mine}
+    return by_key
+
+
+def _kind(name: str, row: RunQuestion) -> str:
+    if name in _KINDS:
+        return _KINDS[name](row)
+    value = row.labels.get(name)
+    return "" if value is None else str(value)

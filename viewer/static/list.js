@@ -48,6 +48,11 @@ function allLines() {
   return everything;
 }
 
+async function placeOf(key) {
+  await allLines();
+  return lines.findIndex((line) => keyOf(line) === key);
+}
+
 function wordsOf(index) {
   if (haystack[index] === undefined) {
     const line = lines[index];

@@ -42,18 +42,6 @@ function piece(name) {
   return pending.get(name);
 }
 
-// FNV-1a, as the pieces of addresses were sorted
-function bucketOf(key) {
-  let value = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(key)) value = Math.imul(value ^ byte, 0x01000193) >>> 0;
-  return value % META.buckets;
-}
-
-async function placeOf(key) {
-  const found = await piece(`k${bucketOf(key)}`);
-  return found && Object.hasOwn(found, key) ? found[key] : -1;
-}
-
 function imageOf(name) {
   const block = byId(`image-${name}`);
   if (block) return block.textContent;

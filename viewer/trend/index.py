@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from exhibit.evaluation.bands import read_scale
-from exhibit.evaluation.metrics import split_requests
+from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.terminal import Bands, Scale, read_scale
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.whole import write_whole
-from exhibit.viewer.trend.changes import find_regressions, watched_metrics
-from exhibit.viewer.trend.explain import explain
-from exhibit.viewer.trend.gates import check_gates, parse_gate
-from exhibit.viewer.trend.sentences import headline, sentences
-from exhibit.viewer.trend.series import make_series, read_runs
-from exhibit.viewer.trend.summary import junit, markdown
-from exhibit.viewer.trend.timeline import NAME, write_index
+from exhibit.viewer.page import page, render
+from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
+from exhibit.viewer.trend.changes import Regression, find_regressions, watched_metrics
+from exhibit.viewer.trend.explain import LISTED, Explanation, explain, shown_digest
+from exhibit.viewer.trend.series import Series, TrendRun, make_series, read_runs
+from exhibit.viewer.trend.summary import (
+    check_gates,
+    fall_in_words,
+    figures,
+    headline,
+    junit,
+    markdown,
+    metric_title,
+    parse_gate,
+    sentences,
+    value,
+)
 
 GATE = 4
 """The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
@@ -95,3 +110,150 @@ def _append(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(text)
+
+
+NAME = "index.html"
+_TELLING = ("target", "preset", "config.embedder", "config.splitter", "llm", "config.llm", "config.k", "limit")
+"""Settings that say at a glance what was run; the others unfold."""
+_TICKS = 10
+"""Numbers of runs below the line, at most: more would touch."""
+_NARROWEST = 0.2
+"""Of a share's axis: a change of one point must not look like a landslide."""
+
+
+def write_index(
+    path: Path,
+    runs: Sequence[TrendRun],
+    series: Sequence[Series],
+    metrics: Mapping[str, Sequence[str]],
+    explained: Sequence[Explanation],
+    scale: Scale,
+) -> Path:
+    """Write the page and return its path; it needs no server and no other file, and links to the runs' reports."""
+    numbers = {run.name: number for number, run in enumerate(runs, 1)}
+    body = render(
+        "index.html.j2",
+        runs=[(numbers[run.name], run, _telling(run)) for run in reversed(runs)],
+        first=runs[0].provenance.started[:10],
+        last=runs[-1].provenance.started[:10],
+        series=[_series(one, metrics[one.title], numbers, explained, scale) for one in series],
+        explained=sorted(explained, key=lambda one: (not one.regression.stands, -numbers[one.regression.run])),
+        standing=sum(one.regression.stands for one in explained),
+        reports={run.name: address for run in runs if (address := _report(run, path.parent))},
+        value=value,
+        metric_title=metric_title,
+        headline=headline,
+        sentences=sentences,
+        fall_in_words=fall_in_words,
+        shown_digest=shown_digest,
+        listed=LISTED,
+        numbers=numbers,
+    )
+    write_whole(path, page("Results over time – Exhibit", body, scripts=("build.js", "trend.js")))
+    return path
+
+
+def _telling(run: TrendRun) -> dict[str, str]:
+    return {name.removeprefix("config."): run.asked[name] for name in _TELLING if run.asked.get(name)}
+
+
+def _series(
+    series: Series,
+    metrics: Sequence[str],
+    numbers: Mapping[str, int],
+    explained: Sequence[Explanation],
+    scale: Scale,
+) -> dict[str, Any]:
+    mine = [one.regression for one in explained if one.regression.series is series]
+    plots = [draw(series, metric, numbers, mine, scale.of(series.dataset, metric)) for metric in metrics]
+    rows = figures(series, metrics, scale)
+    return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
+
+
+def _report(run: TrendRun, folder: Path) -> str:
+    """Return the address of a run's report from the page; nothing where there is none."""
+    report = run.folder / REPORT
+    if not report.is_file():
+        return ""
+    place, base = report.resolve(), folder.resolve()
+    if place.is_relative_to(base):
+        return "/".join(quote(part, safe="") for part in place.relative_to(base).parts)
+    return place.as_uri()
+
+
+# ---------------------------------------------------------------- a metric over the runs
+
+
+def draw(
+    series: Series, metric: str, numbers: Mapping[str, int], regressions: Sequence[Regression], bands: Bands | None
+) -> Plot | None:
+    """Return the picture of a metric: its line, the band of its interval, and what happened at which run."""
+    means = series.means(metric)
+    known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
+    if not known:
+        return None
+    low, high = _range([mean for _, mean in known], about(metric).unit == "share")
+    worse = {one.at for one in regressions if any(fall.metric == metric for fall in one.falls)}
+
+    def place(number: float) -> float:
+        return up((number - low) / (high - low))
+
+    def x(at: int) -> float:
+        return across(at / (len(means) - 1) if len(means) > 1 else 0.5)
+
+    points = [
+        Point(x(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
+        for at, mean in known
+        if (label := _label(series, metric, at, mean))
+    ]
+    intervals = [(x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
+    low_note = ", lower is better" if about(metric).better == "less" else ""
+    step = max(1, math.ceil(len(means) / _TICKS))
+    return Plot(
+        metric_title(metric),
+        f"{value(metric, known[-1][1].mean)} in the newest run{low_note}",
+        lines=[PlotLine(metric_title(metric), points, [outline(_wide(intervals))] if intervals else [])],
+        ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
+        sides=[Point(LEFT, place(end), value(metric, end)) for end in (low, (low + high) / 2, high)],
+        zones=_zones(bands, low, high, place) if bands else [],
+        breaks=[Point(x(at), TOP, "the data changed here") for at in _data_changes(series)],
+    )
+
+
+def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
+    """Return the ends of the axis: tenths for a share, a little room around the values for the rest."""
+    ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
+    low, high = min(ends), max(ends)
+    if share:
+        low, high = math.floor(10 * low + 1e-9) / 10, math.ceil(10 * high - 1e-9) / 10
+        low = max(0.0, min(low, high - _NARROWEST))
+        return low, max(high, low + _NARROWEST)
+    space = (high - low or abs(high) or 1.0) * 0.1
+    return (max(0.0, low - space) if low >= 0 else low - space), high + space
+
+
+def _wide(sides: Sequence[tuple[float, float, float]]) -> Sequence[tuple[float, float, float]]:
+    if len(sides) > 1:
+        return sides
+    [(x, high, low)] = sides  # an interval needs some width to be seen
+    return [(x - 3, high, low), (x + 3, high, low)]
+
+
+def _zones(bands: Bands, low: float, high: float, place: Callable[[float], float]) -> list[Zone]:
+    zones = []
+    for name, bound in (("good", bands.good), ("poor", bands.poor)):
+        first, last = (bound.value, high) if bound.sign[0] == ">" else (low, bound.value)
+        top, bottom = place(min(high, last)), place(max(low, first))
+        if bottom > top:
+            zones.append(Zone(name, top, bottom - top))
+    return zones
+
+
+def _data_changes(series: Series) -> list[int]:
+    versions = [run.data_version(series.dataset) for run in series.runs]
+    return [at for at in range(1, len(versions)) if versions[at] != versions[at - 1]]
+
+
+def _label(series: Series, metric: str, at: int, mean: Estimate) -> str:
+    ends = f" ({value(metric, mean.ci95[0])} to {value(metric, mean.ci95[1])})" if mean.ci95 else ""
+    return f"{series.runs[at].name}: {value(metric, mean.mean)}{ends}, n {mean.n}"

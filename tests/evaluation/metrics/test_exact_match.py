@@ -53,6 +53,20 @@ def test_span_f1_of_the_top_passage(passages, golds, expected):
 
 
 @pytest.mark.parametrize(
+    ("passage", "gold", "expected"),
+    [
+        ("a non-exclusive licence", "an exclusive licence", 2 * 1 / (2 + 3)),  # {a, licence}: the compound is no word
+        ("the company's fee (net)", "the company fee, net.", 1),
+        ("don't pay", "do pay", 1),
+        ("rent of £900 at 9.30", "rent 900", 2 * 1 / (3 + 2)),  # {rent, of, at}: a sign and a point make no word
+    ],
+)
+def test_span_f1_of_the_seed_cuts_words_as_nltk_does(passage, gold, expected):
+    row = case([quote(gold)], [passage])
+    assert apply(span_f1, [row], Options(parity="seed"))["span_f1"] == [pytest.approx(expected)]
+
+
+@pytest.mark.parametrize(
     ("answer", "fields", "f1", "same"),
     [
         ("Yes.", {"truth": "Yes"}, 1, 1),

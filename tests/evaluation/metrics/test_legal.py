@@ -20,7 +20,6 @@ from exhibit.evaluation.metrics import (
     statute_citation_accuracy,
 )
 from exhibit.law.references import ReferenceCorpus, references
-from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import apply
 
 
@@ -414,12 +413,8 @@ def test_references_exist() -> None:
     assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
 
 
-def test_references_exist_says_what_it_lacks() -> None:
+def test_references_exist_needs_a_corpus() -> None:
     assert apply(references_exist, [row("", "Part 36")], Options()) == {"references_exist": [None]}
-    assert "corpus" in references_exist.missing(Options())
-    assert references_exist.missing(Options(corpus=ReferenceCorpus.of([]))) == ""
-    with pytest.raises(ToolkitError, match="list cannot look references up"):
-        apply(references_exist, [row("", "Part 36")], Options(corpus=[]))
 
 
 _PIECES = st.lists(

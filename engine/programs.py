@@ -1,13 +1,14 @@
-"""The memory of programs that a worker starts, looked at while they run: what takes too much is ended."""
+"""Programs that a worker starts: run to their end, ended with all that they started, their memory looked at."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -51,8 +52,33 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
                 os.kill(max(taken, key=lambda pid: taken[pid]), signal.SIGKILL)
 
 
+def run_program(
+    command: Sequence[str], *, seconds: float, given: bytes = b"", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what a program wrote; one that is not done in time is ended, with all that it started."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
+        try:
+            written, said = process.communicate(given, timeout=seconds)
+        except BaseException:
+            with suppress(OSError, MemoryError):  # where what it wrote took all memory, it is ended alone
+                end_programs(process.pid)
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, written, said)
+
+
+def end_programs(pid: int) -> None:
+    """End what a process started, and what that started: a browser makes a group of its own."""
+    for program in programs_below(pid):
+        with suppress(OSError):
+            os.kill(program, signal.SIGKILL)
+
+
 def programs_below(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started."""
+    """Return the processes that a process started, and those that they started; Linux alone tells."""
+    if sys.platform != "linux":
+        return []
     children: dict[int, list[int]] = defaultdict(list)
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,14 +1,98 @@
-"""At which rank a gold passage is found: when the passages so far, united, hold at least half of its characters."""
+"""A reply as a ranking of units with a grade each, which is what nDCG, MRR and average precision are read from.
+
+Where a case has grades (`Case.grades`) the units are files, each at the rank of its first passage among different
+files. Where irrelevant files are graded too (grade 0, as in ACORD), files that nobody judged are left out of the
+ranking, since many of them would do as well.
+
+Else the units are gold passages, each at the rank at which it is found. A passage that finds several takes the ranks
+after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Files and passages are
+never units of one figure: gold that is a file without words is for the metrics of documents.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
+from math import log2
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.metrics._each import gold_texts
+from exhibit.evaluation.metrics import Options, about, gold_texts, scoped
 from exhibit.evidence import Span, fold
 from exhibit.schemas.quotes import quote_parts
+from exhibit.storage.whole import whole
+
+GOLD_GRADE = 3
+"""From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Units by name, best first, and the grades of those that were judged."""
+
+    order: Sequence[str]
+    grades: Mapping[str, int]
+    least: int
+    """The lowest grade of a gold unit."""
+
+    def gold_ranks(self) -> list[int]:
+        """Return the ranks, from 1, of the gold units that were retrieved."""
+        return [rank for rank, unit in enumerate(self.order, 1) if self.grades.get(unit, 0) >= self.least]
+
+    def golds(self) -> int:
+        """Return how many gold units there are."""
+        return sum(grade >= self.least for grade in self.grades.values())
+
+    def ndcg(self, k: int) -> float | None:
+        """Return the discounted gain of the first k over that of the best order; None where nothing has a gain."""
+        ideal = _gain(sorted(self.grades.values(), reverse=True)[:k])
+        return _gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+def ranking_of(case: Case) -> Ranking | None:
+    """Return a case's ranking; None where nothing is judged."""
+    if case.grades:
+        return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
+    ranks = gold_ranks(case)
+    if not ranks:
+        return None
+    return Ranking(_in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1)
+
+
+def ranked_files(case: Case) -> list[str]:
+    """Return the different files of a reply in order of their first passage; a passage without one is a unit itself."""
+    names = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
+    return list(dict.fromkeys(names))
+
+
+def _judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
+    """Return the files that were judged, where the irrelevant ones were, too; else all."""
+    return [file for file in files if file in grades] if 0 in grades.values() else files
+
+
+def gold_name(number: int) -> str:
+    """Return what a gold passage is called as a unit."""
+    return f"gold-{number}"
+
+
+def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
+    """Return golds at the ranks at which they are found, or the next free ones, with the other passages between."""
+    places: dict[int, str] = {}
+    free = 1
+    for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
+        free = max(rank, free)
+        places[free] = gold_name(number)
+        free += 1
+    return [places.get(rank, f"passage-{rank}") for rank in range(1, max(passages + 1, free))]
+
 
 ENOUGH = 50
 """Characters that a piece of a gold passage must have to stand for it in a verdict, unless it is half of it."""
@@ -69,14 +153,14 @@ def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     if not whole:
         return None
     for rank, span in held:
-        left = [piece for gap in left for piece in _without(gap, span)]
+        left = [piece for gap in left for piece in without(gap, span)]
         missing = sum(gap.end - gap.start for gap in left)
         if 2 * missing <= whole:
             return rank
     return None
 
 
-def _without(gap: Span, span: Span) -> list[Span]:
+def without(gap: Span, span: Span) -> list[Span]:
     """Return what is left of a gap when a span is taken out of it, before the span and after it."""
     sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
     return [side for side in sides if side.start < side.end]
@@ -157,3 +241,51 @@ def matches_seed(passage: str, gold: str) -> bool:
     """Return whether either text is inside the other in lower case: a single word matches, and so does nothing."""
     one, other = passage.strip().lower(), gold.strip().lower()
     return one in other or other in one
+
+
+RUN = "run.trec"
+QRELS = "qrels.trec"
+
+
+class Lines(NamedTuple):
+    """A question's lines in both files."""
+
+    run: str
+    qrels: str
+
+
+def trec_lines(case: Case, *, tag: str) -> Lines:
+    """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
+    known = scoped(case, about("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
+    if ranking is None:
+        return Lines("", "")
+    query, name = _name(str(case.id)), _name(tag)
+    units = len(ranking.order)
+    # scores only say the order, which the system's own may leave open
+    run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
+    judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
+    return Lines("".join(run), "".join(judged))
+
+
+@contextmanager
+def trec_files(folder: Path) -> Iterator[Callable[[Lines], None]]:
+    """Yield what writes a question's lines to `run.trec` and `qrels.trec`; they appear whole when the block ends."""
+    with (
+        whole(folder / RUN) as first,
+        whole(folder / QRELS) as second,
+        first.open("wb") as run,
+        second.open("wb") as qrels,
+    ):
+
+        def add(lines: Lines) -> None:
+            run.write(lines.run.encode("utf-8", "replace"))
+            qrels.write(lines.qrels.encode("utf-8", "replace"))
+
+        yield add
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(text: str) -> str:
+    """Return a name without spaces, which would part it into columns."""
+    return quote(text, safe="")

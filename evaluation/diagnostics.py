@@ -7,12 +7,15 @@ Metrics are None where they cannot be known (`metrics._scope`); this counts why,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.law.names import FileNames
+from exhibit.schemas.run import Confidence
 
 _EXAMPLES = 3  # names: enough to see what they look like
 _MUCH = 0.1
@@ -145,3 +148,72 @@ class Evidence:
             "examples": self.examples,
             "lines": self.lines(name),
         }
+
+
+_BINS = 10  # of the calibration curve, as usual
+_COVERAGES = tuple(share / 10 for share in range(1, 11))
+
+Told = tuple[float, bool]
+"""A confidence, and whether an answer exists."""
+
+
+def confidences(cases: Iterable[Case]) -> list[Told]:
+    """Return the confidence of each reply that has one, and whether an answer exists."""
+    return [
+        (case.reply.confidence, not case.is_impossible)
+        for case in cases
+        if case.reply.confidence is not None and not case.reply.error
+    ]
+
+
+def describe(told: Sequence[Told]) -> dict[str, Any] | None:
+    """Return AUROC, calibration and risk against coverage; None where no reply has a confidence."""
+    if not told:
+        return None
+    return {
+        "questions": len(told),
+        "answerable": sum(exists for _, exists in told),
+        "auroc": auroc(told),
+        "calibration": calibration(told),
+        "risk_at_coverage": risk_at_coverage(told),
+    }
+
+
+def in_words(name: str, told: Confidence) -> str:
+    """Return what the confidence of a dataset's replies is worth, in a line."""
+    worth = "every question has an answer, or none has" if told.auroc is None else f"AUROC {told.auroc:.2f}"
+    return f"{name}: confidence beside {told.questions} answers, {told.answerable} of them answerable: {worth}"
+
+
+def auroc(told: Sequence[Told]) -> float | None:
+    """Return how likely a question with an answer has more confidence than one without; equals count half."""
+    yes, no = (np.sort([confidence for confidence, exists in told if exists is wanted]) for wanted in (True, False))
+    if not len(yes) or not len(no):
+        return None
+    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
+    return (below + up_to) / 2 / (len(yes) * len(no))
+
+
+def calibration(told: Sequence[Told]) -> list[dict[str, float]]:
+    """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
+    bins: dict[int, list[Told]] = {}
+    for confidence, exists in told:
+        bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
+    return [
+        {
+            "questions": len(rows),
+            "confidence": sum(confidence for confidence, _ in rows) / len(rows),
+            "answerable": sum(exists for _, exists in rows) / len(rows),
+        }
+        for _, rows in sorted(bins.items())
+    ]
+
+
+def risk_at_coverage(told: Sequence[Told]) -> list[dict[str, float]]:
+    """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
+    ranked = sorted(told, key=lambda row: -row[0])
+    curve = []
+    for coverage in _COVERAGES:
+        kept = ranked[: max(1, round(coverage * len(ranked)))]
+        curve.append({"coverage": coverage, "risk": sum(not exists for _, exists in kept) / len(kept)})
+    return curve

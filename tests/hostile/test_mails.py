@@ -1,0 +1,187 @@
+"""Mails made to hurt: `.msg` files whose tables lead in circles, mails in mails, attachments with paths as names."""
+
+from __future__ import annotations
+
+import struct
+import sys
+
+import pytest
+
+from exhibit.engine import Limits, open_engine
+from exhibit.evidence import read_document
+from exhibit.evidence.folder import list_folder
+from exhibit.schemas.errors import DocumentError, LimitError
+from tests.evidence.files import ole
+
+_SECTOR = 512
+_LEFT, _RIGHT, _CHILD, _START, _SIZE = 68, 72, 76, 116, 120  # of an entry of the directory, [MS-CFB] 2.6.1
+_LIMITS = Limits(seconds=60, memory=256 << 20)
+
+
+def wide(text: str) -> bytes:
+    return text.encode("utf-16-le")
+
+
+def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
+    """Return the properties of a mail, and of what is attached to it."""
+    attached = {f"__attach_version1.0_#{number:08X}": one for number, one in enumerate(inside)}
+    return {
+        "__properties_version1.0": bytes(head),
+        "__substg1.0_0037001F": wide("Lease"),
+        "__substg1.0_1000001F": wide("The rent is due."),
+        **attached,
+    }
+
+
+def attached(content: bytes | dict[str, object], name: str = "a.txt") -> dict[str, object]:
+    """Return an attachment: a file, or a mail."""
+    tag = "__substg1.0_37010102" if isinstance(content, bytes) else "__substg1.0_3701000D"
+    return {"__properties_version1.0": bytes(8), "__substg1.0_3707001F": wide(name), tag: content}
+
+
+def mails_in_mails(depth: int) -> bytes:
+    inner = mail(head=24)
+    for _ in range(depth):
+        inner = mail(attached(inner, "mail"), head=24)
+    return ole(mail(attached(inner, "mail")))
+
+
+class Patched:
+    """An OLE file whose tables can be changed."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytearray(data)
+        (self._directory,) = struct.unpack_from("<I", data, 48)
+        (self._table,) = struct.unpack_from("<I", data, 76)
+
+    def entry(self, number: int, field: int, value: int, form: str = "<I") -> Patched:
+        """Change a field of an entry of the directory."""
+        struct.pack_into(form, self.data, _SECTOR * (self._directory + 1) + 128 * number + field, value)
+        return self
+
+    def next_sector(self, sector: int, value: int) -> Patched:
+        """Let one sector be followed by another."""
+        struct.pack_into("<I", self.data, _SECTOR * (self._table + 1) + 4 * sector, value)
+        return self
+
+
+def circle() -> bytes:
+    """Return a mail whose first stream goes round in a circle and says that it is two gigabytes long."""
+    return bytes(Patched(ole(mail())).next_sector(7, 0).entry(1, _SIZE, 2 << 30, "<Q").data)
+
+
+def circle_of_directory() -> bytes:
+    """Return a mail whose directory is followed by itself."""
+    made = Patched(ole(mail()))
+    return bytes(made.next_sector(made._directory, made._directory).data)
+
+
+def own_child() -> bytes:
+    """Return a mail whose attachment has the whole mail in it."""
+    data = ole(mail(attached(mail(head=24))))
+    return bytes(Patched(data).entry(4, _CHILD, 1).data)
+
+
+def twice_twice_twice() -> bytes:
+    """Return a mail of forty entries each of which is followed by the next to the left and to the right."""
+    tree = mail() | {f"__substg1.0_{number:04X}001F": wide("x") for number in range(0x6000, 0x6028)}
+    made = Patched(ole(tree))
+    for number in range(4, 43):
+        made.entry(number, _LEFT, number + 1).entry(number, _RIGHT, number + 1)
+    return bytes(made.data)
+
+
+def one_stream_many_times() -> bytes:
+    """Return a mail of three hundred attachments that are all the same megabyte."""
+    made = Patched(ole(mail(attached(bytes(1 << 20)), *(attached(b"x") for _ in range(12)))))
+    entries = [number for number in range(60) if _named(made, number) == "__substg1.0_37010102"]
+    start = struct.unpack_from("<I", made.data, _SECTOR * (made._directory + 1) + 128 * entries[0] + _START)[0]
+    for number in entries[1:]:
+        made.entry(number, _START, start).entry(number, _SIZE, 1 << 20, "<Q")
+    return bytes(made.data)
+
+
+def _named(made: Patched, number: int) -> str:
+    at = _SECTOR * (made._directory + 1) + 128 * number
+    length = struct.unpack_from("<H", made.data, at + 64)[0]
+    return made.data[at : at + max(length - 2, 0)].decode("utf-16-le", "replace")
+
+
+_RTF = struct.pack("<IIII", 99, 1 << 31, 0x75465A4C, 0) + b"\xff" * 900
+MAILS = {
+    "deep": lambda: mails_in_mails(40),
+    "deeper": lambda: mails_in_mails(300),
+    "circle": circle,
+    "directory": circle_of_directory,
+    "child": own_child,
+    "twice": twice_twice_twice,
+    "same": one_stream_many_times,
+    "sizes": lambda: bytes(Patched(ole(mail())).entry(1, _SIZE, (1 << 63) - 1, "<Q").data),
+    # the subject, which is not there, is not shown
+    "starts": lambda: bytes(Patched(ole(mail())).entry(1, _START, 0x7FFF_FFFF).data),
+    "sectors": lambda: ole(mail())[:30] + struct.pack("<H", 28) + ole(mail())[32:],
+    "difat": lambda: ole(mail())[:68] + struct.pack("<II", 0, 1 << 20) + ole(mail())[76:],
+    "rtf": lambda: ole(
+        mail() | {"__substg1.0_10090102": struct.pack("<IIII", 99, 1 << 31, 0x75465A4C, 0) + b"\xff" * 900}
+    ),
+    "codes": lambda: ole(mail() | {"__substg1.0_10130102": b"<meta charset=utf-7>+ADw-script+AD4-" * 99}),
+}
+
+
+def test_every_mail_is_read_or_set_aside_by_name_and_its_neighbour_is_read(tmp_path):
+    paths = []
+    for name, make in MAILS.items():
+        paths += [tmp_path / f"{name}.msg", tmp_path / f"{name}-good.msg"]
+        paths[-2].write_bytes(make())
+        paths[-1].write_bytes(ole(mail()))
+    read = set()
+    for path, outcome in zip(
+        paths, open_engine("local", jobs=1, limits=_LIMITS).map(read_document, paths), strict=True
+    ):
+        if outcome.error is not None:
+            assert isinstance(outcome.error, DocumentError | LimitError) and path.name in str(outcome.error)
+        else:
+            assert ("Lease" in outcome.value.text or path.stem == "starts") and "<script" not in outcome.value.text
+            read.add(path.stem)
+    assert read >= {f"{name}-good" for name in MAILS} | {"deep", "codes"}
+    assert not read & {"deeper", "same"}
+
+
+@pytest.mark.parametrize(
+    "name", ["../../outside.txt", "..\\..\\outside.txt", "/etc/outside.txt", "C:\\outside.txt", "a\0b.txt", ".."]
+)
+def test_an_attachment_s_name_is_no_path(tmp_path, name):
+    folder = tmp_path / "mails"
+    folder.mkdir()
+    (folder / "a.msg").write_bytes(ole(mail(attached(b"The notice is given.".ljust(4096), name))))
+    first, second = list_folder(folder)
+    assert first.name == "a.msg" and second.path.name.startswith("a.msg - ")
+    assert second.path.resolve().is_relative_to(second.path.parent.resolve()) and second.path.parent.parent != tmp_path
+    assert list(tmp_path.iterdir()) == [folder] and list(folder.iterdir()) == [folder / "a.msg"]
+
+
+def names_of(folder, number: int) -> tuple[int, int]:
+    """Return how many files there are, and how often a name was folded to tell them apart."""
+    folder.mkdir()
+    parts = b"".join(b"--b\nContent-Disposition: attachment; filename=a.txt\n\nx\n" for _ in range(number))
+    head = b"From: a@b.example\nContent-Type: multipart/mixed; boundary=b\n\n"
+    (folder / "a.eml").write_bytes(head + parts + b"--b--\n")
+    folded = 0
+
+    def tally(_frame: object, event: str, argument: object) -> None:
+        nonlocal folded
+        folded += event == "c_call" and getattr(argument, "__name__", "") == "casefold"
+
+    sys.setprofile(tally)
+    try:
+        listed = list_folder(folder)
+    finally:
+        sys.setprofile(None)
+    return len(listed), folded
+
+
+def test_names_that_are_all_alike_take_a_time_that_grows_with_their_number_alone(tmp_path):
+    files, folded = names_of(tmp_path / "few", 100)
+    more_files, more_folded = names_of(tmp_path / "more", 400)
+    assert (files, more_files) == (101, 401)
+    assert more_folded <= 4.5 * folded
