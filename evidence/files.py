@@ -139,17 +139,26 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return None
 
 
-def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
-    with path.open("rb") as file:
-        head = file.read(8)
-    if not head:
+def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
+    """Return a file's first bytes; an empty file, or one that does not start as its kind does, is an error."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(size)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+    if kind and not head:
         raise DocumentError(f"{path}: empty file; get it again")
-    if head == _OLE:
+    if starts and not head.startswith(starts):
+        raise DocumentError(f"{path}: no {kind}, it starts with {head[:12]!r}; is the ending right?")
+    return head
+
+
+def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
+    if head_of(path, kind=kind) == _OLE:
         raise DocumentError(
             f"{path}: encrypted, or an old file under a new ending; open it, remove the password, and save it as {kind}"
         )
-    if not head.startswith(b"PK"):
-        raise DocumentError(f"{path}: no {kind}, it starts with {head!r}; is the ending right?")
+    head_of(path, kind=kind, starts=(b"PK",))
 
 
 def _check(path: Path, parts: list[zipfile.ZipInfo]) -> None:

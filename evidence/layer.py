@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.whole import whole
@@ -69,7 +69,8 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
     try:
         writer = PdfWriter(clone_from=PdfReader(path))
-        font = PdfReader(FONT_FILE).pages[0]["/Resources"]["/Font"].raw_get(f"/{FONT}").clone(writer)
+        ours: Any = PdfReader(FONT_FILE).pages[0]["/Resources"]
+        font = ours["/Font"].raw_get(f"/{FONT}").clone(writer)
         for number, layer in sorted(pages.items()):
             page = writer.pages[number - 1]
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()

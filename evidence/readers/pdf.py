@@ -21,6 +21,7 @@ import pypdfium2.raw as pdfium_c
 
 from exhibit.engine.limits import PAGES
 from exhibit.evidence.document import Box, Document, Page, Span
+from exhibit.evidence.files import head_of
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import Location, fetched
 
@@ -154,7 +155,8 @@ def _opened(file: Location) -> Iterator[Any]:
 
 @contextmanager
 def _pdf(path: Path) -> Iterator[Any]:
-    _refuse_what_is_no_pdf(path)
+    if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
+        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the ending right?")
     try:
         pdf = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
@@ -169,18 +171,6 @@ def _pdf(path: Path) -> Iterator[Any]:
         yield pdf
     finally:
         pdf.close()
-
-
-def _refuse_what_is_no_pdf(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    if not head:
-        raise DocumentError(f"{path}: empty file; get it again")
-    if b"%PDF-" not in head:
-        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the ending right?")
 
 
 def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
