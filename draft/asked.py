@@ -23,6 +23,7 @@ FIRST = 8
 
 READ = 4
 """Of these, chunks in which the reader marks the words that answer."""
+PROPOSED = 3  # passages that an unsure draft shows a person: more are read by nobody
 _NEAR = 1.5  # log-odds below the best chunk: what a second chunk says is gold too
 
 
@@ -94,16 +95,19 @@ class Asker:
         spans = self._spans([first[at] for at in best], readings, prepared) if sure > self.thresholds.absent else []
         if not spans:
             return Judged("absent", (), round(1 - sure, 3))
-        return Judged("sure" if sure >= self.thresholds.sure else "unsure", tuple(sorted(spans)), round(sure, 3))
+        if sure >= self.thresholds.sure:
+            return Judged("sure", tuple(spans), round(sure, 3))
+        return Judged("unsure", tuple(spans[:PROPOSED]), round(sure, 3))
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return where the marked words stand in the document: a chunk leaves out what belongs to the page."""
-        least = max(reading.score for reading in readings) - _NEAR
+        """Return where the marked words stand in the document, the best first; a chunk has no running heads."""
+        ranked = sorted(zip(chunks, readings, strict=True), key=lambda pair: -pair[1].score)
+        least = ranked[0][1].score - _NEAR
         spans: list[Span] = []
-        for chunk, reading in zip(chunks, readings, strict=True):
+        for chunk, reading in ranked:
             start, end = (int(at) for at in prepared.chunks[chunk][:2])
             words, whole = prepared.texts[chunk], prepared.text[start:end]
-            for marked in reading.spans if reading.score >= least else ():
+            for marked in sorted(reading.spans, key=lambda one: -one.sure) if reading.score >= least else ():
                 if words == whole:
                     spans.append(Span(start + marked.start, start + marked.end))
                 elif (at := whole.find(words[marked.start : marked.end])) >= 0:

@@ -69,7 +69,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-VERSION = 2  # raised when the same folder would give other drafts: what is remembered under another is not used
+VERSION = 3  # raised when the same folder would give other drafts: what is remembered under another is not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:

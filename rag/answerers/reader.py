@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
+from exhibit.law.system import language_of
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Reader, Reading, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
@@ -97,7 +98,7 @@ class ReaderAnswerer:
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the words that answer, each stretch with its citation, and how likely there is an answer."""
-        if context.kind in UNREAD:
+        if context.kind in UNREAD or language_of(question) != "en":
             return Extractive().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
         windows = _windows(context.sources)[: None if several else self._most]

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from exhibit.law.profile import Profile
+from exhibit.law.system import language_of
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
 from exhibit.rag.lexicon.documents import Documents, NameWords, read_names
 from exhibit.rag.protocols import Keys
+
+_NEAR = 20_000
+"""Characters by which a document's language is known."""
 
 
 class DocumentWords(NamedTuple):
@@ -24,7 +28,9 @@ def read_words(
     *, filename: str, profile: Profile, text: str, chunks: Iterable[str], headings: Iterable[str]
 ) -> DocumentWords:
     """Return the words of a document, of its chunks, and of the headings above each of its sections."""
-    return DocumentWords(read_names(filename, profile, text), count_terms(chunks), count_terms(headings))
+    foreign = language_of(text[:_NEAR]) != "en"
+    counted = (count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign))
+    return DocumentWords(read_names(filename, profile, text), *counted)
 
 
 class Lexicon:

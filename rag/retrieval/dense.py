@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exhibit.law.words import search_terms
+from exhibit.law.system import asked_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
@@ -43,7 +43,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    terms, within = sorted(set(search_terms(question))), parts.chunk_keys
+    terms, within = asked_terms(question), parts.chunk_keys
     scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
     if within is not None:
         kept = np.isin(keys, within)

@@ -44,7 +44,7 @@ _ENOUGH = 0.99
 the figures on mini are the same, so it is no setting."""
 
 
-_WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0}
+_WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0, "neighbours": 0.0, "section": 0.0, "heading": 0.0}
 """Weights for a question in another language than English: the default vectors know English alone, and a capital makes
 no name of a German noun, so documents are not chosen by names either."""
 
@@ -117,7 +117,7 @@ def _rank(
         depth=max(config.depth, config.candidates * config.k),
         limit=config.passage_size,
         pool=config.pool,
-        tight=config.tight,
+        tight=config.tight and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
         second=_second_look(parts),
     )

@@ -91,6 +91,61 @@ def test_sure_drafts_that_are_wrong_too_often_wait_for_a_person_again(drafted, t
     assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["wrong"] == len(half)
 
 
+def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tmp_path, capsys):
+    source, out, _ = contracts
+    draft(source, out)
+    data = page_of(out, tmp_path, "--sample", "500")
+    marked = {"filename": "Birch.txt.pdf", "spans": [[3, 40]], "text": "The deposit is returned within thirty days"}
+
+    def judge(case):
+        mended = case["id"] == birch["id"]
+        better = {"gold": "wrong", "better": {"contexts": [marked]}} if mended else {"gold": "right"}
+        return {"was": case["was"], **better}
+
+    birch = next(case for case in data["cases"] if case["gold"] and case["gold"][0]["filename"] == marked["filename"])
+    path = saved(tmp_path, data, judge)
+    before = {case["id"]: [gold["text"] for gold in case["gold"]] for case in data["cases"]}
+    changed = source / "Alder.txt"
+    words = changed.read_text("utf-8").replace("within thirty days", "within ninety days")
+    changed.write_text(words.replace("SUPPLY AGREEMENT", "SUPPLY AGREEMENT\n\nwith annexes"), encoding="utf-8")
+    draft(source, out, "--force")
+    after = {id: [one.text for one in row.contexts] for id, (row, _) in DraftedBundle(out).rows.items()}
+    moved = {id for id in after.keys() & before.keys() if before[id] != after[id]}
+    assert moved and len(moved) < len(before) / 2
+    capsys.readouterr()
+    final = tmp_path / "final"
+    assert review(["apply", str(path), "--bundle", str(out), "--out", str(final)]) == 0
+    assert f"{len(moved)} questions wait again" in capsys.readouterr().err
+    judged = {id for id, (_, gold) in DraftedBundle(final).rows.items() if gold[0].labels["draft"] == "judged"}
+    assert judged == (after.keys() & before.keys()) - moved
+    assert moved <= DraftedBundle(final).waiting.keys()
+    [context] = DraftedBundle(final).rows[birch["id"]][0].contexts
+    assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
+
+
+def test_a_folder_is_judged_on_one_page_after_the_other(contracts, tmp_path):
+    source, out, _ = contracts
+    draft(source, out)
+    first = page_of(out, tmp_path, "--sample", "4")
+    one = saved(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
+    second = page_of(out, tmp_path, "--sample", "500")
+    fresh = [case for case in second["cases"] if case["id"] not in {case["id"] for case in first["cases"]}]
+    two = saved(tmp_path, {**second, "cases": fresh[:3]}, lambda case: {"gold": "right", "was": case["was"]}, "Ben")
+    final = tmp_path / "final"
+    assert review(["apply", str(one), str(two), "--bundle", str(out), "--out", str(final)]) == 0
+    assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["reviewed"] == 7
+    assert review(["apply", str(one), str(one), "--bundle", str(out), "--out", str(final), "--force"]) == 1
+
+
+def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_most(drafted, tmp_path):
+    out, *_ = drafted
+    data = page_of(out, tmp_path, "--sample", "500")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "A program drafted these questions" in text and "put to a system" not in text
+    unsure = {id for id, (_, gold) in DraftedBundle(out).waiting.items()}
+    assert all(len(case["gold"]) <= 3 for case in data["cases"] if case["id"] in unsure)
+
+
 def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
     out, *_ = drafted
     info = json.loads((out / "bundle.json").read_text("utf-8"))

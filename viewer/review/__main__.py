@@ -105,10 +105,12 @@ def _apply(options: Any) -> int:
 
 def _apply_reviews(options: Any) -> int:
     reviews = [read_review(path) for path in options.patch]
-    _check(reviews, options.patch)
+    _check(reviews, options.patch, several_pages=True)
     drafted = DraftedBundle(options.bundle)
     agreed = agreements(reviews, drafted.questions)
-    info = apply_reviews(reviews, drafted, options.out, force=options.force)
+    info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
+    if reopened:
+        print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
     for one in agreed:
         kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
         print(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
@@ -116,15 +118,19 @@ def _apply_reviews(options: Any) -> int:
     return 0
 
 
-def _check(reviews: Sequence[Review], files: Sequence[Path]) -> None:
-    """Raise where reviews are not of one page, or two are by the same person."""
-    seen: dict[str, Path] = {}
+def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
+    """Raise where reviews are not of one page, or two of a page are by the same person.
+
+    A folder of drafts grows, and so it is judged on several pages, one after the other.
+    """
+    seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
-        if review.review != reviews[0].review:
+        key = review.review, review.reviewer
+        if review.review != reviews[0].review and not several_pages:
             raise ToolkitError(f"{path}: is of another page than {files[0]}; read them one by one")
-        if review.reviewer in seen:
-            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[review.reviewer]}; give the later one alone")
-        seen[review.reviewer] = path
+        if key in seen:
+            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[key]}; give the later one alone")
+        seen[key] = path
 
 
 def _told(

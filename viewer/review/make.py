@@ -16,13 +16,13 @@ from exhibit.evidence.document import Page
 from exhibit.evidence.guard import words_within
 from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.review import REVIEW
+from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.whole import write_whole
 from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Record
-from exhibit.viewer.page import as_json, page, read
+from exhibit.viewer.page import as_json, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -60,7 +60,7 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
     told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
     text = page(
         f"Review of {run.name} – Exhibit",
-        read("review.html"),
+        render("review.html.j2", drafted=drafted),
         styles=["review.css"],
         scripts=_SCRIPTS,
         data={"data": as_json({"about": told, "cases": cases, "sheets": album.sheets})},
@@ -93,6 +93,7 @@ def _case(row: RunQuestion) -> Record:
         "question": row.question,
         "truth": cut(row.truth, _LONGEST),
         "impossible": row.is_impossible,
+        "was": gold_digest((gold.filename, gold.text) for gold in row.gold),
         "gold": [
             {
                 "filename": gold.filename or "",
