@@ -22,8 +22,10 @@ from pypdf.generic import (
 )
 
 from exhibit.evidence.layer import ADVANCE, ASCENT, DESCENT, FONT, FONT_FILE
+from exhibit.schemas.command import guarded
 
 
+@guarded()
 def main() -> int:
     """Write the file."""
     FONT_FILE.write_bytes(font_pdf())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from exhibit.converters._benchmark import RawDocument, source_text
 from exhibit.converters._office import office_page
+from exhibit.converters._playwright import HERE, NEEDED
 from exhibit.converters._print import Printer
 from exhibit.converters._text_pdf import Block, needs_browser, print_blocks, printer_name
 from exhibit.converters._typeset import html_from_text
@@ -20,9 +21,23 @@ from exhibit.engine.programs import programs_watched
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
 from exhibit.evidence.readers import html
+from exhibit.schemas.errors import ServiceError
 from exhibit.storage.scratch import scratch_folder
 
 _USUAL = Limits()
+
+
+def check_printers(documents: Iterable[RawDocument]) -> None:
+    """Raise where a document needs the browser and there is none: before hours of work, not behind them."""
+    if not HERE:
+        needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
+        if needing:
+            more = f" and {len(needing) - 1} more" if needing[1:] else ""
+            raise ServiceError(f"{needing[0]}{more}: {NEEDED}")
+
+
+def _needs_page(path: Path) -> bool:
+    return path.suffix.lower() in html.SUFFIXES or has_page(path)
 
 
 class Press:
@@ -120,7 +135,7 @@ def _text(raw: RawDocument) -> _Text | None:
         return None
     if raw.original is None:
         text = _Text(_blocks(raw))
-    elif raw.original.suffix.lower() in html.SUFFIXES or has_page(raw.original):
+    elif _needs_page(raw.original):
         return None
     else:
         document = read_document(raw.original)

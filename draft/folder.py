@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters._press import check_printers
 from exhibit.converters._table.documents import Shelf
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
@@ -99,6 +100,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
+    check_printers(documents)
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))

@@ -93,6 +93,47 @@ def _bookmark_title(mark: Any) -> str:
     return words.raw.decode("utf-16-le", "replace").removesuffix("\0")
 
 
+class LineType(NamedTuple):
+    """How a line is set, by its last letter: the height of its type in points, and whether it is bold.
+
+    By the last, because the numbers of paragraphs are often bold.
+    """
+
+    height: float
+    bold: bool
+
+
+def line_types(document: Document) -> dict[int, LineType]:
+    """Return the type of each line by where its words begin; empty for what is no PDF."""
+    types: dict[int, LineType] = {}
+    if document.path is None or not document.pages:
+        return types
+    with _opened(document.path) as pdf:
+        for page in document.pages:
+            textpage = _page(pdf, document.path, page.number).get_textpage()
+            types.update((page.span.start + at, kind) for at, kind in _page_types(textpage))
+            textpage.close()
+    return types
+
+
+def _page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
+    counted = _counted(textpage)
+    for match in _LAST.finditer(counted.text):
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end("letter") - 1])
+        box = pdfium_c.FS_RECTF()
+        if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
+            weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
+            bold = weight >= _BOLD or "bold" in _font_name(textpage, index).lower()
+            yield match.start("words"), LineType(round(abs(box.top - box.bottom), 1), bold)
+
+
+def _font_name(textpage: Any, index: int) -> str:
+    size = pdfium_c.FPDFText_GetFontInfo(textpage, index, None, 0, None)
+    name = ctypes.create_string_buffer(size)
+    pdfium_c.FPDFText_GetFontInfo(textpage, index, name, size, None)
+    return name.value.decode("latin-1")
+
+
 def boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
     pages = document.pages_of(span) if document.path is not None else []
@@ -260,6 +301,9 @@ def _counted(textpage: Any) -> _Counted:
 
 
 _NONE = range(0)
+_LAST = re.compile(r"^[^\S\n]*(?P<words>\S?.*(?P<letter>[^\W\d_]))", re.MULTILINE)
+_BOLD = 600
+"""The weight of type from which on it is semibold; regular is 400."""
 
 
 def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:

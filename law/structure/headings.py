@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.evidence import Document
+from exhibit.evidence.readers.pdf import LineType, line_types
 from exhibit.law.companies import ends_in_form
 from exhibit.law.names import letters
 from exhibit.law.structure.labels import (
@@ -53,15 +56,48 @@ class Heading:
 
 
 class Outline(NamedTuple):
-    """What is known of a document's headings before its lines are read: by its contents, or by its bookmarks."""
+    """What is known of a document's headings before its lines are read: by contents, bookmarks or type."""
 
     titles: Mapping[str, float] = {}
     """By the letters of each title: how high it stands, 0 where its number or its place tells."""
     skipped: Collection[int] = ()
     """Where lines begin that are none of the text: running heads."""
+    heights: Mapping[int, LineType] = {}
+    """By where lines begin that are set larger than the text, or bolder: their type."""
+
+    least: float = 0.0
+    """How high the type of a heading without a number must be."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it says anything of the headings."""
+        return bool(self.titles or self.heights)
 
 
 NO_OUTLINE = Outline()
+_LARGER = 1.15  # times the height of the text's type; 1.08 to 1.25 give the same on the court guides
+_FEWEST_LARGE = 3  # lines: a title page alone tells nothing of the rest
+
+
+def typed_outline(document: Document) -> Outline:
+    """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
+    if not isinstance(document.path, Path) or document.path.suffix.lower() != ".pdf" or not document.path.is_file():
+        return NO_OUTLINE
+    types = line_types(document)
+    ends = {at: document.text.find("\n", at) for at in types}
+    heights: Counter[LineType] = Counter()
+    for at, kind in types.items():
+        heights[kind] += max(ends[at] - at, 0)
+    if not heights:
+        return NO_OUTLINE
+    body = heights.most_common(1)[0][0]
+    least = _LARGER * body.height
+    large = {at: one for at, one in types.items() if one.height >= least or one.bold > body.bold}
+    if len(large) < _FEWEST_LARGE:
+        return NO_OUTLINE
+    # where headings are larger, what is only bold is a heading with a number, or a word of weight
+    larger = sum(one.height >= least for one in large.values()) >= _FEWEST_LARGE
+    return Outline(heights=large, least=least if larger else 0.0)
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
@@ -70,21 +106,25 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
     drop_stray(labels)
-    listed = _Listed(lines, outline.titles)
+    listed = _Listed(lines, outline)
     headings: list[Heading] = []
     index = quiet = 0
     while index < len(lines):
-        heading, taken = listed.at(index, labels) if outline.titles else (None, 1)
+        heading, taken = listed.at(index, labels) if outline.known else (None, 1)
         if heading is None:
             heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
-            heading = _unlisted(heading) if heading and outline.titles else heading
+            heading = _unlisted(heading) if heading and outline.known else heading
+            label = labels[index]
+            if outline.heights and heading and label and heading.end == lines[index].end:
+                # set as the text is: a sentence whose first line reads as a title
+                heading = replace(heading, title="", end=heading.end - len(label.rest))
         if heading:
             headings.append(heading)
             if heading.kind == "signature":
                 quiet = heading.start + _SIGNATURES
         index += taken
     headings = _without_empty(headings, document.text)
-    if system.units or outline.titles:
+    if system.units or outline.known:
         return headings  # a law says of each of its parts that it is one
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
@@ -99,8 +139,9 @@ def _unlisted(heading: Heading) -> Heading | None:
 class _Listed:
     """Which lines begin with a title that is known; the letters of each line are taken once."""
 
-    def __init__(self, lines: Sequence[Line], titles: Mapping[str, float]) -> None:
-        self._lines, self._titles = lines, titles
+    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
+        titles = outline.titles
+        self._lines, self._titles, self._heights, self._least = lines, titles, outline.heights, outline.least
         self._letters = [letters(line.text) for line in lines] if titles else []
         # a title may end in the number of a footnote
         self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if titles else []
@@ -114,7 +155,19 @@ class _Listed:
             if rank is not None and (heading := self._heading(index, last, rank, labels)):
                 self._end = last + 1
                 return heading, count
-        return None, 1
+        return self._large(index, labels) if self._lines[index].start in self._heights else (None, 1)
+
+    def _large(self, index: int, labels: Sequence[Label | None]) -> tuple[Heading | None, int]:
+        """Return the heading that lines of one larger type are, and how many lines it takes."""
+        height, last = self._heights[self._lines[index].start], index
+        if labels[index] is None and height.height < self._least:
+            return None, 1
+        while last + 1 < min(len(labels), index + _MOST_LINES) and labels[last + 1] is None:
+            if self._heights.get(self._lines[last + 1].start) != height:
+                break
+            last += 1
+        self._end = index  # it stands apart by its type
+        return self._heading(index, last, 0.0, labels), last + 1 - index
 
     def _heading(self, index: int, last: int, rank: float, labels: Sequence[Label | None]) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end

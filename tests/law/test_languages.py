@@ -96,7 +96,14 @@ def test_a_judgment_that_cites_paragraphs_is_no_law():
         ("What is the term of the lease in per diem payments?", "en"),
         ("Does Fiverr share data?", "en"),
         ("BGB § 433", "en"),
+        ("Darf der Hafenmeister Gebühren verlangen?", "de"),
+        ("Qui doit payer la redevance du port?", "fr"),
+        ("Quem paga a taxa pela amarração do navio?", "pt"),
+        ("Chi paga la tassa per l'ormeggio della nave?", "it"),
+        ("¿Quién paga la tasa por el amarre del buque?", "es"),
+        ("Kto płaci opłatę za postój statku w porcie?", "pl"),
+        ("Kto platí poplatok za státie lode v prístave?", "sk"),
     ],
 )
-def test_the_language_of_a_question_is_english_unless_its_small_words_say_otherwise(question, language):
+def test_the_language_of_a_question_is_known_in_every_system(question, language):
     assert language_of(question) == language
