@@ -16,7 +16,8 @@ from pathlib import Path
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import outline
 from exhibit.law.names import letters
-from exhibit.law.structure.headings import FOOTNOTE, NO_OUTLINE, Outline, find_headings, typed_outline
+from exhibit.law.structure.headings import FOOTNOTE, find_headings
+from exhibit.law.structure.outline import NO_OUTLINE, Outline, typed_outline
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import DocumentError
 

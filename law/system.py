@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.words import search_terms, word_parts
+from exhibit.law.words import is_content, search_terms, word_parts
 from exhibit.schemas.errors import ToolkitError
 
 FREE = 3.001
@@ -186,8 +186,13 @@ _FEWEST_WORDS = 2  # one word is a name or a citation, `BGB § 433`
 
 def language_of(text: str) -> str:
     """Return the language of a question or a document, of those that have a legal system; English where it is short."""
-    words = re.findall(r"[^\W\d_]{2,}", text)
-    return str(_identifier().classify(text)[0]) if len(words) >= _FEWEST_WORDS else "en"
+    words = re.findall(r"[^\W\d_]{2,}", text.lower())
+    if len(words) < _FEWEST_WORDS:
+        return "en"
+    english = sum(not is_content(word) for word in words)
+    others = (sum(word in one.glue or word in one.small for word in words) for one in systems() if one.units)
+    # the model takes 0.7 s to load, and most questions are plainly English
+    return "en" if english > 2 * max(1, *others) else str(_identifier().classify(text)[0])
 
 
 def asked_terms(question: str) -> list[str]:

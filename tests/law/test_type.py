@@ -11,7 +11,8 @@ from exhibit.evidence import Document
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import line_types
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.headings import NO_OUTLINE, find_headings, typed_outline
+from exhibit.law.structure.headings import find_headings
+from exhibit.law.structure.outline import NO_OUTLINE, typed_outline
 
 TEXT = "the harbour master may give a berth to any vessel that asks for one in good time and pays"
 BODY, LARGE, BOLD = ("Helvetica", 10), ("Helvetica", 16), ("Helvetica-Bold", 10)
