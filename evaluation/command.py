@@ -180,7 +180,8 @@ def _listed(package: str) -> str:
 
 
 def _add_system(group: Any) -> None:
-    targets = ", ".join(name.replace("_", "-") for name in target_names())
+    # a function is given from Python alone
+    targets = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
     group.add_argument("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     group.add_argument("--target-url", "--targeturl", metavar="URL", help="where a server is asked")
     group.add_argument("--preset", metavar="NAME", help=f"{', '.join(preset_names())}, or a .toml (default: {DEFAULT})")

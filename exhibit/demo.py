@@ -9,13 +9,15 @@ Nothing is downloaded but the embedder's weights, where they are not here yet, a
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.conversion import convert
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
-from exhibit.schemas.command import documented, guarded, print_note
+from exhibit.schemas.command import add_json, documented, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.validate import main as validate
 from exhibit.viewer.evaluate import main as evaluate
@@ -38,19 +40,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where datasets_out and results go")
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
+    add_json(parser)
     options = parser.parse_args(argv)
     names = [options.only] if options.only else list(SAMPLES)
     bundles = [str(_converted(name, options.out / "datasets_out" / name)) for name in names]
-    code = validate(bundles) or check(bundles)
-    if not code and "cuad" in names:
-        picture = options.out / "datasets_out" / "gold-on-the-page.png"
-        code = show([bundles[names.index("cuad")], str(_SHOWN), "--out", str(picture)])
+    # of --json only the run's figures are results
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        code = validate(bundles) or check(bundles)
+        if not code and "cuad" in names:
+            picture = options.out / "datasets_out" / "gold-on-the-page.png"
+            code = show([bundles[names.index("cuad")], str(_SHOWN), "--out", str(picture)])
     if code:
         return code
     results = options.out / "results"
     if (results / options.run_name).exists():
         raise ToolkitError(f"{results / options.run_name}: a demo is there already; remove it, or give --run-name")
-    code = evaluate([*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name])
+    words = [*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name]
+    code = evaluate([*words, "--json"] if options.json else words)
     print_note(f"open {results / options.run_name / 'report.html'} in a browser")
     return code
 

@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import Parser, guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.run_folder import RunFolder
@@ -56,7 +57,8 @@ def _summary(options: Any) -> int:
     else:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
-    print(table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics)))
+    table = table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics))
+    print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 
 
@@ -67,14 +69,17 @@ def _diff(options: Any) -> int:
         raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
     shared = overlap(before, after)
-    print("\n".join(diff_lines(differences, names, shared)))
+    lines = diff_lines(differences, names, shared)
     worse = [name for name in differences if is_regression(name, differences[name], options.metrics)]
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
-        print(f"\nworse beyond chance: {', '.join(worse)}")
+        lines += ["", f"worse beyond chance: {', '.join(worse)}"]
     more = shared.failed_after - shared.failed_before
     if more > 0:
-        print(f"\nworse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before")
+        lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
+    metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse}
+    print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
 
@@ -89,11 +94,12 @@ def _pages(options: Any) -> int:
     if options.dataset_paths:
         how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
     if options.command == "report":
-        print(write_report(options.runs[0], **how))
+        page = write_report(options.runs[0], **how)
     else:
         if len(options.runs) < 2:
             raise ToolkitError(f"compare {options.runs[0]}: with what? give two runs or more")
-        print(write_comparison(options.runs, out=options.out, **how))
+        page = write_comparison(options.runs, out=options.out, **how)
+    print_results({"page": page}, str(page), as_json=options.json)
     return 0
 
 
@@ -105,7 +111,10 @@ def _export(options: Any) -> int:
             raise ToolkitError(f"--only {given}: must be NAME=VALUE, as verdict=failed")
         wanted[name] = value
     rows = records([RunFolder(run) for run in options.runs])
-    print_note(f"{options.export}: {write_table(only(rows, wanted), options.export):,} questions")
+    count = write_table(only(rows, wanted), options.export)
+    if options.json:
+        print_results({"file": options.export, "questions": count}, "", as_json=True)
+    print_note(f"{options.export}: {count:,} questions")
     return 0
 
 
@@ -113,8 +122,9 @@ def _gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
-    for dataset in datasets:
-        print("\n".join(gold_lines(dataset, listed=options.list)))
+    lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
+    hows = {one.name: Counter(match.how or "no words" for match in one.matches.values()) for one in datasets}
+    print_results(hows, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -154,6 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, does: Any, told: str, runs: int | str | None = "+") -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=told)
         command.set_defaults(run_command=does)
+        add_json(command)
         if runs:
             command.add_argument("runs", nargs=runs, type=Path, metavar="RUN")
         return command

@@ -8,6 +8,8 @@ that the answer was made from, where that is known, else the first K.
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import About, Case, K, per_case
+from exhibit.evaluation.metrics._cited_names import without_named
+from exhibit.evaluation.metrics._words import without_citations
 from exhibit.law.figures import stands_in
 
 ABOUT = {
@@ -26,14 +28,19 @@ ABOUT = {
 }
 
 
+def says_expected(case: Case, text: str) -> bool | None:
+    """Return whether a text says the expected answer, whose citations are no part of what it says."""
+    return stands_in(without_named(without_citations(case.truth)), text)
+
+
 def _contained(case: Case) -> float | None:
     """Return 1 or 0, None where it cannot be told, as of a bare yes or no."""
-    told = stands_in(case.truth, case.reply.answer or "")
+    told = says_expected(case, case.reply.answer or "")
     return None if told is None else float(told)
 
 
 def _in_passages(case: Case) -> float | None:
-    if stands_in(case.truth, "") is None:
+    if says_expected(case, "") is None:
         return None
     return float(holding_answer(case) is not None)
 
@@ -41,7 +48,7 @@ def _in_passages(case: Case) -> float | None:
 def holding_answer(case: Case) -> int | None:
     """Return the number, from 1, of the first passage read that says the expected answer."""
     numbers = case.reply.numbers_read(K)
-    return next((n for n in numbers if stands_in(case.truth, case.reply.passages[n - 1].text)), None)
+    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 
 NAMES, measure = per_case(answer_contained=_contained, answer_in_passages=_in_passages)

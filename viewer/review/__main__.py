@@ -23,7 +23,7 @@ from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
 from exhibit.schemas.bundle import TRAIN
-from exhibit.schemas.command import Parser, guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
@@ -56,7 +56,8 @@ def _make(options: Any) -> int:
     made = make_review(run, options.out or beside, by=options.by, size=options.sample, seed=options.seed)
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
-    print(f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}")
+    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}"
+    print_results(made._asdict(), lines, as_json=options.json)
     return 0
 
 
@@ -81,13 +82,14 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    write_json(out / "review.json", _told(reviews, agreed, shared, outcome, columns))
-    print("\n".join(_lines(agreed, shared, outcome)))
+    told = _told(reviews, agreed, shared, outcome, columns)
+    write_json(out / "review.json", told)
+    lines = _lines(agreed, shared, outcome)
     if outcome.corrected:
-        print(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
-    print(f"review: {out / 'review.json'}")
-    for dataset in outcome.patches:
-        print(f"patch:  {out / f'patch-{dataset}.json'}")
+        lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+    patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
+    lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
+    print_results({**told, "patches": patches}, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -96,10 +98,9 @@ def _apply(options: Any) -> int:
         return _apply_reviews(options)
     [patch] = options.patch
     entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
-    print(
-        f"{options.out}: {entry.corrections} questions corrected, {entry.questions} questions and "
-        f"{entry.documents} documents set aside"
-    )
+    counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
+    lines = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
+    print_results({"bundle": options.out, **counts}, f"{options.out}: {lines.format(**counts)}", as_json=options.json)
     return 0
 
 
@@ -111,10 +112,14 @@ def _apply_reviews(options: Any) -> int:
     info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     if reopened:
         print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
+    lines = []
     for one in agreed:
         kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-        print(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
-    print(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
+        lines.append(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
+    lines.append(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
+    record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
+    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
+    print_results(record, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -215,6 +220,8 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
     apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")
+    for command in (make, read, apply):
+        add_json(command)
     return parser
 
 
