@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.engine import open_engine
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.choices import choose
+from exhibit.evaluation.choices import choose, without_choices
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
@@ -27,9 +24,8 @@ from exhibit.rag.index import open_index
 from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -39,8 +35,6 @@ from exhibit.storage.place import taking_turns
 _log = logging.getLogger(__name__)
 _SEARCHED = 64
 """Questions searched at once: enough to be embedded side by side, few enough that those who answer do not wait."""
-_FEW = 256
-"""Questions that are answered before workers on this machine would have started."""
 _ANSWERED = 16
 """Questions answered at once: what a stopped run may have to ask again."""
 GRADED_DEPTH = 500
@@ -148,13 +142,12 @@ class Builtin:
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        questions = [_asked(case) for case in cases]
+        # a model is told what to choose from; in a search those words would only be in the way
+        asks = self._pipeline.llm is not None
+        questions = [_asked(case if asks else replace(case, question=without_choices(case))) for case in cases]
         searched = self._search(questions, depth)
-        answering = self._pipeline.answering(depth=depth) if self._options.answers else None
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
-        elif answering is not None and self._worth_sharing(questions):
-            replies = self._share(questions, answering)
         else:
             replies = self._answer(searched)
         yield from starmap(Asked, enumerate(map(self._labelled, cases, replies)))
@@ -166,7 +159,7 @@ class Builtin:
         reranker = self._pipeline.reranker
         passages = [passage.text for passage in reply.read(self._options.config.k)]
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
-        return reply if label is None else replace(reply, answer=f"{label}. {reply.answer}")
+        return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _search(self, questions: Sequence[str], depth: int | None) -> Iterator[_Searched]:
         for start in range(0, len(questions), _SEARCHED):
@@ -174,34 +167,6 @@ class Builtin:
             results = self._pipeline.search(questions[start : start + _SEARCHED], depth=depth)
             each = (time.monotonic() - began) / len(results)
             yield from (_Searched(retrieved, each) for retrieved in results)
-
-    def _worth_sharing(self, questions: Sequence[str]) -> bool:
-        """Return whether several processes on this machine search sooner than this one."""
-        options = self._options
-        several = options.engine == "local" and (options.jobs or os.cpu_count() or 1) > 1
-        return several and len(questions) > _FEW and all(question.strip() for question in questions)
-
-    def _share(self, questions: Sequence[str], answering: Answering) -> Iterator[Reply]:
-        """Yield replies that workers searched and answered; here questions are embedded, and no more."""
-        engine = open_engine("local", jobs=self._options.jobs, limits=None)
-        sent: deque[tuple[int, float]] = deque()
-
-        def prepared() -> Iterator[Embedded]:
-            for start in range(0, len(questions), _SEARCHED):
-                few = questions[start : start + _SEARCHED]
-                began = time.monotonic()
-                embedded = self._pipeline.prepare(few).parts(_ANSWERED)
-                each = (time.monotonic() - began) / len(few)
-                for part in embedded:
-                    sent.append((len(part.prepared.queries), each))
-                    yield part
-
-        for outcome in engine.map(Asking(answering), prepared()):
-            count, each = sent.popleft()
-            if outcome.error is not None:
-                yield from (Reply(error=str(outcome.error)) for _ in range(count))
-                continue
-            yield from (replace(reply, seconds=each + (reply.seconds or 0.0)) for reply in outcome.unwrap())
 
     def _answer(self, results: Iterator[_Searched]) -> Iterator[Reply]:
         """Yield replies made in this process: a model has one budget, and its own requests at once."""
@@ -226,17 +191,6 @@ class _Searched(NamedTuple):
 
     retrieved: Retrieved
     seconds: float
-
-
-@dataclass(frozen=True)
-class Asking:
-    """The work of one worker on a few embedded questions: picklable, so that any engine can run it."""
-
-    answering: Answering
-
-    def __call__(self, embedded: Embedded) -> list[Reply]:
-        """Return the reply to each question."""
-        return [_answered(*timed) for timed in self.answering(embedded)]
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:

@@ -13,7 +13,7 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest
 from exhibit.rag.protocols import Keys
-from exhibit.rag.ranking import ranked
+from exhibit.rag.stores import ranked
 from exhibit.schemas.errors import BundleError
 
 Counts = npt.NDArray[np.float32]

@@ -11,8 +11,7 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit, Keys, section_key, section_keys
-from exhibit.rag.retrieval.stages import choose_documents, finish
-from exhibit.rag.retrieval.state import Parts, Retrieved, State
+from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:

@@ -24,7 +24,7 @@ from exhibit.rag.config import Weights
 from exhibit.rag.lexicon.bm25 import Words, rarity, shares
 from exhibit.rag.protocols import Keys, VectorStore, section_key
 from exhibit.rag.retrieval.extents import Extents
-from exhibit.rag.retrieval.rerank import order_by
+from exhibit.rag.retrieval.stages import order_by
 
 Scores = npt.NDArray[np.float32]
 Compare = Callable[[Vectors, Keys], Scores | None]
