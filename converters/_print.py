@@ -17,8 +17,8 @@ from exhibit.converters._fonts import font_hashes
 from exhibit.engine.limits import programs_unlimited
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
+from exhibit.storage.place import write_whole
 from exhibit.storage.scratch import scratch_folder
-from exhibit.storage.whole import write_whole
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Playwright, Route

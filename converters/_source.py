@@ -123,7 +123,7 @@ def fetch(info: DatasetInfo) -> Path:
     tqdm.write(_notice(info), file=sys.stderr)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # not storage.whole: the name must be known again, so that a later run goes on where this one was stopped
+        # not `whole`: the name must be known again, so that a later run goes on where this one was stopped
         partial = path.with_name(path.name + ".partial")
         _download(download, partial)
         _verify(download, partial)

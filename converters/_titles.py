@@ -18,7 +18,7 @@ from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.schemas.parsing import parse_json
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _SPACES = re.compile(r"\s+")
 

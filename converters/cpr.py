@@ -29,7 +29,7 @@ from exhibit.converters._web.fetch import add_fetch_arguments, policy_from
 from exhibit.schemas.command import Parser, guarded, spelled
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 INFO = DatasetInfo(
     name="cpr",

@@ -16,7 +16,7 @@ from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.cache import cache_folder
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _TRUTHS = ("truth", "ground_truth", "answer")
 

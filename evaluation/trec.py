@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import Options, about, ranking_of, scoped
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 
 RUN = "run.trec"
 QRELS = "qrels.trec"

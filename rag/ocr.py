@@ -14,7 +14,7 @@ from exhibit.evidence.scan import Ocr, read_scan
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _DPI = 200.0
 """What a picture without a size is taken for, when it becomes a page."""

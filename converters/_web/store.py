@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 _RECIPE = 3
 """Raise it when pages come to be printed otherwise: what was kept then no longer counts."""

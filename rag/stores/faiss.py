@@ -21,7 +21,7 @@ from exhibit.rag.stores import _faiss_kinds as kinds
 from exhibit.rag.stores._faiss_rows import Rows, rows_path
 from exhibit.rag.stores._seen import Seen
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.whole import whole
+from exhibit.storage.place import whole
 
 _FEW = 16384
 """Up to so many keys a filtered search compares just those rows by hand; more go through FAISS with a selector."""
