@@ -27,5 +27,4 @@ PACKAGES = [name for room in ROOMS for name in [room, *find_namespace_packages(i
 setup(
     packages=["exhibit", "exhibit.samples", *(f"exhibit.{name}" for name in PACKAGES if "__pycache__" not in name)],
     package_dir={f"exhibit.{room}": room for room in [*ROOMS, "samples"]},
-    package_data={"exhibit.samples": ["**/*"]},
 )

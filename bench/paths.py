@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from exhibit.converters._statutes.markdown import Law, read_law
+from exhibit.converters._laws import Law, read_law
 from exhibit.evidence import Document
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
@@ -73,7 +73,7 @@ def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tupl
     """Yield where each labelled part's own heading begins, and the labels down to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
-        yield section.at, path
+        yield section.title.start, path
     for child in section.children:
         yield from _paths(child, path)
 

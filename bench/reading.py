@@ -2,6 +2,7 @@
 
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv [--words test] [--preset careful]
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
+    python -m bench.reading                plain questions on the short documents of bench/short.jsonl
 
 Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
 `training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
@@ -42,6 +43,10 @@ from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev
 from training.questions import LABELS, read_wordings
 
+SHORT = Path(__file__).with_name("short.jsonl")
+"""Short documents with plain questions, written by hand; none of them was trained on."""
+FITTED = 4
+"""So many of them the confidence on short documents was fitted to."""
 _CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 """Confidences below which refusing is looked at."""
 _STEPS = 50
@@ -72,7 +77,7 @@ class Seen:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures of each bundle."""
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
-    parser.add_argument("bundles", nargs="+", type=Path)
+    parser.add_argument("bundles", nargs="*", type=Path)
     parser.add_argument("--list", type=Path, metavar="TSV", help="the documents that nothing was trained on")
     parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
     parser.add_argument("--words", nargs="+", choices=("own", "test"), default=["own"], help="whose (default: own)")
@@ -86,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _use(options.weights)
     config = Config.preset(options.preset, refuse_below=None)
     told: list[Seen] = []
+    if not options.bundles:
+        _short(config)
     for root in options.bundles:
         documents = _documents(root, options)
         with tempfile.TemporaryDirectory() as folder:
@@ -100,6 +107,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.fit:
         _fit(told, options.fit)
     return 0
+
+
+def _short(config: Config) -> None:
+    """Print the figures on short documents: on those that their confidence was fitted to, and on the others."""
+    seen: dict[bool, list[Seen]] = {True: [], False: []}
+    with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
+        for number, line in enumerate(lines):
+            given = json.loads(line)
+            path = Path(folder) / f"{given['name']}.txt"
+            path.write_text(given["text"], encoding="utf-8")
+            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline.index([path], Path(folder) / given["name"])
+            asked = [Question(text, path.name, ("",) if has else ()) for text, has in given["questions"]]
+            seen[number < FITTED] += _ask(asked, pipeline)
+    for is_fitted, some in seen.items():
+        _report(f"short documents, {'fitted to' if is_fitted else 'not looked at'}", some)
 
 
 def _use(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
 

@@ -1,5 +1,6 @@
 """Every setting of a run, of the pipeline and of a target: its default, its range and what it means.
 
+examples:
     exhibit settings           all of them
     exhibit settings chunk     those whose name or meaning has the word
 
@@ -8,7 +9,6 @@ Each is given as --set NAME=VALUE, or as a key of a --config file.
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from exhibit.evaluation.settings import TARGET, Settings
 from exhibit.evaluation.targets import target_settings
 from exhibit.rag.config import PLUGINS, WEIGHT, Config, Weights
-from exhibit.schemas.command import Parser, add_json, guarded, print_results
+from exhibit.schemas.command import add_json, documented, guarded, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 
@@ -169,13 +169,7 @@ def modern(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the settings, those that a word is about, or as JSON."""
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog="exhibit settings",
-        description=what,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("exhibit settings", __doc__)
     parser.add_argument("word", nargs="?", default="", metavar="WORD", help="only settings about this")
     add_json(parser)
     options = parser.parse_args(argv)

@@ -1,5 +1,6 @@
 """Tests a RAG system on bundles, and shows the evidence.
 
+examples:
     python evaluate_rag.py datasets_out/cuad
     python evaluate_rag.py datasets_out/* --file-type pdf --set size=300 --set splitter=sections
     python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
@@ -19,8 +20,8 @@ from typing import Any
 from exhibit.engine import positive
 from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
 from exhibit.evaluation.catalogue import catalogue, modern, parse_set
-from exhibit.evaluation.confidence import in_words
 from exhibit.evaluation.datasets import load_datasets
+from exhibit.evaluation.diagnostics import in_words
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import summary_json
@@ -29,7 +30,15 @@ from exhibit.evaluation.targets import target_names
 from exhibit.evaluation.terminal import ALL, shown_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
-from exhibit.schemas.command import Parser, add_json, guarded, print_error, print_note, print_results, spelled
+from exhibit.schemas.command import (
+    Parser,
+    add_json,
+    documented,
+    guarded,
+    print_error,
+    print_note,
+    print_results,
+)
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_names
 from exhibit.schemas.run_folder import RunFolder
@@ -135,13 +144,10 @@ def with_fetched(settings: Settings) -> Settings:
 
 
 def _parser() -> Parser:
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python evaluate_rag.py"),
+    parser = documented(
+        "python evaluate_rag.py",
+        __doc__,
         usage="%(prog)s BUNDLE … [flags]",
-        description=what,
-        epilog=spelled(f"examples:\n{examples}"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
@@ -174,7 +180,8 @@ def _listed(package: str) -> str:
 
 
 def _add_system(group: Any) -> None:
-    targets = ", ".join(name.replace("_", "-") for name in target_names())
+    # a function is given from Python alone
+    targets = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
     group.add_argument("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     group.add_argument("--target-url", "--targeturl", metavar="URL", help="where a server is asked")
     group.add_argument("--preset", metavar="NAME", help=f"{', '.join(preset_names())}, or a .toml (default: {DEFAULT})")

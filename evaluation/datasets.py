@@ -15,9 +15,8 @@ from typing import Any
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, Turn
 from exhibit.evaluation.choices import choices_of, with_choices
-from exhibit.evaluation.corpus import changed_tables, check_files, check_questions
+from exhibit.evaluation.corpus import GRADE, GRADES, changed_tables, check_files, check_questions, read_grades
 from exhibit.evaluation.documents import Documents
-from exhibit.evaluation.grades import GRADE, GRADES, read_grades
 from exhibit.evidence import Span, readable
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError

@@ -6,35 +6,36 @@ print(run.summary["char_recall@64"].mean)
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import check_engine, limits_in_force, track
+from exhibit.engine.machine import commit_of, machine
 from exhibit.evaluation.datasets import Dataset, load_datasets
 from exhibit.evaluation.interop import write_evaltools
-from exhibit.evaluation.measured import Measured, measure_rounds
 from exhibit.evaluation.metrics import KS, Options, measure, metric_modules, named, needing
-from exhibit.evaluation.provenance import changed_data, describe_run
 from exhibit.evaluation.records import summary_json, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.replies import Failures, ask, journal_of, outcomes, text_of, to_probe
-from exhibit.evaluation.scoring import Scoring
+from exhibit.evaluation.scoring import Measured, Scoring, measure_rounds
 from exhibit.evaluation.settings import Settings, same_replies
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
+from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
@@ -336,3 +337,35 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
         return {name: column for name, column in values.items() if name in kept}
 
     return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]
+
+
+_INPUTS = "inputs"
+"""The files besides the datasets that decide the replies, such as one of predictions."""
+
+
+def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
+    """Return what is written beside a run's settings; a run that is resumed began when it first did."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "started": started or now,
+        "version": __version__,
+        **commit_of(Path.cwd(), os.environ),
+        "machine": machine(),
+        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
+        _INPUTS: dict(inputs),
+    }
+
+
+def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
+    """Return which files of a run that is resumed are others than those it was started on."""
+    now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
+    then = {**before.data, _INPUTS: before.inputs}
+    return [
+        f"{name}/{file}" if name != _INPUTS else file
+        for name, files in then.items()
+        for file in dict.fromkeys([*files, *now.get(name, {})])
+        # runs of earlier versions did not keep the checksums of documents
+        if files
+        and files.get(file) != now.get(name, {}).get(file)
+        and (file in files or f"{CORPUS}/" in "".join(files))
+    ]

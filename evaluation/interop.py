@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.metrics._squad import squad_prediction, squad_words
+from exhibit.evaluation.metrics._words import squad_prediction, squad_words
 from exhibit.evaluation.records import write_json
 from exhibit.schemas.run import RESULTS, RunPassage, RunQuestion
 from exhibit.schemas.run_folder import RunFolder

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evaluation.columns import Column
 from exhibit.evaluation.datasets import GoldMatch
-from exhibit.evaluation.journal import told_place
-from exhibit.evaluation.missing import notes_on
-from exhibit.evaluation.statistics import Table, macro, summarise_by
-from exhibit.evaluation.trec import Lines, trec_files, trec_lines
+from exhibit.evaluation.diagnostics import notes_on
+from exhibit.evaluation.ranking import Lines, trec_files, trec_lines
+from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
 from exhibit.evaluation.verdicts import cited, examine
 from exhibit.law.citations import is_refusal
 from exhibit.schemas.run import QUESTION, RESULTS, Means, RunQuestion
@@ -81,7 +79,7 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
     with (
         whole(folder / RESULTS) as results,
         whole(folder / PREDICTIONS) as predictions,
-        trec_files(folder) as trec,
+        trec_files(folder) as add_lines,
         results.open("wb") as out,
         predictions.open("w", encoding="utf-8") as predicted,
     ):
@@ -96,7 +94,7 @@ def write_rows(folder: Path, rows: Iterable[RowText], table: Table, *, failed: f
                 pairs = zip(row.repeats, times, strict=True)
                 told["repeats"] = [one.model_copy(update={"scores": own}) for one, own in pairs]
             out.write(QUESTION.dump_json(row.model_copy(update=told), exclude_unset=True) + b"\n")
-            trec.add(text.trec)
+            add_lines(text.trec)
             if not row.reply.error:
                 passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
                 entry = {"query": row.question, "retrieved_passages": passages}
@@ -115,30 +113,19 @@ def _gold(case: Case, index: int, located: Mapping[tuple[int | str, int], GoldMa
 
 
 def _reply(case: Case) -> dict[str, Any]:
-    reply = case.reply
-    return {
-        "answer": reply.answer,
-        "refused": reply.answer is not None and is_refusal(reply.answer),
-        "citations": cited(case),
-        "passages": [_passage(passage, rank) for rank, passage in enumerate(reply.passages)],
-        "selected": reply.selected,
-        "context": None if reply.context is None else list(reply.context),
-        "seconds": reply.seconds,
-        "error": reply.error,
-        "usage": reply.usage,
-        "first_token": reply.first_token,
-        "confidence": reply.confidence,
-    }
+    refused = case.reply.answer is not None and is_refusal(case.reply.answer)
+    passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
+    told = {"answer": case.reply.answer, "refused": refused, "citations": cited(case), "passages": passages}
+    return told | {name: value for name, value in vars(case.reply).items() if name not in told}
 
 
 def _passage(passage: Passage, rank: int) -> dict[str, Any]:
-    row = {
-        "filename": passage.filename,
-        "span": passage.span,
-        "page": passage.page,
-        "score": passage.score,
-        **({"also_in": list(passage.also_in)} if passage.also_in else {}),
-    } | told_place(passage)
+    row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
+    # where the system itself says that it stands
+    told = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
+    told["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
+    row |= {"also_in": passage.also_in} if passage.also_in else {}
+    row |= {name: value for name, value in told.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
 
 

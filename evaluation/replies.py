@@ -5,16 +5,20 @@ None is kept in memory: what a run holds of a reply is eight bytes, the place of
 
 from __future__ import annotations
 
+import json
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from exhibit.engine import track
-from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.journal import Id, Journal, TextOf
 from exhibit.evaluation.targets import Target
+from exhibit.evidence import Span
+from exhibit.schemas.errors import BundleError
 
 JOURNAL = "journal.jsonl"
 _NOWHERE = -1
@@ -93,10 +97,10 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
         places[kept.id], failed[kept.id] = kept.at, kept.failed
     failed |= dict.fromkeys(dataset.refused, True)
     left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
-    with journal.appending() as out:
+    with journal.appending() as add:
         asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
         for position, reply in asked:
-            places[left[position].id] = out.add(left[position], reply)
+            places[left[position].id] = add(left[position], reply)
     return Round(dataset, journal, places, exact=target.exact)
 
 
@@ -114,9 +118,6 @@ class Round:
     def _place(self, case: Case, places: Mapping[Id, int]) -> int:
         return _NOWHERE if case.id in self._dataset.refused else places[case.id]
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def __iter__(self) -> Iterator[Case]:
         """Yield the cases with their replies, in order; one at a time is read."""
         with self._journal.reading() as read:
@@ -131,3 +132,99 @@ class Round:
         """Return a reply whose passages have their place, as far as it can be told from their words."""
         place = self._dataset.documents.place
         return replace(reply, passages=tuple(place(passage, case.gold) for passage in reply.passages))
+
+
+Id = int | str
+TextOf = Callable[[str], str | None]
+"""The text of a document by the name of its file, None where there is none."""
+
+
+class Kept(NamedTuple):
+    """A reply in the journal: whose, where its line begins, and whether it is an error."""
+
+    id: Id
+    at: int
+    failed: bool
+
+
+class Journal:
+    """Append-only: one line a reply, written whole; a line that a kill cut short is as if it had not been."""
+
+    def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
+        """Open a journal; without `texts` passages are kept by their place, and their words read from the documents."""
+        self._path, self._text_of, self._texts = path, text_of, texts
+
+    def scan(self, questions: Mapping[Id, str]) -> Iterator[Kept]:
+        """Yield the replies there are in order, the later of two counts; refuse those to other questions than these."""
+        if not self._path.is_file():
+            return
+        at = 0
+        with self._path.open("rb+") as file:
+            for line in iter(file.readline, b""):
+                if not line.endswith(b"\n"):
+                    file.truncate(at)
+                    return
+                row = self._row(line)
+                if questions.get(row["id"]) != row["question"]:
+                    raise BundleError(
+                        f"{self._path}: has a reply to {row['id']!r}, which this dataset does not ask so; "
+                        "it changed since: start a new run"
+                    )
+                yield Kept(row["id"], at, bool(row["reply"]["error"]))
+                at += len(line)
+
+    def _row(self, line: bytes) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
+        return row
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[int], Reply]]:
+        """Yield what returns the reply whose line begins at a place."""
+        with self._path.open("rb") as file:
+
+            def read(at: int) -> Reply:
+                file.seek(at)
+                told = _tuples(self._row(file.readline())["reply"])
+                return Reply(**{**told, "passages": tuple(self._passage(_tuples(one)) for one in told["passages"])})
+
+            yield read
+
+    def _passage(self, told: dict[str, Any]) -> Passage:
+        span = Span(*told.pop("span")) if told.get("span") else None
+        if "text" not in told:
+            whole = self._text_of(told["filename"])
+            if whole is None or span is None:
+                raise BundleError(f"{self._path}: {told['filename']} is no longer in the corpus; start a new run")
+            told["text"] = whole[span.start : span.end]
+        return Passage(**{**told, "span": span})
+
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[Case, Reply], int]]:
+        """Yield what adds a reply and returns where its line begins; it is on disk before the next is asked for."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+
+            def add(case: Case, reply: Reply) -> int:
+                at = file.tell()
+                told = {**vars(reply), "passages": [self._told(passage) for passage in reply.passages]}
+                # ASCII: a lone surrogate from a damaged PDF cannot be written in UTF-8
+                row = json.dumps({"id": case.id, "question": case.question, "reply": told})
+                file.write(row.encode("ascii") + b"\n")
+                file.flush()
+                return at
+
+            yield add
+
+    def _told(self, passage: Passage) -> dict[str, Any]:
+        told = {name: value for name, value in vars(passage).items() if value is not None and value != ()}
+        if passage.span and not self._texts:
+            del told["text"]
+        return {"filename": None, **told}
+
+
+def _tuples(told: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as they were before JSON made lists of tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}

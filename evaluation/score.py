@@ -1,5 +1,6 @@
 """Scores retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
 
+examples:
     python score.py predictions.json gold.json [--k 10] [--output results.json] [--parity seed]
 
 predictions.json: [{"query": "…", "retrieved_passages": ["…", …]}, …]
@@ -19,8 +20,11 @@ from typing import Any, Literal
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import mean
-from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.command import add_json, documented, guarded, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import parse_json
+from exhibit.storage.place import write_whole
 
 RULE = "=" * 26
 
@@ -31,20 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     results = score(options.predictions, options.gold, k=options.k, parity=options.parity or "")
     if options.output:
-        _write(options.output, results)
+        write_whole(options.output, json.dumps(results, indent=2) + "\n")
     figures = [f"{name}: {value:.4f}" for name, value in results.items()]
     print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    what, _, formats = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog=spelled("python score.py"),
-        description=what,
-        epilog=spelled(formats),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("python score.py", __doc__)
     parser.add_argument("predictions", type=Path, metavar="predictions.json", help="what was retrieved, best first")
     parser.add_argument("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
     parser.add_argument("--k", type=_depth, default=K, metavar="K", help=f"depth of recall and nDCG (default: {K})")
@@ -151,12 +149,7 @@ def _answer(snippet: Any, file: str, gold: Path, where: str) -> str:
 
 
 def _load(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ToolkitError(f"{path}: not JSON: {error}") from error
+    return parse_json(read_text(path).removeprefix("\ufeff"), where=path)
 
 
 def _field(row: Any, name: str, kind: type, where: str) -> Any:
@@ -169,13 +162,6 @@ def _field(row: Any, name: str, kind: type, where: str) -> Any:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
-
-
-def _write(path: Path, results: dict[str, float]) -> None:
-    try:
-        path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ToolkitError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 if __name__ == "__main__":

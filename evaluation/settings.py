@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,10 +16,12 @@ from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.evaluation.targets._server import hide
-from exhibit.evaluation.testdata import bundle_of
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
-from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
+from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import parse_json, parse_toml
+from exhibit.storage.cache import cache_folder
+from exhibit.storage.place import write_whole
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -36,32 +40,10 @@ _INGESTION = {"skip_ingestion": "never", "force_ingestion": "fresh"}
 JUDGED = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 TARGET = "target_"
 """What the keys of a target's own settings begin with."""
-_ASKED_ANEW = frozenset(
-    {
-        "metrics",
-        "parity",
-        "judge",
-        "judge_votes",
-        "repeat",
-        "legacy_minus_one",
-        "report_cases",
-        "resume",
-        "threads",
-        "timeout",
-        "retries",
-        "max_failures",
-        "engine",
-        "jobs",
-        "item_timeout",
-        "item_memory",
-        "check_references",
-        "flag_below",
-        "legislation_url",
-        "case_law_url",
-    }
-    | {"ingest", "delete_collection", "output_dir", "run_name"}
+_DECIDING = frozenset(
+    {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm", "target"}
 )
-"""What may change between a run and its resumption: none of it changes a reply."""
+"""What decides the replies, besides the pipeline's and the target's own settings: a run is resumed with the same."""
 
 
 class Settings(BaseModel):
@@ -231,10 +213,7 @@ class Settings(BaseModel):
 
     def asked(self) -> dict[str, Any]:
         """Return what decides the replies, for config.json; secrets are left out."""
-        told = self.model_dump(
-            mode="json", exclude=set(_ASKED_ANEW) | {"pipeline", "dataset_paths", "origins", "target_settings"}
-        )
-        told |= {"target": self.target_name}
+        told = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
         if not self.allow_changed_corpus:
             del told["allow_changed_corpus"]
         if self.target_name == "builtin":
@@ -275,12 +254,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
 
 def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return a JSON or TOML file's settings under our names, and what was passed over."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ToolkitError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ToolkitError(f"{path}: not UTF-8: {error}") from error
+    text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
@@ -320,3 +294,45 @@ def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of what differs between two runs' config.json in what decides the replies."""
     keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
     return [key for key in keys if one.get(key) != other.get(key)]
+
+
+_TRUTHS = ("truth", "ground_truth", "answer")
+
+
+def bundle_of(path: Path) -> Path:
+    """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
+    text = read_text(path).removeprefix("\ufeff")
+    folder = cache_folder() / "testdata" / hashlib.sha256(text.encode("utf-8")).hexdigest()[:16] / path.stem
+    rows, gold = [], []
+    for id, line in enumerate(_lines(path, text)):
+        truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
+        if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
+            raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")
+        rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
+        gold.append(_gold(id, line))
+    if not rows:
+        raise SourceError(f'{path}: no questions in it; a line is {{"question": …, "truth": …}}')
+    (folder / CORPUS).mkdir(parents=True, exist_ok=True)
+    write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
+    write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    return folder
+
+
+def _lines(path: Path, text: str) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            content = parse_json(line, where=f"{path}: line {number}")
+            if not isinstance(content, dict):
+                raise SourceError(f"{path}: line {number}: must be an object")
+            yield content
+
+
+def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of gold.jsonl that has a question's labels, and no passage."""
+    labels = {
+        name: value
+        for name, value in line.items()
+        if name not in ("question", *_TRUTHS) and isinstance(value, str | int | float | bool)
+    }
+    nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
+    return {"id": id, "context": None, "filename": None, **nowhere, "labels": labels}

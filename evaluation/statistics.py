@@ -8,18 +8,18 @@ groups, of the groups' means; a run's mean is that of its datasets' means. Docum
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import stdev
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.columns import Column
 from exhibit.schemas.run import Estimate as Estimate
 
 RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
@@ -166,13 +166,6 @@ def macro(values: Values, keys: Sequence[str]) -> float | None:
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
     return mean(map(mean, groups.values()))
-
-
-def pooled(parts: Values, wholes: Values) -> float | None:
-    """Return the sum of the parts over the sum of the wholes: every passage, not every question, counts alike."""
-    pairs = [(p, w) for p, w in zip(parts, wholes, strict=True) if p is not None and w is not None]
-    whole = math.fsum(w for _, w in pairs)
-    return math.fsum(p for p, _ in pairs) / whole if whole else None
 
 
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
@@ -331,3 +324,45 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
         drawn = chance.integers(len(place), size=(BLOCK, len(place)))
         means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return np.concatenate(means)
+
+
+class Column(Sequence[float | None]):
+    """One value a case, in order; None, where a metric does not apply, is kept as the number that equals nothing."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, values: Iterable[float | None] = ()) -> None:
+        self._numbers = array("d")
+        self.extend(values)
+
+    def extend(self, values: Iterable[float | None]) -> None:
+        """Add values at the end."""
+        for value in values:
+            if value is not None and math.isnan(value):
+                raise ValueError("a metric gave NaN for a question; one that does not apply gives None")
+            self._numbers.append(math.nan if value is None else value)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> float | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[float | None]: ...
+    def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
+        if isinstance(place, slice):
+            return [None if math.isnan(number) else number for number in self._numbers[place]]
+        number = self._numbers[place]
+        return None if math.isnan(number) else number
+
+    def __iter__(self) -> Iterator[float | None]:
+        return (None if number != number else number for number in self._numbers)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the values are the same, whatever sequence holds the others."""
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __repr__(self) -> str:
+        return f"Column({list(self)!r})"

@@ -12,14 +12,13 @@ from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.metrics import K, Options, scoped
-from exhibit.evaluation.metrics._each import gold_files
-from exhibit.evaluation.metrics._gold_ranks import matches
-from exhibit.evaluation.metrics._scope import is_wrong_file
-from exhibit.evaluation.metrics._versions import right_version
-from exhibit.evaluation.metrics.answer_contained import holding_answer
+from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, scoped
+from exhibit.evaluation.metrics.answer_contained import holding_answer, says_expected
+from exhibit.evaluation.metrics.version_accuracy import right_version
+from exhibit.evaluation.ranking import matches
 from exhibit.law.citations import claims_of, find_citations, is_refusal
-from exhibit.law.figures import Figures, figures, missing_figures, stands_in
+from exhibit.law.editions import without_version
+from exhibit.law.figures import Figures, figures, missing_figures
 
 Verdict = Literal[
     "answered",
@@ -108,7 +107,8 @@ def _invented(case: Case) -> list[str]:
     Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
     the expected answer was made up.
     """
-    told = figures("\n".join(claim.text for claim in claims_of(case.reply.answer or "")))
+    # the day of the version that an answer stands on is no claim of its own
+    told = figures("\n".join(claim.text for claim in claims_of(without_version(case.reply.answer or ""))))
     large = {number for number in told.loose if not _counts(number)}
     if (not large and not told.dates) or not any(passage.text.strip() for passage in case.reply.passages):
         return []
@@ -138,7 +138,7 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     if known and by_file.verdict == "wrong document":
         return by_file
     answered = scoped(case, ("answer", "truth"), Options()) is not None
-    said = stands_in(case.truth, case.reply.answer or "") if answered and not refused else False
+    said = says_expected(case, case.reply.answer or "") if answered and not refused else False
     if answered and said:
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
     number = holding_answer(case) if answered else None

@@ -22,62 +22,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from exhibit.bundles import Bundle, load
     from exhibit.conversion import Conversion, convert
-    from exhibit.evaluating import evaluate
     from exhibit.evidence.locate import locate
     from exhibit.evidence.read import read_document
     from exhibit.hub.publish import Published, publish
-    from exhibit.runs import Comparison, Run, compare
+    from exhibit.runs import Comparison, Run, compare, evaluate
     from exhibit.schemas import ToolkitError, __version__
 
 _PLACES = {
-    "Bundle": "exhibit.bundles",
-    "Comparison": "exhibit.runs",
-    "Conversion": "exhibit.conversion",
-    "Published": "exhibit.hub.publish",
-    "Run": "exhibit.runs",
-    "ToolkitError": "exhibit.schemas",
-    "__version__": "exhibit.schemas",
-    "compare": "exhibit.runs",
-    "convert": "exhibit.conversion",
-    "evaluate": "exhibit.evaluating",
-    "load": "exhibit.bundles",
-    "locate": "exhibit.evidence.locate",
-    "publish": "exhibit.hub.publish",
-    "read_document": "exhibit.evidence.read",
+    "exhibit.bundles": ("Bundle", "load"),
+    "exhibit.conversion": ("Conversion", "convert"),
+    "exhibit.evidence.locate": ("locate",),
+    "exhibit.evidence.read": ("read_document",),
+    "exhibit.hub.publish": ("Published", "publish"),
+    "exhibit.runs": ("Comparison", "Run", "compare", "evaluate"),
+    "exhibit.schemas": ("ToolkitError", "__version__"),
 }
 
 __all__ = [
-    "Bundle",
-    "Comparison",
-    "Conversion",
-    "Published",
-    "Run",
-    "ToolkitError",
-    "__version__",
-    "compare",
-    "convert",
-    "evaluate",
-    "load",
-    "locate",
-    "publish",
-    "read_document",
-]
+    "Bundle", "Comparison", "Conversion", "Published", "Run", "ToolkitError", "__version__", "compare", "convert",
+    "evaluate", "load", "locate", "publish", "read_document",
+]  # fmt: skip
 
 
 ROOMS = (
-    "schemas",
-    "storage",
-    "engine",
-    "evidence",
-    "law",
-    "models",
-    "hub",
-    "converters",
-    "rag",
-    "draft",
-    "evaluation",
+    "schemas", "storage", "engine", "evidence", "law", "models", "hub", "converters", "rag", "draft", "evaluation",
     "viewer",
-)
+)  # fmt: skip
 """The packages of the product, from the ground up."""
 
 # ONNX Runtime tells its maker of every model that is opened, unless this is there before it is imported
@@ -91,9 +61,10 @@ if (_beside / "pyproject.toml").is_file() and (_beside / "schemas").is_dir():
 
 def __getattr__(name: str) -> object:
     """Return a name from the module that has it, which is imported now."""
-    if name not in _PLACES:
+    place = next((place for place, names in _PLACES.items() if name in names), None)
+    if place is None:
         raise AttributeError(f"module 'exhibit' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(place), name)
 
 
 def __dir__() -> list[str]:

@@ -10,67 +10,28 @@ follows --set is asked for in the same way: exhibit completion settings
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from exhibit.commands import FLAGS, PROGRAM, VERBS
-from exhibit.schemas.command import Parser, guarded
+from exhibit.schemas.command import documented, guarded
 from exhibit.schemas.plugins import plugin_names
 
 _LISTED = re.compile(r"\s+((?:-\w(?: \S+)?, )?--[a-z].*?)(?:  |$)")
 """A line of argparse's help that lists a flag, up to what it says of it."""
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
-_BASH = """_{program}() {{
-  local word verb="" second="" next="" at=0 i key
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${{COMP_WORDS[i]}} in
-      -*) ;;
-      *) if [ -z "$verb" ]; then verb=${{COMP_WORDS[i]}} at=$i
-         elif [ -z "$second" ]; then second=${{COMP_WORDS[i]}}; fi ;;
-    esac
-  done
-  word=${{COMP_WORDS[COMP_CWORD]}}
-  if [ "${{COMP_WORDS[COMP_CWORD-1]}}" = --set ]; then
-    if [ -z "${{_{program}_settings:-}}" ]; then
-      _{program}_settings=$({program} completion settings 2>/dev/null)
-    fi
-    next=$_{program}_settings
-    compopt -o nospace 2>/dev/null
-  elif [ -z "$verb" ]; then next="{verbs} {flags}"
-  elif [ "${{word#-}}" != "$word" ]; then
-    if [ "$verb" != convert ]; then second=""; fi
-    key=_{program}_flags_${{verb//[^a-z]/_}}_${{second//[^a-z]/_}}
-    eval "next=\\${{$key:-}}"
-    if [ -z "$next" ]; then
-      next=$({program} completion flags "$verb" "$second" 2>/dev/null)
-      eval "$key=\\$next"
-    fi
-  elif [ "$verb" = convert ] && [ $((at + 1)) -eq "$COMP_CWORD" ]; then next="{converters}"
-  elif [ "$verb" = completion ]; then next="{shells}"
-  fi
-  COMPREPLY=($(compgen -W "$next" -- "$word"))
-}}
-complete -o default -F _{program} {program}
-"""
 
-_ZSH = "autoload -U +X bashcompinit && bashcompinit\n" + _BASH
-"""zsh reads bash's own completions, once told to."""
-
-
-def _bash(template: str) -> str:
-    return template.format(
-        program=PROGRAM,
-        verbs=" ".join(VERBS),
-        flags=" ".join(FLAGS),
-        converters=" ".join(plugin_names("exhibit.converters")),
-        shells=" ".join(SCRIPTS),
-    )
+def _bash() -> str:
+    words: dict[str, Iterable[str]] = {"PROGRAM": [PROGRAM], "VERBS": VERBS, "FLAGS": FLAGS, "SHELLS": SCRIPTS}
+    words |= {"CONVERTERS": plugin_names("exhibit.converters")}
+    text = Path(__file__).with_name("completion.bash").read_text(encoding="utf-8")
+    return re.sub("|".join(words), lambda place: " ".join(words[place[0]]), text)
 
 
 def _fish() -> str:
@@ -93,7 +54,12 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-SCRIPTS = {"bash": lambda: _bash(_BASH), "zsh": lambda: _bash(_ZSH), "fish": _fish}
+SCRIPTS: dict[str, Callable[[], str]] = {
+    "bash": _bash,
+    # zsh reads bash's own completions, once told to
+    "zsh": lambda: "autoload -U +X bashcompinit && bashcompinit\n" + _bash(),
+    "fish": _fish,
+}
 
 
 def flags_of(words: Sequence[str]) -> list[str]:
@@ -121,9 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = import_module("exhibit.evaluation.catalogue").catalogue()
         sys.stdout.write("\n".join(f"{name}=" for name in settings) + "\n")
         return 0
-    parser = Parser(
-        prog=f"{PROGRAM} completion", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = documented(f"{PROGRAM} completion", __doc__)
     parser.add_argument("shell", choices=list(SCRIPTS))
     sys.stdout.write(SCRIPTS[parser.parse_args(given).shell]())
     return 0

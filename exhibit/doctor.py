@@ -1,5 +1,6 @@
 """Says whether everything is well: packages, extras, browser, model, caches, network settings, tokens.
 
+examples:
     exhibit doctor
     exhibit doctor --json
 
@@ -8,7 +9,6 @@ No request leaves the machine, and no token is shown. Exit 1 when something that
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import shutil
@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from packaging.requirements import Requirement
 
 from exhibit.schemas import __version__
-from exhibit.schemas.command import Parser, add_json, guarded, print_results, spelled
+from exhibit.schemas.command import add_json, documented, guarded, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.schemas.secrets import scrubbed
@@ -30,21 +30,7 @@ from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # Python, as pyproject.toml has it
-GIVES = {
-    "bench": "the comparison with other splitters, for this project's own benchmarks",
-    "dev": "what this project is tested and checked with",
-    "gs": "bundles and documents at gs://",
-    "interop": "other people's measures, to compare ours with",
-    "milvus": "an index in Milvus, for millions of passages (--store milvus:URI)",
-    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit), and a kernel for Jupyter",
-    "ocr": "scans read without Tesseract (--ocr)",
-    "print": "documents that are not PDFs printed as PDFs: tables with Word files, MAUD, PrivacyQA, web pages …",
-    "ray": "work on a cluster (--engine ray)",
-    "s3": "bundles and documents at s3://",
-    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
-    "test": "servers on this machine, for the tests of this project; what runs its notebook",
-    "train": "an adapter and a reranker of one's own (python -m training.adapter); brings torch",
-}
+GIVES: dict[str, str] = tomllib.loads(Path(__file__).with_name("extras.toml").read_text(encoding="utf-8"))
 """What each extra of the project is for."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -69,7 +55,17 @@ class Finding(NamedTuple):
 
 def examine() -> list[Finding]:
     """Return everything that was looked at, in the order in which it is shown."""
-    return [*_python(), *_packages(), *_programs(), *_model(), *_caches(), *_network(), *_tokens(), *_extras()]
+    looks: dict[tuple[str, str], Callable[[], tuple[State, str]]] = {
+        ("programs", "browser"): _browser,
+        ("programs", "fonts"): _fonts,
+        ("programs", "OCR"): _ocr,
+        ("programs", "LibreOffice"): _office,
+        ("model", "all-MiniLM-L6-v2"): _weights,
+        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _room(cache_folder()),
+        ("caches", "Hub (HF_HOME)"): lambda: _room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
+    }
+    found = [_asked(*where, look) for where, look in looks.items()]
+    return [*_python(), *_packages(), *found, *_network(), *_tokens(), *_extras()]
 
 
 # ---------------------------------------------------------------- Python and its packages
@@ -143,15 +139,8 @@ def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Find
         return Finding(group, name, "missing", scrubbed(str(error)))
 
 
-def _programs() -> Iterator[Finding]:
-    yield _asked("programs", "browser", _browser)
-    yield _asked("programs", "fonts", _fonts)
-    yield _asked("programs", "OCR", _ocr)
-    yield _asked("programs", "LibreOffice", _office)
-
-
 def _browser() -> tuple[State, str]:
-    playwright = import_module("exhibit.converters._playwright")
+    playwright = import_module("exhibit.converters._browser")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
     browser: Path | None = import_module("exhibit.converters._browser").find_browser()
@@ -166,7 +155,7 @@ def _browser() -> tuple[State, str]:
 
 
 def _fonts() -> tuple[State, str]:
-    if not import_module("exhibit.converters._playwright").HERE:
+    if not import_module("exhibit.converters._browser").HERE:
         return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
     return "ok", f"{len(import_module('exhibit.converters._fonts').font_hashes())}, with the project"
 
@@ -184,12 +173,8 @@ def _office() -> tuple[State, str]:
     return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are set aside")
 
 
-def _model() -> Iterator[Finding]:
-    yield _asked("model", "all-MiniLM-L6-v2", _weights)
-
-
 def _weights() -> tuple[State, str]:
-    weights = import_module("exhibit.models.embedders._weights")
+    weights = import_module("exhibit.models.embedders._network")
     minilm = import_module("exhibit.models.embedders.minilm")
     graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
@@ -203,13 +188,6 @@ def _weights() -> tuple[State, str]:
 
 
 # ---------------------------------------------------------------- folders, network, tokens
-
-
-def _caches() -> Iterator[Finding]:
-    yield _asked("caches", "exhibit (EXHIBIT_CACHE)", lambda: _room(cache_folder()))
-    yield _asked(
-        "caches", "Hub (HF_HOME)", lambda: _room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE))
-    )
 
 
 def _room(folder: Path) -> tuple[State, str]:
@@ -250,13 +228,7 @@ def _hub_token() -> tuple[State, str]:
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print every finding; return 1 when something that is needed is missing."""
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog="exhibit doctor",
-        description=what,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("exhibit doctor", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)
     findings = examine()

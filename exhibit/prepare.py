@@ -1,5 +1,6 @@
 """Gets what no package carries: a Chromium to print with, and the weights of the embedder.
 
+examples:
     exhibit prepare            both
     exhibit prepare browser    or: model
 
@@ -8,36 +9,21 @@ What is here already is not fetched again.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from exhibit.schemas.command import Parser, guarded
+from exhibit.schemas.command import documented, guarded
 
-
-def _browser() -> int:
-    code: int = import_module("exhibit.converters._browser").main()
-    return code
-
-
-def _model() -> int:
-    code: int = import_module("exhibit.models.embedders.legal").main(["--prepare"])
-    return code
-
-
-PARTS: dict[str, Callable[[], int]] = {"browser": _browser, "model": _model}
+PARTS: dict[str, Callable[[], int]] = {
+    "browser": lambda: import_module("exhibit.converters._browser").main(),
+    "model": lambda: import_module("exhibit.models.embedders.legal").main(["--prepare"]),
+}
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Get the parts that are named, or all; return the exit code of the first that fails."""
-    what, _, examples = (__doc__ or "").partition("\n\n")
-    parser = Parser(
-        prog="exhibit prepare",
-        description=what,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = documented("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)
     return next((code for part in chosen if (code := PARTS[part]())), 0)

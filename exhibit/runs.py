@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from exhibit import _html
+from exhibit.bundles import Bundle
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.records import read_tables
@@ -123,13 +124,6 @@ class Comparison:
         return _html.table(rows) + _html.paragraphs([*not_compared(self.overlap), *worse])
 
 
-def evaluate_settings(given: Mapping[str, Any], *, parts: Mapping[str, Any] | None = None) -> Run:
-    """Run an evaluation with settings by their names, and `parts` instead of those that they name."""
-    parsed = parse_settings(given, where="evaluate()")
-    done = evaluate_run(with_fetched(parsed), parts=parts, warn=print_note, draw=write_report)
-    return Run(done.folder, asked=parsed.metrics)
-
-
 def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
     """Compare two runs, each a run or its folder."""
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
@@ -138,3 +132,48 @@ def compare(first: Run | Path | str, second: Run | Path | str) -> Comparison:
     if not differences:
         raise ToolkitError(f"{runs[0].folder} and {runs[1].folder} have no dataset and metric in common")
     return Comparison(differences, overlap(before, after))
+
+
+Place = Bundle | Path | str
+
+
+def evaluate(
+    bundles: Place | Iterable[Place],
+    *,
+    target: str | Path | Callable[..., Any] = "builtin",
+    target_url: str | None = None,
+    preset: str | None = None,
+    embedder: str | None = None,
+    llm: str | None = None,
+    top_k: int | None = None,
+    file_type: str | Sequence[str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    limit: int | None = None,
+    sample_seed: int | None = None,
+    ingest: Literal["auto", "never", "fresh"] | None = None,
+    metrics: str | Sequence[str] | None = None,
+    judge: str | None = None,
+    threads: int | None = None,
+    timeout: float | None = None,
+    jobs: int | None = None,
+    max_failures: float | None = None,
+    output_dir: Path | str | None = None,
+    run_name: str | None = None,
+    resume: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Run:
+    """Test a RAG system on bundles, and write a report.
+
+    `target` is a system by name, a .toml file, or any function of a question, plain or async, that returns an answer,
+    or an answer and passages. `settings` are those that `exhibit settings` lists and that have no parameter here.
+    """
+    named = {name: value for name, value in locals().items() if name not in ("bundles", "target", "settings")}
+    given = {name: value for name, value in named.items() if value is not None}
+    many = [bundles] if isinstance(bundles, Bundle | Path | str) else list(bundles)
+    places = [str(one.root if isinstance(one, Bundle) else one) for one in many]
+    function = target if callable(target) else None
+    given |= {"dataset_paths": places, "target": "function" if function else str(target), **(settings or {})}
+    parsed = parse_settings(given, where="evaluate()")
+    parts = {"function": function} if function else None
+    done = evaluate_run(with_fetched(parsed), parts=parts, warn=print_note, draw=write_report)
+    return Run(done.folder, asked=parsed.metrics)

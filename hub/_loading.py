@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import huggingface_hub
@@ -46,10 +46,8 @@ def without_documents(card: bytes) -> bytes:
 
 def corpus_patterns(card: bytes) -> list[str]:
     """Return patterns of the files that hold the documents a second time: those of the card's config `corpus`."""
-    configs = metadata_of(card).get("configs") or []
-    named = [one for one in configs if isinstance(one, Mapping) and one.get("config_name") == CORPUS]
-    entries = [entry for config in named for entry in _listed(config.get("data_files"))]
-    return [path for entry in entries for path in _listed(entry.get("path") if isinstance(entry, Mapping) else entry)]
+    configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
+    return [str(file["path"]) for config in configs for file in config["data_files"]]
 
 
 def metadata_of(card: bytes) -> dict[str, Any]:
@@ -63,38 +61,9 @@ def metadata_of(card: bytes) -> dict[str, Any]:
 
 def load_lines(metadata: Mapping[str, Any], repo_id: str, revision: str | None) -> list[str]:
     """Return one `load_dataset` call for each config of the card, the default first."""
-    configs = metadata.get("configs") or []
-    ordered = sorted((c for c in configs if isinstance(c, Mapping)), key=lambda config: not config.get("default"))
-    if not ordered:
-        return [f"load_dataset({_text(repo_id)}{_option('revision', revision)})"]
-    return [
-        f"load_dataset({_text(repo_id)}, {_text(str(config.get('config_name')))}"
-        f"{_option('split', _only_split(config))}{_option('revision', revision)})"
-        for config in ordered
-    ]
-
-
-def _only_split(config: Mapping[str, Any]) -> str | None:
-    splits = list(_splits(config.get("data_files")))
-    return splits[0] if len(splits) == 1 else None
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _splits(files: object) -> Iterator[str]:
-    for entry in files if isinstance(files, list) else []:
-        if isinstance(entry, Mapping) and entry.get("split"):
-            yield str(entry["split"])
-
-
-def _option(name: str, value: str | None) -> str:
-    return f", {name}={_text(value)}" if value else ""
-
-
-def _text(value: str) -> str:
-    return f'"{value}"'
+    ordered = sorted(metadata.get("configs") or [], key=lambda config: not config.get("default"))
+    tail = f', revision="{revision}")' if revision else ")"
+    return [f'load_dataset("{repo_id}", "{config["config_name"]}", split="train"{tail}' for config in ordered]
 
 
 def _quoted(name: str) -> bytes:

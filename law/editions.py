@@ -69,6 +69,19 @@ def _dated() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(sorted(forms, key=len, reverse=True))})$")
 
 
+_DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}\.?\s?(?:\d{1,2}\.|[^\W\d]+)\s?\d{4}|[^\W\d]+ \d{1,2}, \d{4})"
+_VERSION = re.compile(
+    r"\b(?:version|text in force|wording|znění|znenie|Fassung|redação|versão|rédaction)\b[^.;()\n\d]{0,30}"
+    rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?",
+    re.IGNORECASE,
+)
+
+
+def without_version(text: str) -> str:
+    """Return an answer without what says which version of a law it stands on: `(Text in force from 1 July 2018)`."""
+    return _VERSION.sub(" ", text)
+
+
 def law_name(title: str) -> LawName:
     """Return the names by which references and questions know a law, from its title."""
     short = _SHORT.search(title)

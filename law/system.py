@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.words import is_content
+from exhibit.law.words import is_content, search_terms, word_parts
 from exhibit.schemas.errors import ToolkitError
 
 FREE = 3.001
@@ -182,6 +182,12 @@ def language_of(question: str) -> str:
     }
     best = max(counts, key=lambda language: counts[language])
     return best if counts[best] > max(1, english) else "en"
+
+
+def asked_terms(question: str) -> list[str]:
+    """Return what a question is searched by, each once: its words, and where it is not English their parts, too."""
+    terms = search_terms(question)
+    return sorted({*terms, *(word_parts(question) if language_of(question) != "en" else ())})
 
 
 _NEAR, _LINES = 20_000, 4000

@@ -17,6 +17,8 @@ _PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 """The same where there are no letters or digits but these: quicker."""
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+PART = "#"
+"""In front of a part of a word, so that it is not taken for one."""
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 
 _STOP = frozenset(
@@ -99,6 +101,17 @@ def numbers(text: str) -> list[str]:
 def search_terms(text: str) -> list[str]:
     """Return the stems of the words that carry meaning, then the numbers; repeats included."""
     return content_words(text) + numbers(text)
+
+
+def word_parts(text: str) -> list[str]:
+    """Return every four letters on end of the words that carry meaning, marked: German writes several words as one."""
+    words = [_folded(word) for word in written_words(text) if is_content(word)]
+    return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
+
+
+def _folded(word: str) -> str:
+    plain = word if word.isascii() else unicodedata.normalize("NFKD", word.replace("ß", "ss"))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
 def word_runs(text: str) -> list[str]:

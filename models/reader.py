@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders._lowrank import merge, read_lowrank, read_record
-from exhibit.models.embedders._network import MAX_TOKENS, Network, processors
+from exhibit.models.embedders._network import MAX_TOKENS, Network, merge, processors, read_lowrank, read_record
 from exhibit.models.embedders._tokens import ready_tokenizer
 from exhibit.models.embedders.minilm import accelerator, chosen_variant, open_session, ready_graph
 from exhibit.models.rerankers.legal import ASKED
@@ -92,13 +91,14 @@ class Reader:
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(lambda one: self._read(front, one), encoded))
 
-    def confidence(self, scores: Sequence[float], found: float | None = None) -> float:
+    def confidence(self, scores: Sequence[float], found: float | None = None, *, short: bool = False) -> float:
         """Return how likely one of the passages with these scores answers: logistic in the best, as calibrated.
 
         `found` is what a reranker holds of the same question, where there is one: then the two decide together.
+        `short` says that the passages are the whole document: there the same score means more.
         """
         told = self._calibration["alone" if found is None else "together"]
-        odds = told["reader"] * max(scores) + told["offset"]
+        odds = told["reader"] * max(scores) + told["offset"] + (self._calibration["short"]["offset"] if short else 0.0)
         if found is not None:
             sure = min(max(found, 1e-6), 1 - 1e-6)
             odds += told["reranker"] * math.log(sure / (1 - sure))

@@ -19,7 +19,7 @@ from exhibit.engine import add_engine_arguments, check_engine, limits_from
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
 from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.storage.locations import parse_location

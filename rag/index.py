@@ -342,28 +342,23 @@ class Index:
         }
 
 
-def open_index(
-    folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None, seal: str = ""
-) -> Index:
+def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
     """Open an index; one that is damaged, or made with other settings, is refused with what to do.
 
-    Without a config its own settings count, with those of the user (`own`) in their place. `seal` is the digest of a
-    manifest whose files were checked before, by the process that this one works for.
+    Without a config its own settings count, with those of the user (`own`) in their place.
     """
     try:
-        return _open(folder, config, own or {}, seal)
+        return _open(folder, config, own or {})
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         # checksums tell of damage; whoever writes an index by hand writes checksums, too
         raise BundleError(f"{folder}: damaged ({error}); build the index again (--force-ingestion)") from error
 
 
-def _open(folder: Path, config: Config | None, own: Mapping[str, Any], seal: str) -> Index:
+def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
     manifest = read_manifest(folder)
-    current = digest(folder / MANIFEST)
-    if seal != current:
-        check_files(folder, manifest["sha256"], is_whole=True)
+    check_files(folder, manifest["sha256"], is_whole=True)
     index = load_index(folder, manifest, config, own)
-    index._seal = current
+    index._seal = digest(folder / MANIFEST)
     for layer in index.layers:
         index._settle(layer)
         held, told = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]

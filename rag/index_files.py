@@ -17,7 +17,7 @@ from exhibit.schemas.plugins import load_plugin, plugin_names
 from exhibit.storage.cache import Cache, cache_folder, key_of
 from exhibit.storage.place import Kind
 
-FORMAT = "exhibit-index/4"
+FORMAT = "exhibit-index/5"
 MANIFEST = "manifest.json"
 RECORD = "building.json"
 _STORE = "store"

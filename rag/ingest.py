@@ -7,19 +7,23 @@ asked. What is left to the one process that has the index is to embed and to sto
 
 from __future__ import annotations
 
+import json
 import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image, ImageSequence
 
 from exhibit.engine import Engine, dismiss, track
 from exhibit.evidence import Document, Span, read_document
-from exhibit.evidence.scan import Ocr, choose_ocr
+from exhibit.evidence.readers import picture
+from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure, section_path
 from exhibit.law.structure.tree import Section
@@ -28,14 +32,15 @@ from exhibit.rag.config import Config
 from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
-from exhibit.rag.ocr import read_with_ocr
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.rag.unfinished import Building
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
+from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetched
+from exhibit.storage.place import write_whole
 
 _BATCH = 512
 """Strings embedded at once, of as many documents as they come from."""
@@ -321,3 +326,41 @@ def _chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[
         pieces.append(document.text[at:end])
         words = "".join(pieces)
         yield words if words.strip() else document.text[start:end]
+
+
+_DPI = 200.0
+"""What a picture without a size is taken for, when it becomes a page."""
+
+
+def read_with_ocr(path: Location | str, how: Ocr) -> Document:
+    """Read a file as `read_document` does, and its pages without text by OCR; the notes say which.
+
+    The PDF with the words in it stays in the cache: what was read once is not read again.
+    """
+    document = read_document(path)
+    texts = (document.text[page.span.start : page.span.end] for page in document.pages)
+    if document.path is None or all(text.strip() for text in texts):
+        return document
+    place = cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
+    notes = place.with_suffix(".json")
+    if notes.is_file():  # written last: without it the copy may not be whole
+        kept = replace(read_document(place), filename=document.filename)
+        return replace(kept, notes=tuple(json.loads(notes.read_text(encoding="utf-8"))))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with fetched(document.path) as here:
+        source = _as_pdf(here, place) if here.suffix.lower() in picture.SUFFIXES else here
+        scanned = read_scan(replace(read_document(source), filename=document.filename), place, how)
+    if scanned is None:
+        return document
+    write_whole(notes, json.dumps(scanned.document.notes))
+    return scanned.document
+
+
+def _as_pdf(path: Path, place: Path) -> Path:
+    """Return a PDF whose pages are the frames of a picture."""
+    target = place.with_suffix(".pages.pdf")
+    with Image.open(path) as image:
+        frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]
+        resolution = float(image.info.get("dpi", (_DPI, _DPI))[0]) or _DPI
+    frames[0].save(target, save_all=True, append_images=frames[1:], resolution=resolution)
+    return target

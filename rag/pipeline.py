@@ -18,15 +18,13 @@ from exhibit.models.token_counts import counter_for
 from exhibit.rag.answerers import Answerer, open_answerer
 from exhibit.rag.assemble import assemble
 from exhibit.rag.config import DEFAULT, Config
-from exhibit.rag.index import MANIFEST, Index, open_index
-from exhibit.rag.index_files import RECORD, digest, index_kind
+from exhibit.rag.index import Index, open_index
+from exhibit.rag.index_files import RECORD, index_kind
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.protocols import Answer, Context
-from exhibit.rag.retrieval.retrieve import retrieve
-from exhibit.rag.retrieval.routed import prepare
-from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.routed import retrieve
+from exhibit.rag.retrieval.stages import Parts, Retrieved
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.sharing import Answering, Embedded, can_share, summaries
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.rag.vectors import CachedEmbedder, VectorCache
@@ -180,18 +178,6 @@ class Pipeline:
             parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
         return retrieve(questions, parts)
 
-    def prepare(self, questions: Sequence[str]) -> Embedded:
-        """Return questions embedded, as `answering` takes them; none may be blank."""
-        return Embedded(prepare(questions, self._parts(self.config)))
-
-    def answering(self, *, depth: int | None = None) -> Answering | None:
-        """Return what searches and answers prepared questions in any process; None where only this one can."""
-        config = self._deep(depth)
-        if self.llm is not None or not can_share(config):
-            return None
-        folder = self._opened.folder.absolute()
-        return Answering(folder, digest(folder / MANIFEST), config.model_dump_json())
-
     def _deep(self, depth: int | None) -> Config:
         return self.config if depth is None else self.config.model_copy(update={"depth": depth})
 
@@ -220,12 +206,15 @@ class Pipeline:
             tokens=self._tokens,
             confidence=retrieved.confidence,
         )
-        best = context.sources[0].document if context.sources else None
-        return replace(context, kind=self._opened.entry(best).profile.kind) if best else context
+        if not context.sources:
+            return context
+        best = self._opened.entry(context.sources[0].document)
+        return replace(context, kind=best.profile.kind, characters=best.characters)
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""
-        return summaries(retrieved, self._opened)
+        names = {hit.chunk.document for hit in retrieved.selected}
+        return {name: self._opened.entry(name).summary for name in sorted(names)}
 
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed, None where the open index has no such document."""

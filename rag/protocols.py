@@ -133,6 +133,8 @@ class Context:
     """How likely retrieval holds it that an answer is among them; None where it cannot tell."""
     kind: str = ""
     """What kind of document the best source is from, where that is known: contract, rules, court guide …"""
+    characters: int = 0
+    """How long that document is; 0 where that is not known."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Index, load_index, open_index
 from exhibit.rag.index_files import MANIFEST, RECORD, check_files, parse_manifest
 from exhibit.rag.protocols import Keys, Layer, VectorStore
-from exhibit.rag.stores._seen import Seen
+from exhibit.rag.stores import Seen
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.place import unfinished_folder, write_whole

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.embedders._unit import to_unit
+from exhibit.models.embedders import to_unit
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.storage.cache import Cache, key_of
 

@@ -128,6 +128,13 @@ class Parser(argparse.ArgumentParser):
         return " ".join(parts)
 
 
+def documented(program: str, doc: str | None, **more: Any) -> Parser:
+    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest."""
+    what, _, examples = (doc or "").partition("\n\n")
+    how = argparse.RawDescriptionHelpFormatter
+    return Parser(prog=spelled(program), description=what, epilog=spelled(examples), formatter_class=how, **more)
+
+
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
     """Print the three lines about a command that cannot be understood; return its exit code."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):

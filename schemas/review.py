@@ -68,6 +68,8 @@ class ReviewedCase(_Model):
     answer: Judgment | None = None
     comment: str = ""
     better: Better = Better()
+    was: Sha256 | None = None
+    """`gold_digest` of what was judged: where a draft proposes other words now, the judgment is of no use."""
 
 
 class Sample(_Model):

@@ -329,8 +329,16 @@ def prose(page: str) -> str:
 
 def test_no_link_of_a_page_leads_nowhere():
     for page in PAGES:
-        for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text(encoding="utf-8")):
-            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+        for link, heading in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8")):
+            target = (ROOT / page).parent / link if link else ROOT / page
+            assert target.exists(), f"{page}: {link}"
+            assert not heading or heading[1:] in addresses(target), f"{page}: {link}{heading}"
+
+
+def addresses(page: Path) -> set[str]:
+    """Return the addresses of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
 def test_the_page_of_rooms_names_every_room_in_order_and_files_that_are_there():

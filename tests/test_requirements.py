@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import evaluate_rag
+from tests.test_documentation import addresses
 
 ROOT = Path(__file__).parent.parent
 with (ROOT / "docs" / "requirements.tsv").open(encoding="utf-8", newline="") as _file:
@@ -36,13 +37,6 @@ def functions_of(path: str) -> dict[str, list[str]]:
     return {node.name: [ast.unparse(one) for one in node.decorator_list] for node in functions}
 
 
-@cache
-def headings_of(page: str) -> set[str]:
-    """Return the addresses of a page's headings."""
-    titles = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
-
-
 @pytest.mark.parametrize("row", ROWS, ids=NAMED)
 def test_its_proof_is_there(row):
     if row["state"] in {"partly", "missing"}:
@@ -52,7 +46,7 @@ def test_its_proof_is_there(row):
     for proof in row["proof"].split():
         if row["state"] == "different":
             page, _, heading = proof.partition("#")
-            assert heading in headings_of(page), proof
+            assert heading in addresses(ROOT / page), proof
             continue
         path, _, name = proof.partition("::")
         assert name in functions_of(path), f"{proof}: no such test"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.metrics import about, shortened
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise_run
-from exhibit.evaluation.terminal import not_compared
+from exhibit.evaluation.terminal import not_compared, read_scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record
@@ -34,12 +34,9 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
     runs = [RunFolder(folder) for folder in folders]
     tables = [read_tables(run) for run in runs]
     grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
-
-    def body(matching: Matching, meta: Record, notes: list[str]) -> str:
-        return _body(matching, meta, notes, grids, overlaps)
-
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
+    body = partial(_body, grids=grids, overlaps=overlaps)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
@@ -71,6 +68,7 @@ def _body(
     matching: Matching,
     meta: Record,
     notes: list[str],
+    *,
     grids: list[tuple[str, list[MetricRow]]],
     overlaps: Sequence[Overlap],
 ) -> str:

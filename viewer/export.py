@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -84,20 +84,15 @@ def _parquet(rows: Iterable[Record], path: Path) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    given, count, writer = iter(rows), 0, None
-    try:
+    given, count = iter(rows), 0
+    first = list(islice(given, 1))
+    kinds = [(name, pa.float64() if name.startswith("found") else pa.string()) for row in first for name in row]
+    given = chain(first, given)
+    with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
         while batch := list(islice(given, _BATCH)):
-            kinds = {name: pa.float64() if name.startswith("found") else pa.string() for name in batch[0]}
-            columns = {name: [_cell(name, row[name]) for row in batch] for name in kinds}
-            table = pa.table(columns, schema=pa.schema(list(kinds.items())))
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table)
+            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
             count += len(batch)
-        if writer is None:
-            pq.write_table(pa.table({}), path)
-    finally:
-        if writer is not None:
-            writer.close()
     return count
 
 

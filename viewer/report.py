@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.terminal import read_scale
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.drawing import Record

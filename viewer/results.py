@@ -4,6 +4,7 @@ python -m evaluation.results summary results/naive results/sac
 python -m evaluation.results diff results/before results/after --fail-on-regression
 python -m evaluation.results report results/after
 python -m evaluation.results compare results/naive results/sac results/routed
+python -m evaluation.results card results/after --model me/my-rag
 python -m evaluation.results gold datasets_out/cuad
 python -m evaluation.results index results --fail-on regression
 """
@@ -14,17 +15,18 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import positive
 from exhibit.engine.limits import add_limit_arguments, limits_from
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.metrics import about, split_requests
+from exhibit.evaluation.records import read_tables, summary_json
 from exhibit.evaluation.statistics import compare, overlap, summarise, summarise_run
 from exhibit.evaluation.terminal import ALL, diff_lines, is_regression, shown_metrics, table_of
-from exhibit.schemas.command import Parser, guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.run_folder import RunFolder
@@ -56,7 +58,8 @@ def _summary(options: Any) -> int:
     else:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
-    print(table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics)))
+    table = table_of(columns, list(names) if options.all else shown_metrics(names, options.metrics))
+    print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 
 
@@ -67,14 +70,17 @@ def _diff(options: Any) -> int:
         raise ToolkitError(f"{options.runs[0]} and {options.runs[1]} have no dataset and metric in common")
     names = list(differences) if options.all else shown_metrics(differences, options.metrics)
     shared = overlap(before, after)
-    print("\n".join(diff_lines(differences, names, shared)))
+    lines = diff_lines(differences, names, shared)
     worse = [name for name in differences if is_regression(name, differences[name], options.metrics)]
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
-        print(f"\nworse beyond chance: {', '.join(worse)}")
+        lines += ["", f"worse beyond chance: {', '.join(worse)}"]
     more = shared.failed_after - shared.failed_before
     if more > 0:
-        print(f"\nworse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before")
+        lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
+    metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
+    record = {"metrics": metrics, "questions": asdict(shared), "worse": worse}
+    print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
 
@@ -89,11 +95,12 @@ def _pages(options: Any) -> int:
     if options.dataset_paths:
         how["datasets"] = dataset_roots(list(map(RunFolder, options.runs)), given=options.dataset_paths, say=print_note)
     if options.command == "report":
-        print(write_report(options.runs[0], **how))
+        page = write_report(options.runs[0], **how)
     else:
         if len(options.runs) < 2:
             raise ToolkitError(f"compare {options.runs[0]}: with what? give two runs or more")
-        print(write_comparison(options.runs, out=options.out, **how))
+        page = write_comparison(options.runs, out=options.out, **how)
+    print_results({"page": page}, str(page), as_json=options.json)
     return 0
 
 
@@ -105,7 +112,36 @@ def _export(options: Any) -> int:
             raise ToolkitError(f"--only {given}: must be NAME=VALUE, as verdict=failed")
         wanted[name] = value
     rows = records([RunFolder(run) for run in options.runs])
-    print_note(f"{options.export}: {write_table(only(rows, wanted), options.export):,} questions")
+    count = write_table(only(rows, wanted), options.export)
+    if options.json:
+        print_results({"file": options.export, "questions": count}, "", as_json=True)
+    print_note(f"{options.export}: {count:,} questions")
+    return 0
+
+
+def _card(options: Any) -> int:
+    """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
+    from huggingface_hub import EvalResult, ModelCardData  # half a second to load
+
+    run = RunFolder(options.runs[0])
+    results = []
+    for table in read_tables(run):
+        means = summarise(table)
+        for metric in shown_metrics(means, options.metrics):
+            one = means[metric]
+            given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
+            told = EvalResult(
+                task_type="question-answering",
+                dataset_type=(run.config.datasets[table.name].origin or table.name).removeprefix("hf://"),
+                dataset_name=table.name,
+                metric_type=metric,
+                metric_name=about(metric).title,
+                metric_value=round(one.mean or 0.0, 4),
+                metric_args=given,
+            )
+            results += [told] if one.mean is not None else []
+    card = ModelCardData(model_name=options.model or run.name, eval_results=results)
+    print(f"---\n{card.to_yaml()}\n---")
     return 0
 
 
@@ -113,8 +149,9 @@ def _gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
-    for dataset in datasets:
-        print("\n".join(gold_lines(dataset, listed=options.list)))
+    lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
+    hows = {one.name: Counter(match.how or "no words" for match in one.matches.values()) for one in datasets}
+    print_results(hows, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -154,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, does: Any, told: str, runs: int | str | None = "+") -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=told)
         command.set_defaults(run_command=does)
+        add_json(command)
         if runs:
             command.add_argument("runs", nargs=runs, type=Path, metavar="RUN")
         return command
@@ -176,6 +214,9 @@ def _parser() -> argparse.ArgumentParser:
     gold = add("gold", _gold, "what share of a bundle's gold is located, by method; lists the rest", None)
     gold.add_argument("datasets", nargs="+", metavar="DIR")
     gold.add_argument("--list", type=int, default=20, metavar="N", help="passages listed (default: 20)")
+    card = add("card", _card, "means as the head of a model's card on the Hugging Face Hub (model-index)", 1)
+    card.add_argument("--model", metavar="NAME", help="what was tested (default: the run's name)")
+    card.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
     add_arguments(add("index", index, "a page over all runs; which one made what worse, and why", None))
     return parser
 

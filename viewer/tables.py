@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from exhibit.evaluation.bands import Scale
 from exhibit.evaluation.metrics import GROUPS, About, about, shortened
 from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.terminal import Scale
 from exhibit.schemas.run import Estimate, Means
 from exhibit.schemas.run_folder import RunFolder
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from exhibit.converters._cpr.citations import Citation, read_citation
-from exhibit.converters._cpr.courts import Court, unknown_courts
-from exhibit.converters._cpr.headings import PARAGRAPH, Heading
-from exhibit.converters._cpr.layout import Layout
-from exhibit.converters._cpr.library import Library, splits
+from exhibit.converters._cpr.citations import Citation, Court, read_citation, unknown_courts
+from exhibit.converters._cpr.headings import Heading
+from exhibit.converters._cpr.layout import Layout, Library, splits
 from exhibit.converters._cpr.names import read_name
 from exhibit.converters._cpr.sources import CPR, GUIDE, PD, Source, reference_of
 from exhibit.law.names import plain
@@ -301,4 +299,4 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 
 def _order(heading: Heading | None) -> float:
     """Return a little less for a paragraph than for a heading of the same number."""
-    return -0.01 if heading is not None and heading.level >= PARAGRAPH else 0.0
+    return -0.01 if heading is not None and not heading.titled else 0.0

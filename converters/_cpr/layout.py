@@ -1,29 +1,25 @@
-"""Where the headings of a document of the corpus stand, and what each page is called."""
+"""The corpus as citations see it: documents by their names, guides by their courts, sections by their headings."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from exhibit.converters._cpr.headings import (
-    BARE,
-    CHAPTER,
-    Heading,
-    SourceLine,
-    find_headings,
-    lines_of,
-    section_at,
-    whole_lines,
-)
+from exhibit.converters._cpr.citations import Court, guide_courts
+from exhibit.converters._cpr.headings import Heading, SourceLine, find_headings, lines_of, whole_lines
 from exhibit.converters._cpr.names import Name, likeness, read_name
-from exhibit.converters._cpr.sources import Source
+from exhibit.converters._cpr.sources import GUIDE, Source, reference_of
 from exhibit.engine import guarded
 from exhibit.engine.limits import reading
+from exhibit.evidence import Document
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import letters
+from exhibit.law.names import letters, plain
+from exhibit.law.structure.headings import Outline
 from exhibit.schemas.errors import DocumentError, LimitError
 
 
@@ -74,8 +70,16 @@ class Layout:
             words = " ".join(line.text for line in self.lines[index : index + count])
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a piece of a list
-            heading = Heading(first.start, last.end, read_name(words, loose=False), BARE + 0.2, first.page)
-            yield section_at(heading, self.headings, self.lines)
+            yield self._section_at(Heading(first.start, last.end, read_name(words, loose=False), 0, page=first.page))
+
+    def _section_at(self, heading: Heading) -> Heading:
+        """Return a heading that is none of these with its section: up to the next that is not below the one above."""
+        above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
+        level = above.level if above else 1
+        after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
+        end = next(after, self.lines[-1].end + 1)
+        last = [line for line in self.lines if heading.start <= line.start < end][-1]
+        return replace(heading, until=max(heading.end, last.end), last_page=max(heading.page, last.page))
 
     @cached_property
     def _line_index(self) -> dict[str, list[int]]:
@@ -86,6 +90,8 @@ class Layout:
         return index
 
 
+_CHAPTER = 3.0
+"""How high a title stands that the outline has beside numbered chapters."""
 _STEM = 3
 """Letters: a slip of the pen is seldom in the first three of every word of a title."""
 _LONGEST_TITLE = 200  # characters: titles of two lines included
@@ -109,24 +115,25 @@ def layout_of(source: Source) -> Layout:
 def read_layout(source: Source) -> Layout:
     """Return the layout of a document, wherever it is called."""
     if source.blocks:
-        lines = list(_lines_in(source))
-        return Layout(source.raw.text or "", lines, find_headings(lines, {}))
+        text = source.raw.text or ""
+        marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
+        lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
+        return Layout(text, lines, find_headings(shown, lines, Outline(marked)))
     document = source.document()
-    lines, entries, printed = lines_of(document)
-    known = dict.fromkeys(entries, BARE) | (_bookmarked(source.raw.path) if source.raw.path else {})
-    known.pop("", None)
-    known.pop("contents", None)
+    kept, entries, printed, running = lines_of(document)
+    known = dict.fromkeys(entries, 0.0) | (_bookmarked(source.raw.path) if source.raw.path else {})
+    known = {title: rank for title, rank in known.items() if title not in {"", "contents"}}
     offsets = sorted(page - number for page, number in printed.items())
     listed = tuple(read_name(entry, loose=False) for entry in entries.values())
     offset = offsets[len(offsets) // 2] if offsets else 0
-    return Layout(document.text, lines, find_headings(lines, known), listed, offset)
+    return Layout(document.text, kept, find_headings(document, kept, Outline(known, running)), listed, offset)
 
 
 def _lines_in(source: Source) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.style != "h1":
-            yield SourceLine(at, at + len(block.text), block.text, marked=block.style == "h2")
+            yield SourceLine(at, at + len(block.text), block.text)
         at += len(block.text) + len("\n\n")
 
 
@@ -135,7 +142,7 @@ def _bookmarked(path: Path) -> dict[str, float]:
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
-    return {letters(title): CHAPTER if depth <= highest else BARE + depth / 100 for title, depth in reversed(listed)}
+    return {letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:
@@ -147,3 +154,131 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
         raise
     except (DocumentError, OSError):
         return []
+
+
+_SPACES = re.compile(r"\s+")
+_LISTED = 0.96
+"""Likeness to an entry of the contents: all of it, or its beginning and an ellipsis."""
+_BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
+
+
+@dataclass
+class Library:
+    """Finds documents and headings by the names that citations give them; weighs nothing."""
+
+    sources: Sequence[Source]
+    _exact: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
+    _plain: dict[str, list[Source]] = field(default_factory=lambda: defaultdict(list))
+    _layouts: dict[str, Layout] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the names."""
+        for source in self.sources:
+            for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
+                self._exact[name].append(source)
+            for name in dict.fromkeys(map(plain, source.names)):
+                self._plain[name].append(source)
+
+    def layout(self, source: Source) -> Layout:
+        """Return where a document's headings stand; it is read once."""
+        name = source.raw.filename
+        if name not in self._layouts:
+            self._layouts[name] = layout_of(source)
+        return self._layouts[name]
+
+    @property
+    def faults(self) -> list[str]:
+        """Why headings of documents were not found, where a limit ended the search."""
+        return [layout.fault for layout in self._layouts.values() if layout.fault]
+
+    @cached_property
+    def guides(self) -> list[tuple[Source, list[Court]]]:
+        """The court guides, each with its courts."""
+        guides = [source for source in self.sources if source.kind == GUIDE]
+        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
+
+    @cached_property
+    def courts(self) -> list[Court]:
+        """The courts that have a guide here."""
+        return [court for _, courts in self.guides for court in courts]
+
+    def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], Source]]:
+        """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
+        exact = {source.raw.filename for source in self._exact.get(name, ())}
+        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
+        for source in next(filter(None, ways), ()):
+            yield ("exact" if source.raw.filename in exact else "normalised"), source
+
+    def _by_number(self, name: str) -> list[Source]:
+        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
+        words = plain(name)
+        number = reference_of(words)
+        after = words.removeprefix(number).split()
+        if not number or not after:
+            return []
+        return [
+            source
+            for source in self._plain.get(number, [])
+            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
+        ]
+
+    def _by_court(self, name: str) -> list[Source]:
+        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
+        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
+            return []
+        return [source for source, courts in self.guides if any(court.named_in(name) for court in courts)]
+
+    def headings(self, source: Source, text: str) -> Iterator[tuple[Heading | None, float, bool]]:
+        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
+        layout = self.layout(source)
+        any_heading = False
+        whole = read_name(text)
+        for heading, like in layout.alike(whole):
+            any_heading = True
+            yield heading, like, False
+            if like == 1 and whole.number and whole.title:
+                return  # its commas are its own
+        for left, right in splits(text):
+            for heading, like, _ in self._below(layout, left, right):
+                any_heading = True
+                yield heading, like, True
+        if any_heading:
+            return
+        if len(whole.words) > 1:
+            for heading in layout.titled(whole.text):
+                any_heading = True
+                yield heading, 1.0, False
+        if (
+            not any_heading
+            and whole.number
+            and whole.title
+            and any(likeness(whole, name) > _LISTED for name in layout.listed)
+        ):
+            yield None, 1.0, False
+
+    def _below(self, layout: Layout, left: str, right: str) -> Iterator[tuple[Heading, float, bool]]:
+        """Yield the headings of the right text that stand below a heading of the left one."""
+        above, wanted = read_name(left), read_name(right)
+        if not above.number and not above.title:
+            return
+        parents = [heading for heading, _ in layout.alike(above) if heading.titled]
+        for heading, like in layout.alike(wanted):
+            inside = any(parent.start < heading.start < parent.until for parent in parents)
+            # a slip in the chapter's title: its number and all of the section's name are enough
+            counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
+            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no heading on the page
+            division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
+            if inside or counted or division:
+                yield heading, like, True
+        if parents and wanted.title and not wanted.number:
+            for parent in parents:
+                for heading in layout.titled(right):
+                    if parent.start < heading.start < parent.until:
+                        yield heading, 1.0, True
+
+
+def splits(text: str) -> list[tuple[str, str]]:
+    """Return the ways to read a text as two names, the first above the second."""
+    return [
+        (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
+    ]

@@ -2,64 +2,246 @@
 
 A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
 its `@k`; and `measure(cases, options)`, which is given the cases that have what the `About` needs, with the gold it may
-use (`_scope`), and whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
+use (`scoped`), and whose keyword-only arguments are its parameters: `--metrics 'ndcg(cutoff=20)'`.
 Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
-also has `missing(options)`, which says what it lacks, and one that asks a judge `PROMPT_VERSION`. No other file has to
-be edited: tables, report and `diff` ask `about`. Parts of other distributions import from here.
+says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited: tables, report and
+`diff` ask `about`. Parts of other distributions import from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Annotated, Any, Literal, Protocol, cast, get_args
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import GROUPS, About, undescribed
-from exhibit.evaluation.metrics._each import each, gold_files, gold_texts
-from exhibit.evaluation.metrics._options import KS, Cutoff, K, Options, Parity, Share
-from exhibit.evaluation.metrics._scope import scoped
+from pydantic import Field
+
+from exhibit.evaluation.cases import Case as Case
+from exhibit.evaluation.cases import GoldPassage
+from exhibit.evaluation.cases import Passage as Passage
+from exhibit.evaluation.cases import Values as Values
+from exhibit.evaluation.metrics._requests import Request, checked, parse_request
+from exhibit.evaluation.metrics._requests import named as named
+from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
+from exhibit.evaluation.metrics._requests import split_requests as split_requests
+from exhibit.law.references import Reference, ReferenceCorpus
+from exhibit.models.llms import LLM
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.plugins import plugin_modules
 
-__all__ = [
-    "GROUPS",
-    "KS",
-    "About",
-    "Cutoff",
-    "K",
-    "MetricModule",
-    "Options",
-    "Parity",
-    "Ranking",
-    "Share",
-    "about",
-    "check_names",
-    "each",
-    "gold_files",
-    "gold_texts",
-    "headline",
-    "headline_of",
-    "measure",
-    "metric_modules",
-    "metric_names",
-    "named",
-    "needing",
-    "parameters_of",
-    "ranking_of",
-    "scoped",
-    "shortened",
-    "split_requests",
+KS = (1, 2, 4, 8, 16, 32, 64)
+"""The depths at which retrieval is read; each is a prefix of one ranking."""
+
+K = 10
+"""The depth of recall@K, nDCG@K and the chunk economy."""
+
+Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
+"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""
+Better = Literal["more", "less", "neither"]
+Group = Literal["Retrieval", "Answers", "Citations", "Cost", "Other"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+Need = Literal[
+    "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
+    "answerable", "passages", "passage files", "judge", "corpus", "pages", "usage", "clock", "registers", "confidence",
 ]  # fmt: skip
-from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
-from exhibit.evaluation.metrics._requests import (
-    Request,
-    checked,
-    named,
-    parameters_of,
-    parse_request,
-    split_requests,
-)
+"""What a question, its reply or the run must have for the metric to apply: `scoped` holds every metric to it."""
+
+_UNITS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
+
+
+@dataclass(frozen=True)
+class About:
+    """A metric in words a reader who is no engineer can follow."""
+
+    title: str
+    meaning: str
+    group: Group = "Other"
+    unit: Unit = "share"
+    better: Better = "more"
+    needs: tuple[Need, ...] = ()
+    depths: tuple[int, ...] = (K,)
+    """Of a metric that is read at several depths (`drm@8`): those that a short table shows."""
+    short: bool = True
+    """Whether a short table shows it at all; the files and the long table have everything."""
+    gate: bool = True
+    """Whether a change for the worse fails `--fail-on-regression`; not for what depends on the machine."""
+
+    @property
+    def sign(self) -> str:
+        """The unit as it stands behind a figure; nothing for a share, a count and what nobody has described."""
+        return _UNITS.get(self.unit, "")
+
+    def improves(self, change: float) -> bool | None:
+        """Return whether a change is for the better, None where neither way is."""
+        if self.better == "neither":
+            return None
+        return change < 0 if self.better == "less" else change > 0
+
+    def figure(self, value: float | None, *, signed: bool = False) -> str:
+        """Return a value as a terminal shows it, without its unit: shares as 0.123."""
+        if value is None or not math.isfinite(value):
+            return "–"
+        return f"{value:{'+' if signed else ''}{self._places(value)}}"
+
+    def in_words(self, value: float | None) -> str:
+        """Return a value as the report shows it, without its unit: shares in per cent."""
+        if self.unit != "share" or value is None or not math.isfinite(value):
+            return self.figure(value)
+        return f"{100 * value:.1f}"
+
+    def _places(self, value: float) -> str:
+        if self.unit in ("share", "number"):
+            return ".3f" if abs(value) < 10 else ",.0f"
+        if self.unit in ("tokens", "characters"):
+            return ",.0f"
+        if self.unit == "currency":
+            return ",.6f" if abs(value) < 0.01 else ",.4f"
+        return ".2f"
+
+
+def undescribed(name: str) -> About:
+    """Return what is known of a metric that no file here yields: its name, and that no change of it is a judgment."""
+    family = name.partition("@")[0]
+    return About(family.replace("_", " "), name, unit="number", better="neither")
+
+
+Cutoff = Annotated[int, Field(ge=1)]
+"""A metric's parameter: how many passages of a ranking are read."""
+Votes = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+Parity = Literal["", "legalbenchrag", "seed", "squad"]
+"""Whose reading of a metric is kept where it differs from ours."""
+
+
+class Registers(Protocol):
+    """Who knows which references exist, such as `evaluation.registers.Register`."""
+
+    def outcome(self, reference: Reference) -> str:
+        """Return `found` or `absent`; any other word decides nothing."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings that all metrics share; each reads those it needs."""
+
+    ks: tuple[int, ...] = KS
+    k: int = K
+    parity: Parity = ""
+    corpus: ReferenceCorpus | None = None
+    """Where `references_exist` looks references up."""
+    officials: Registers | None = None
+    """The public registers, which `references_official` asks."""
+    judge: LLM | None = None
+    """Who gives marks; without one the judged metrics do not apply."""
+    votes: int = 1
+    """How often the judge of correctness is asked about an answer."""
+    flag_below: float | None = None
+    """The confidence under which an answer is flagged for review."""
+    prices: tuple[float, float] | None = None
+    """What a million tokens cost, in and out."""
+
+    def __post_init__(self) -> None:
+        if not self.ks or any(low >= high for low, high in zip((0, *self.ks), self.ks, strict=False)):
+            raise ToolkitError(f"ks = {self.ks}: must be positive and ascending, like {KS}")
+        if self.k < 1:
+            raise ToolkitError(f"k = {self.k}: must be at least 1")
+
+
+def each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> Values:
+    """Return one value a case, None where the system failed to reply."""
+    return [None if case.reply.error else score(case) for case in cases]
+
+
+Measure = Callable[[Sequence[Case], Options], dict[str, Values]]
+
+
+def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...], Measure]:
+    """Return `NAMES` and `measure` of metrics that look at one case at a time."""
+
+    def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+        return {name: each(cases, score) for name, score in scores.items()}
+
+    return tuple(scores), measure
+
+
+def gold_texts(case: Case) -> list[str]:
+    """Return the words of the gold passages; none for an impossible row."""
+    return [] if case.is_impossible else [gold.text for gold in case.gold if gold.text and gold.text.strip()]
+
+
+def gold_files(case: Case) -> frozenset[str]:
+    """Return the files that hold gold; none for an impossible row."""
+    return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
+
+
+def _asks_for_passages(case: Case) -> bool:
+    return not case.is_impossible and (bool(case.grades) or any(gold.worded for gold in case.gold))
+
+
+def _is_answerable(case: Case) -> bool:
+    """Whether the documents are known to answer: not where all the gold that is quoted stands in none of them."""
+    return not case.is_impossible and (not case.gold or any(not gold.absent for gold in case.gold))
+
+
+_KNOWN: dict[Need, Callable[[Case], bool]] = {
+    "gold spans": lambda case: not case.is_impossible and any(gold.located for gold in case.gold),
+    "gold text": _asks_for_passages,
+    "gold files": lambda case: bool(gold_files(case)),
+    "grades": lambda case: bool(case.grades) and not case.is_impossible,
+    "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
+    "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
+    "label": lambda case: bool(case.choices) and case.label is not None,
+    "answer": lambda case: case.reply.answer is not None,
+    "passages": lambda case: not case.reply.passages or any(map(_says_something, case.reply.passages)),
+    "impossible": lambda case: case.is_impossible,
+    "answerable": _is_answerable,
+}
+"""Whether a case has what a metric needs."""
+_OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "corpus", "registers": "officials"}
+"""What the options must have; what is in neither table the metric itself looks for."""
+_KEPT: dict[Need, Callable[[GoldPassage], bool]] = {
+    "gold spans": lambda gold: gold.located,
+    "gold text": lambda gold: gold.worded,
+}
+
+
+def scoped(case: Case, needs: Collection[Need], options: Options) -> Case | None:
+    """Return a case with the gold that a metric may use; None where something that it needs is not known."""
+    # SQuAD 2.0 scores the answers to impossible questions, too
+    open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
+    if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
+        return None
+    if lacking(needs, options):
+        return None
+    rules = [rule for need, rule in _KEPT.items() if need in needs]
+    kept = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
+    return case if len(kept) == len(case.gold) else replace(case, gold=kept)
+
+
+def lacking(needs: Collection[Need], options: Options) -> bool:
+    """Return whether a run has not what a metric needs: a judge, the corpus, the public registers."""
+    return any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs)
+
+
+def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
+    """Return whether a passage is from another file than these; None where its file is not known.
+
+    A name that the bundle lacks, on words that none of its documents has, is a file from elsewhere. A passage whose
+    words several files have names none of them, and is never a wrong document.
+    """
+    if passage.filename is not None:
+        return passage.filename not in files
+    return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
+
+
+def _says_something(passage: Passage) -> bool:
+    return bool(passage.span) or bool(passage.text.strip())
+
+
+# ---------------------------------------------------------------- every metric
 
 
 class MetricModule(Protocol):

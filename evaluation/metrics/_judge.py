@@ -6,9 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About, Need
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, Measure, Need, Options, Values
 from exhibit.models.llms import Prompt
 
 _MAX_TOKENS = 300  # a mark and a reason of two sentences
@@ -27,45 +25,37 @@ REPLY = (
 )
 
 
-def judged_about(name: str, title: str, meaning: str, *, needs: tuple[Need, ...]) -> dict[str, About]:
-    """Return what a judged metric says about itself: the mark, and the answers that got none."""
-    return {
-        name: About(title, meaning, "Answers", unit="mark", needs=needs),
-        f"{name}_unjudged": About(
-            f"{title} not judged",
-            "answers that the judge gave no mark",
-            "Answers",
-            better="less",
-            needs=needs,
-            short=False,
-        ),
-    }
-
-
 def judged(
-    name: str, cases: Sequence[Case], options: Options, prompt: Callable[[Case], Prompt | None]
-) -> dict[str, Values]:
-    """Return the marks under a name, and beside them 1 for every case that was put to the judge and got no mark.
+    name: str, title: str, meaning: str, *, needs: tuple[Need, ...], prompt: Callable[[Case], Prompt | None]
+) -> tuple[tuple[str, ...], dict[str, About], Measure]:
+    """Return `NAMES`, `ABOUT` and `measure` of a mark, and of the share that was put to the judge and got none.
 
     A reply that cannot be read is no mark: it is None, and counted under `NAME_unjudged`.
     """
-    prompts = [None if case.reply.error or options.judge is None else prompt(case) for case in cases]
-    asked = [one for one in prompts if one is not None]
-    replies = iter(
-        options.judge.complete(asked, max_tokens=_MAX_TOKENS, temperature=0.0) if options.judge and asked else []
-    )
-    marks: Values = []
-    unjudged: Values = []
-    for one in prompts:
-        if one is None:
-            marks.append(None)
-            unjudged.append(None)
-            continue
-        reply = next(replies)
-        mark = None if reply.error else read_mark(reply.text)
-        marks.append(mark)
-        unjudged.append(float(mark is None))
-    return {name: marks, f"{name}_unjudged": unjudged}
+    no_mark = "answers that the judge gave no mark"
+    about = {
+        name: About(title, meaning, "Answers", unit="mark", needs=needs),
+        f"{name}_unjudged": About(f"{title} not judged", no_mark, "Answers", better="less", needs=needs, short=False),
+    }
+
+    def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+        prompts = [None if case.reply.error else prompt(case) for case in cases]
+        marks = iter(ask_marks([one for one in prompts if one is not None], options))
+        given = [None if one is None else (next(marks),) for one in prompts]
+        return {
+            name: [one and one[0] for one in given],
+            f"{name}_unjudged": [one and float(one[0] is None) for one in given],
+        }
+
+    return tuple(about), about, measure
+
+
+def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float = 0.0) -> Values:
+    """Return the judge's marks, None where there is none to be read."""
+    if not prompts or options.judge is None:
+        return [None] * len(prompts)
+    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=temperature)
+    return [None if reply.error else read_mark(reply.text) for reply in replies]
 
 
 def read_mark(text: str) -> float | None:
@@ -83,16 +73,6 @@ def read_mark(text: str) -> float | None:
     alone = _ALONE.fullmatch(text)
     marks = {alone[1]} if alone else set(_SCORE.findall(text))
     return float(marks.pop()) if len(marks) == 1 else None
-
-
-def describe_judge(options: Options, version: str) -> dict[str, str]:
-    """Return who judged and by which prompt, to be kept with the result; nothing without a judge."""
-    return {"judge": options.judge.name, "prompt": version} if options.judge else {}
-
-
-def missing_judge(name: str, options: Options) -> str:
-    """Return what a judged metric lacks, nothing when it can be measured."""
-    return "" if options.judge else f"{name} is not available: it needs a language model as judge, and none was given"
 
 
 def fenced(title: str, text: str) -> str:

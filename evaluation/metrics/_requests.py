@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, get_type_hints
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,13 +17,6 @@ from exhibit.schemas.errors import ToolkitError
 
 _REQUEST = re.compile(r"([^()]+?)\s*(?:\(([^()]*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")
-
-
-class HasMeasure(Protocol):
-    """A metric's module, as far as its parameters go."""
-
-    @property
-    def measure(self) -> Callable[..., Any]: ...
 
 
 class Request(NamedTuple):
@@ -64,7 +57,7 @@ def named(text: str) -> str:
     return f"{name}@{parameters['cutoff']}" if "cutoff" in parameters and "@" not in name else name
 
 
-def parameters_of(module: HasMeasure) -> dict[str, inspect.Parameter]:
+def parameters_of(module: Any) -> dict[str, inspect.Parameter]:
     """Return the parameters that a metric declares, each with its type and its default."""
     types = get_type_hints(module.measure, include_extras=True)
     return {
@@ -74,7 +67,7 @@ def parameters_of(module: HasMeasure) -> dict[str, inspect.Parameter]:
     }
 
 
-def checked(request: Request, module: HasMeasure) -> dict[str, Any]:
+def checked(request: Request, module: Any) -> dict[str, Any]:
     """Return a request's parameters as the metric takes them; raise one error that names each that it does not."""
     declared = parameters_of(module)
     faults, values = [], {}

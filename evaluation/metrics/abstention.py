@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.law.citations import is_refusal
 
-NAMES = ("abstention_accuracy", "false_refusal_rate")
 ABOUT = {
     "abstention_accuracy": About(
         "Refused when impossible", "impossible questions that were refused", "Answers", needs=("answer", "impossible")
@@ -25,6 +19,9 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _refused(case: Case) -> float:
     """Return 1 for a refusal and 0 for an answer."""
-    return {name: each(cases, lambda case: float(is_refusal(case.reply.answer or ""))) for name in NAMES}
+    return float(is_refusal(case.reply.answer or ""))
+
+
+NAMES, measure = per_case(abstention_accuracy=_refused, false_refusal_rate=_refused)

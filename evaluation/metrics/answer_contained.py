@@ -1,21 +1,17 @@
 """Answer contained: whether the reply, or one of the passages it was made from, says what is expected.
 
 The expected answer stands there word for word, or every number, date, amount, name and term of it does
-(`law.answers`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
+(`law.figures`). It needs no gold passage and no judge; what is put in other words is missed. The passages are those
 that the answer was made from, where that is known, else the first K.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import K, Options
+from exhibit.evaluation.metrics import About, Case, K, per_case
+from exhibit.evaluation.metrics._cited_names import without_named
+from exhibit.evaluation.metrics._words import without_citations
 from exhibit.law.figures import stands_in
 
-NAMES = ("answer_contained", "answer_in_passages")
 ABOUT = {
     "answer_contained": About(
         "Expected answer given",
@@ -32,18 +28,19 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each reply, None where it cannot be told, as of a bare yes or no."""
-    return {"answer_contained": each(cases, _contained), "answer_in_passages": each(cases, _in_passages)}
+def says_expected(case: Case, text: str) -> bool | None:
+    """Return whether a text says the expected answer, whose citations are no part of what it says."""
+    return stands_in(without_named(without_citations(case.truth)), text)
 
 
 def _contained(case: Case) -> float | None:
-    told = stands_in(case.truth, case.reply.answer or "")
+    """Return 1 or 0, None where it cannot be told, as of a bare yes or no."""
+    told = says_expected(case, case.reply.answer or "")
     return None if told is None else float(told)
 
 
 def _in_passages(case: Case) -> float | None:
-    if stands_in(case.truth, "") is None:
+    if says_expected(case, "") is None:
         return None
     return float(holding_answer(case) is not None)
 
@@ -51,4 +48,7 @@ def _in_passages(case: Case) -> float | None:
 def holding_answer(case: Case) -> int | None:
     """Return the number, from 1, of the first passage read that says the expected answer."""
     numbers = case.reply.numbers_read(K)
-    return next((n for n in numbers if stands_in(case.truth, case.reply.passages[n - 1].text)), None)
+    return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
+
+
+NAMES, measure = per_case(answer_contained=_contained, answer_in_passages=_in_passages)

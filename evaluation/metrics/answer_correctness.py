@@ -12,13 +12,10 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, missing_judge, read_mark
-from exhibit.evaluation.metrics._options import Options, Votes
+from exhibit.evaluation.metrics import About, Case, Options, Values, Votes
+from exhibit.evaluation.metrics._judge import REPLY, ask_marks, fenced
 from exhibit.models.llms import Prompt
 
-_MAX_TOKENS = 300  # a mark and a reason of two sentences
 _TEMPERATURE = 0.7
 """Of several votes: at 0 they would be one vote counted several times."""
 PROMPT_VERSION = "answer_correctness-1"
@@ -74,7 +71,8 @@ def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = No
     """Return the mean mark, the agreement and the variance of the votes, None where there is nothing to judge."""
     options = replace(options, votes=votes) if votes else options
     prompts = [_prompts(case, options) for case in cases]
-    given = _votes([prompt for asked in prompts for prompt in asked], options)
+    temperature = _TEMPERATURE if options.votes > 1 else 0.0
+    given = ask_marks([prompt for asked in prompts for prompt in asked], options, temperature=temperature)
     columns: dict[str, Values] = {name: [] for name in NAMES}
     start = 0
     for asked in prompts:
@@ -88,26 +86,8 @@ def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = No
     return columns
 
 
-def describe(options: Options) -> dict[str, str]:
-    """Return the judge's name and the prompt's version."""
-    return describe_judge(options, PROMPT_VERSION)
-
-
-def missing(options: Options) -> str:
-    """Return what the metric lacks, nothing when it can be measured."""
-    return missing_judge(_NAME, options)
-
-
-def _votes(prompts: Sequence[Prompt], options: Options) -> list[float | None]:
-    if options.judge is None or not prompts:
-        return []
-    temperature = _TEMPERATURE if options.votes > 1 else 0.0
-    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=temperature)
-    return [None if reply.error else read_mark(reply.text) for reply in replies]
-
-
 def _prompts(case: Case, options: Options) -> list[Prompt]:
-    if options.judge is None or not case.reply.answer:
+    if not case.reply.answer:
         return []
     question = fenced("QUESTION", case.question)
     both = [fenced("EXPERT'S ANSWER", case.truth), fenced("ANSWER TO JUDGE", case.reply.answer)]

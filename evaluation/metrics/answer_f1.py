@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-from exhibit.evaluation.metrics._squad import squad_f1, squad_golds
-from exhibit.evaluation.metrics._words import against, multiset_f1
+from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.metrics._words import against, multiset_f1, squad_f1, squad_golds
 
 NAMES = ("answer_f1",)
 ABOUT = {

@@ -5,15 +5,9 @@ Benchmarks of clauses are answered by quoting; `answer_f1` is against the expect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_texts
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, gold_texts, per_case
 from exhibit.evaluation.metrics._words import against, multiset_f1
 
-NAMES = ("answer_gold_f1",)
 ABOUT = {
     "answer_gold_f1": About(
         "Answer overlap with the gold (F1)",
@@ -23,8 +17,4 @@ ABOUT = {
         short=False,
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the F1 of each answer, None where the gold is known by its place alone."""
-    return {"answer_gold_f1": each(cases, lambda case: against(case, gold_texts(case), multiset_f1))}
+NAMES, measure = per_case(answer_gold_f1=lambda case: against(case, gold_texts(case), multiset_f1))

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from exhibit.evaluation.metrics import About, per_case
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-
-NAMES = ("answer_length",)
 ABOUT = {
     "answer_length": About(
         "Answer length",
@@ -21,8 +15,4 @@ ABOUT = {
         short=False,
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the length of each answer."""
-    return {"answer_length": each(cases, lambda case: float(len(case.reply.answer or "")))}
+NAMES, measure = per_case(answer_length=lambda case: float(len(case.reply.answer or "")))

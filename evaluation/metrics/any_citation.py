@@ -8,16 +8,11 @@ A refusal has nothing to cite, so it does not apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import PurePath
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.law.citations import BRACKETED, find_citations, is_refusal
 
-NAMES = ("any_citation",)
 ABOUT = {
     "any_citation": About(
         "Answers with a citation", "answers that cite a source at all", "Citations", needs=("answer",), short=False
@@ -27,21 +22,20 @@ ABOUT = {
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case) -> float | None:
     """Return 1 or 0 for each answer, None where there is none or it is a refusal."""
-
-    def score(case: Case) -> float | None:
-        answer = case.reply.answer
-        if answer is None or is_refusal(answer):
-            return None
-        names = _names(case)
-        brackets = (match.strip() for match in BRACKETED.findall(answer))
-        documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
-        return float(documents or bool(find_citations(answer)))
-
-    return {"any_citation": each(cases, score)}
+    answer = case.reply.answer
+    if answer is None or is_refusal(answer):
+        return None
+    names = _names(case)
+    brackets = (match.strip() for match in BRACKETED.findall(answer))
+    documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
+    return float(documents or bool(find_citations(answer)))
 
 
 def _names(case: Case) -> set[str]:
     files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
     return {name.casefold() for file in files if file for name in (file, PurePath(file).stem)}
+
+
+NAMES, measure = per_case(any_citation=_score)

@@ -1,19 +1,13 @@
 """Mean average precision: the precision at the rank of each gold, averaged over all golds, found or not.
 
-The whole ranking counts, as deep as the system gave it. What is ranked is said in `_ranking`.
+The whole ranking counts, as deep as the system gave it. What is ranked is said in `evaluation.ranking`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from exhibit.evaluation.metrics import About, Case, per_case
+from exhibit.evaluation.ranking import ranking_of
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-from exhibit.evaluation.metrics._ranking import ranking_of
-
-NAMES = ("map",)
 ABOUT = {
     "map": About(
         "Average precision (MAP)",
@@ -24,13 +18,11 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the average precisions, None where there is no gold."""
-    return {"map": each(cases, _average_precision)}
-
-
 def _average_precision(case: Case) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not (golds := ranking.golds()):
         return None
     return sum(number / rank for number, rank in enumerate(ranking.gold_ranks(), 1)) / golds
+
+
+NAMES, measure = per_case(map=_average_precision)

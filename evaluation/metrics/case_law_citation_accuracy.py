@@ -5,15 +5,9 @@ Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.law.references import references
 
-NAMES = ("case_law_citation_accuracy",)
 ABOUT = {
     "case_law_citation_accuracy": About(
         "Expected cases cited",
@@ -25,12 +19,11 @@ ABOUT = {
 }
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case) -> float | None:
     """Return the share for each answer, None where the truth cites no case."""
+    expected = {reference for reference in references(case.truth) if reference.kind == "case"}
+    given = references(case.reply.answer or "")
+    return len(expected.intersection(given)) / len(expected) if expected else None
 
-    def score(case: Case) -> float | None:
-        expected = {reference for reference in references(case.truth) if reference.kind == "case"}
-        given = references(case.reply.answer or "")
-        return len(expected.intersection(given)) / len(expected) if expected else None
 
-    return {"case_law_citation_accuracy": each(cases, score)}
+NAMES, measure = per_case(case_law_citation_accuracy=_score)

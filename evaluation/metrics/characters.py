@@ -16,30 +16,13 @@ snippet is added up, and a gold stands in its first place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._layout import (
-    Floats,
-    Ints,
-    Layout,
-    Pieces,
-    add_up,
-    distinct,
-    lay_out,
-    overlaps,
-    spread,
-    unite,
-)
-from exhibit.evaluation.metrics._options import KS, Cutoff, Options
-
-Bools = npt.NDArray[np.bool_]
-Number = TypeVar("Number", np.int64, np.float64)
+from exhibit.evaluation.metrics import KS, About, Case, Cutoff, Options, Values
+from exhibit.evaluation.ranking import without
+from exhibit.evidence import Span
 
 NAMES = (*(f"char_precision@{k}" for k in KS), *(f"char_recall@{k}" for k in KS))
 ABOUT = {
@@ -63,85 +46,109 @@ HEADLINE = "char_recall@8"
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return character precision and recall at each k."""
-    published = options.parity == "legalbenchrag"
     depths = (cutoff,) if cutoff else options.ks
-    layout = lay_out(cases, max(depths), first_place=published)
-    score = _as_published if published else _united
-    precision, recall = score(layout, len(cases), depths)
+    score = _as_published if options.parity == "legalbenchrag" else _united
+    rows = [score(case, depths) for case in cases]
     return {
-        f"{name}@{k}": table[:, column].tolist()
-        for name, table in (("char_precision", precision), ("char_recall", recall))
+        f"{name}@{k}": [row[column][side] for row in rows]
+        for side, name in enumerate(ABOUT)
         for column, k in enumerate(depths)
     }
 
 
-def _as_published(layout: Layout, cases: int, ks: Sequence[int]) -> tuple[Floats, Floats]:
-    overlap = overlaps(layout.retrieved, layout.start, layout.end, width=layout.width, ks=ks)
-    owner = layout.case[layout.gold[layout.place]]
-    shared = _per_case(owner, overlap, cases)
-    gold = _per_case(owner, layout.end - layout.start, cases)[:, None]
-    return _divide(shared, _lengths(layout, layout.retrieved, cases, ks)), _divide(shared, gold)
+class _Piece(NamedTuple):
+    """Retrieved characters, and the rank (from 0) that brought them."""
+
+    span: Span
+    rank: int
 
 
-def _united(layout: Layout, cases: int, ks: Sequence[int]) -> tuple[Floats, Floats]:
-    pieces = unite(layout.retrieved)
-    # gold is cut at every edge, too: golds that overlap have atoms in common, and precision must count those once
-    edges = distinct(layout.start, layout.end)
-    first = np.searchsorted(edges, layout.start)
-    counts = np.searchsorted(edges, layout.end) - first
-    covered = spread(first, counts)
-    atoms = distinct(covered)
-    atom = np.searchsorted(atoms, covered)
-    place = np.repeat(layout.place, counts)
-    start, end = edges[atoms], edges[atoms + 1]
-    shared = overlaps(pieces, start, end, width=layout.width, ks=ks)
-    overlap, length = _sum_by(shared[atom], place), _sum_by((end - start)[atom], place)[:, None]
-    chosen = np.zeros(shared.shape, dtype=bool)
-    np.logical_or.at(chosen, atom, _best_places(overlap / length, layout.gold)[place])
-    inside = _per_case(layout.case_at(start), shared * chosen, cases)
-    longest = _max_by(length, layout.gold)
-    credit = _max_by(overlap * longest[layout.gold] / length, layout.gold)
-    recall = _divide(_per_case(layout.case, credit, cases), _per_case(layout.case, longest, cases))
-    return _divide(inside, _lengths(layout, pieces, cases, ks)), recall
+Pieces = dict[str | None, list[_Piece]]
+"""By file; None: of passages whose place is unknown, which were retrieved and overlap nothing."""
+Scores = list[tuple[float, float]]
+"""Precision and recall at each depth."""
 
 
-def _lengths(layout: Layout, pieces: Pieces, cases: int, ks: Sequence[int]) -> Ints:
-    """Return how many characters the first k passages of each case have."""
-    placed = add_up(layout.case_at(pieces.start), pieces.rank, pieces.end - pieces.start, shape=cases, ks=ks)
-    case, rank, lengths = layout.unplaced
-    return placed + add_up(case, rank, lengths, shape=cases, ks=ks)
+def _retrieved(case: Case, depth: int) -> Pieces:
+    pieces: Pieces = {}
+    for rank, passage in enumerate(case.reply.passages[:depth]):
+        known = passage.span is not None and passage.source is not None
+        span = passage.span if known and passage.span else Span(0, len(passage.text))
+        pieces.setdefault(passage.source if known else None, []).append(_Piece(span, rank))
+    return pieces
 
 
-def _best_places(share: Floats, gold: Ints) -> Bools:
-    """Return for each place and k whether it is the first with the largest share of its gold."""
-    equal = share == _max_by(share, gold)[gold]
-    before = np.cumsum(equal, axis=0) - equal
-    best: Bools = equal & (before == before[_starts(gold)][gold])
-    return best
+def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
+    """Return what each passage adds to those before it."""
+    united: list[_Piece] = []
+    for span, rank in pieces:
+        left = [span]
+        for other, _ in united:
+            if other.start < span.end and span.start < other.end:
+                left = [part for one in left for part in without(one, other)]
+        united += [_Piece(part, rank) for part in left]
+    return united
 
 
-def _starts(groups: Ints) -> Ints:
-    """Return where each group begins in a column of group numbers that never fall."""
-    return np.flatnonzero(np.diff(groups, prepend=-1))
+def _golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
+    """Yield the file and the places of each located gold."""
+    for gold in case.gold:
+        places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
+        if places and gold.filename is not None:
+            yield gold.filename, places
 
 
-def _sum_by(rows: Ints, groups: Ints) -> Ints:
-    sums: Ints = np.add.reduceat(rows, _starts(groups), axis=0) if len(rows) else rows
-    return sums
+def _held(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) -> list[int]:
+    """Return how many characters of some spans the pieces of the first k ranks hold, at each k."""
+    brought = [0] * (ks[-1] + 1)
+    for span in spans:
+        for (start, end), rank in pieces:
+            if start < span.end and span.start < end:
+                brought[rank + 1] += min(end, span.end) - max(start, span.start)
+    total = list(accumulate(brought))
+    return [total[k] for k in ks]
 
 
-def _max_by(rows: npt.NDArray[Number], groups: Ints) -> npt.NDArray[Number]:
-    highest: npt.NDArray[Number] = np.maximum.reduceat(rows, _starts(groups), axis=0) if len(rows) else rows
-    return highest
+def _lengths(pieces: Pieces, ks: Sequence[int]) -> list[int]:
+    """Return how many characters the first k passages have, at each k."""
+    every = [piece for some in pieces.values() for piece in some if piece.span.start < piece.span.end]
+    return [sum(span.end - span.start for span, rank in every if rank < k) for k in ks]
 
 
-def _per_case(owner: Ints, rows: npt.NDArray[Number], cases: int) -> npt.NDArray[Number]:
-    sums = np.zeros((cases, *rows.shape[1:]), dtype=rows.dtype)
-    np.add.at(sums, owner, rows)
-    return sums
+def _long(spans: Iterable[Span]) -> int:
+    return sum(span.end - span.start for span in spans)
 
 
-def _divide(part: Ints | Floats, whole: Ints | Floats) -> Floats:
-    """Return the shares, 0 of nothing."""
-    shares: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
-    return shares
+def _as_published(case: Case, ks: Sequence[int]) -> Scores:
+    pieces = _retrieved(case, ks[-1])
+    golds = [(file, places[0]) for file, places in _golds(case)]
+    held = [_held(place, pieces.get(file, ()), ks) for file, place in golds]
+    gold = sum(_long(place) for _, place in golds)
+    shared = [sum(row[column] for row in held) for column in range(len(ks))]
+    return [(_share(one, of), _share(one, gold)) for one, of in zip(shared, _lengths(pieces, ks), strict=True)]
+
+
+def _united(case: Case, ks: Sequence[int]) -> Scores:
+    retrieved = _retrieved(case, ks[-1])
+    pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
+    golds = [(file, places, [_held(one, pieces.get(file, ()), ks) for one in places]) for file, places in _golds(case)]
+    longest = [max(map(_long, places)) for _, places, _ in golds]
+    scores = []
+    for column, retrieved_characters in enumerate(_lengths(pieces, ks)):
+        best: dict[str, list[_Piece]] = {}
+        credit = 0.0
+        for (file, places, held), length in zip(golds, longest, strict=True):
+            shares = [row[column] / _long(place) for row, place in zip(held, places, strict=True)]
+            chosen = places[shares.index(max(shares))]
+            credit += max(row[column] * length / _long(place) for row, place in zip(held, places, strict=True))
+            # golds that overlap have characters in common, and precision must count those once
+            best.setdefault(file, []).extend(_Piece(span, 0) for span in chosen)
+        inside = sum(
+            _held([one.span for one in _unite(some)], pieces.get(file, ()), ks)[column] for file, some in best.items()
+        )
+        scores.append((_share(inside, retrieved_characters), _share(credit, sum(longest))))
+    return scores
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Passage, Values
-from exhibit.evaluation.metrics._about import About, Better, Need
-from exhibit.evaluation.metrics._options import Cutoff, K, Options
+from exhibit.evaluation.metrics import About, Better, Case, Cutoff, K, Need, Options, Passage, Values
 from exhibit.evidence import Span
 
 NEAR = 500

@@ -8,15 +8,10 @@ paragraph in "at [45]" are no citations. `any_citation` says whether there is on
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.law.citations import find_citations
 
-NAMES = ("citation_format_compliance",)
 ABOUT = {
     "citation_format_compliance": About(
         "Citations well formed", "valid citations among all", "Citations", needs=("answer",), short=False
@@ -39,14 +34,10 @@ _BARE = re.compile(
 _LISTS = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
+def _score(case: Case) -> float | None:
     """Return well-formed ÷ all for each answer, None where it cites nothing."""
-
-    def score(case: Case) -> float | None:
-        good, bad = count_citations(case.reply.answer or "")
-        return good / (good + bad) if good + bad else None
-
-    return {"citation_format_compliance": each(cases, score)}
+    good, bad = count_citations(case.reply.answer or "")
+    return good / (good + bad) if good + bad else None
 
 
 def count_citations(text: str) -> tuple[int, int]:
@@ -58,3 +49,6 @@ def count_citations(text: str) -> tuple[int, int]:
     good = sum(citation.well_formed for citation in cited)
     bare = len(_BARE.findall(_LISTS.sub("", text)))
     return documents + good, len(cited) - good + ranges + bare
+
+
+NAMES, measure = per_case(citation_format_compliance=_score)

@@ -6,15 +6,9 @@ by the number of a passage from it, or by its name; a name must be equal after n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics import About, Case, gold_files, per_case
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, file_names, plain_source
-from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import Options
 
-NAMES = ("citations_matched",)
 ABOUT = {
     "citations_matched": About(
         "Expected sources cited",
@@ -24,11 +18,6 @@ ABOUT = {
         short=False,
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share for each answer, None where no source is behind the truth."""
-    return {"citations_matched": each(cases, _score)}
 
 
 def _score(case: Case) -> float | None:
@@ -47,3 +36,6 @@ def _expected(case: Case) -> list[set[str]]:
     if len(files) == len(named) == 1:
         return [files[0] | named[0]]
     return files or named
+
+
+NAMES, measure = per_case(citations_matched=_score)

@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, Options, Values
 from exhibit.law.citations import claims_of, is_refusal, verify
 
 NAMES = ("claim_citation_precision", "claim_citation_recall")

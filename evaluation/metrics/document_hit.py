@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import KS, Cutoff, Options
-from exhibit.evaluation.metrics._scope import is_wrong_file
+from exhibit.evaluation.metrics import KS, About, Case, Cutoff, Options, Values, each, gold_files, is_wrong_file
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
 ABOUT = {

@@ -10,11 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import gold_files
-from exhibit.evaluation.metrics._options import KS, Cutoff, Options
-from exhibit.evaluation.metrics._scope import is_wrong_file, scoped
+from exhibit.evaluation.metrics import (
+    KS,
+    About,
+    Case,
+    Cutoff,
+    Options,
+    Values,
+    gold_files,
+    is_wrong_file,
+    scoped,
+)
 
 NAMES = tuple(f"drm@{k}" for k in KS)
 ABOUT = {

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_texts
-from exhibit.evaluation.metrics._options import Options
-from exhibit.evaluation.metrics._squad import squad_exact, squad_golds
-from exhibit.evaluation.metrics._words import against, same_words
+from exhibit.evaluation.metrics import About, Case, Options, Values, each, gold_texts
+from exhibit.evaluation.metrics._words import against, same_words, squad_exact, squad_golds
 
 NAMES = ("exact_match", "answer_exact_match")
 ABOUT = {

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from exhibit.evaluation.metrics import About, per_case
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-
-NAMES = ("first_token",)
 ABOUT = {
     "first_token": About(
         "Time to the first words",
@@ -21,8 +15,4 @@ ABOUT = {
         gate=False,  # a busy machine is no fault of the system under test
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the seconds of each reply, None where it did not come as a stream."""
-    return {"first_token": each(cases, lambda case: case.reply.first_token)}
+NAMES, measure = per_case(first_token=lambda case: case.reply.first_token)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options, Share
+from exhibit.evaluation.metrics import About, Case, Options, Share, Values, each
 
 NAMES = ("flagged",)
 ABOUT = {

@@ -5,21 +5,11 @@ A refusal claims nothing and an answer without passages has nothing to stand on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, judged_about, missing_judge
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import Case
+from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
 from exhibit.law.citations import is_refusal
 from exhibit.models.llms import Prompt
 
-ABOUT = judged_about(
-    "groundedness",
-    "Groundedness",
-    "how far the passages bear the answer out: a judge's mark from 1 to 5",
-    needs=("answer", "passages", "judge"),
-)
-NAMES = tuple(ABOUT)
 PROMPT_VERSION = "groundedness-1"
 
 _LONGEST = 24_000
@@ -35,21 +25,6 @@ whether that answers the question, or is good law, is not your concern.
 {REPLY}"""
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the marks, None where there is nothing to judge or no judge."""
-    return judged("groundedness", cases, options, _prompt)
-
-
-def describe(options: Options) -> dict[str, str]:
-    """Return the judge's name and the prompt's version."""
-    return describe_judge(options, PROMPT_VERSION)
-
-
-def missing(options: Options) -> str:
-    """Return what the metric lacks, nothing when it can be measured."""
-    return missing_judge("groundedness", options)
-
-
 def _prompt(case: Case) -> Prompt | None:
     answer = case.reply.answer
     passages = case.reply.read(len(case.reply.passages))
@@ -57,3 +32,12 @@ def _prompt(case: Case) -> Prompt | None:
         return None
     sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
     return Prompt(f"{fenced('SOURCES', sources[:_LONGEST])}\n\n{fenced('ANSWER', answer)}", system=_SYSTEM)
+
+
+NAMES, ABOUT, measure = judged(
+    "groundedness",
+    "Groundedness",
+    "how far the passages bear the answer out: a judge's mark from 1 to 5",
+    needs=("answer", "passages", "judge"),
+    prompt=_prompt,
+)

@@ -6,15 +6,9 @@ mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.choices import chosen
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, per_case
 
-NAMES = ("label_accuracy",)
 ABOUT = {
     "label_accuracy": About(
         "Labels that are right",
@@ -23,10 +17,6 @@ ABOUT = {
         needs=("answer", "label"),
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each reply; one that chooses nothing is wrong."""
-    return {
-        "label_accuracy": each(cases, lambda case: float(chosen(case.reply.answer or "", case.choices) == case.label))
-    }
+NAMES, measure = per_case(
+    label_accuracy=lambda case: float(chosen(case.reply.answer or "", case.choices) == case.label)
+)

@@ -1,6 +1,6 @@
 """Mean reciprocal rank@10: one over the rank of the first gold, 0 where none is among the first ten.
 
-What is ranked (passages, or files where a case has grades) is said in `_ranking`.
+What is ranked (passages, or files where a case has grades) is said in `evaluation.ranking`.
 """
 
 from __future__ import annotations
@@ -8,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Cutoff, Options
-from exhibit.evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.metrics import About, Case, Cutoff, Options, Values, each
+from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 10  # MRR@10, as MS MARCO has it
 NAMES = (f"mrr@{DEPTH}",)
 ABOUT = {
     "mrr": About(
-        "First gold's rank (MRR)",
-        "one over the rank of the first gold",
-        "Retrieval",
-        needs=("gold text", "passages"),
+        "First gold's rank (MRR)", "one over the rank of the first gold", "Retrieval", needs=("gold text", "passages")
     )
 }
 

@@ -11,12 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import log2
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._gold_ranks import seed_matches
-from exhibit.evaluation.metrics._options import Cutoff, K, Options
-from exhibit.evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.metrics import About, Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.ranking import ranking_of, seed_matches
 
 ABOUT = {
     "ndcg": About(

@@ -10,15 +10,9 @@ no boxes, has no such score.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Passage, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_files
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, Passage, gold_files, per_case
 from exhibit.law.citations import find_citations
 
-NAMES = ("page_accuracy", "gold_page_accuracy", "box_accuracy")
 ABOUT = {
     "page_accuracy": About(
         "Pages given that are right",
@@ -41,15 +35,6 @@ ABOUT = {
         short=False,
     ),
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the three shares, None where no passage has what they need."""
-    return {
-        "page_accuracy": each(cases, _page),
-        "gold_page_accuracy": each(cases, _gold),
-        "box_accuracy": each(cases, _box),
-    }
 
 
 def cited_passages(case: Case) -> list[Passage]:
@@ -77,3 +62,6 @@ def _gold(case: Case) -> float | None:
 def _box(case: Case) -> float | None:
     overlaps = [passage.box_overlap for passage in cited_passages(case) if passage.box_overlap is not None]
     return sum(overlaps) / len(overlaps) if overlaps else None
+
+
+NAMES, measure = per_case(page_accuracy=_page, gold_page_accuracy=_gold, box_accuracy=_box)

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._gold_ranks import gold_ranks, seed_matches
-from exhibit.evaluation.metrics._options import Cutoff, K, Options
-from exhibit.evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.metrics import About, Case, Cutoff, K, Options, Values, each
+from exhibit.evaluation.ranking import gold_ranks, ranking_of, seed_matches
 
 NAMES = (f"recall@{K}",)
 ABOUT = {

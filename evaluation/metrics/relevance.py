@@ -5,20 +5,10 @@ The judge sees question and answer only: whether it is true is for `groundedness
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._judge import REPLY, describe_judge, fenced, judged, judged_about, missing_judge
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import Case
+from exhibit.evaluation.metrics._judge import REPLY, fenced, judged
 from exhibit.models.llms import Prompt
 
-ABOUT = judged_about(
-    "relevance",
-    "Relevance",
-    "how far the answer answers the question: a judge's mark from 1 to 5",
-    needs=("answer", "judge"),
-)
-NAMES = tuple(ABOUT)
 PROMPT_VERSION = "relevance-1"
 
 _SYSTEM = f"""You judge whether an answer answers the legal question that was put. Judge only how fully and directly \
@@ -31,22 +21,16 @@ it does so; whether it is true is not your concern.
 {REPLY}"""
 
 
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the marks, None where there is nothing to judge or no judge."""
-    return judged("relevance", cases, options, _prompt)
-
-
-def describe(options: Options) -> dict[str, str]:
-    """Return the judge's name and the prompt's version."""
-    return describe_judge(options, PROMPT_VERSION)
-
-
-def missing(options: Options) -> str:
-    """Return what the metric lacks, nothing when it can be measured."""
-    return missing_judge("relevance", options)
-
-
 def _prompt(case: Case) -> Prompt | None:
     if not case.reply.answer or case.is_impossible:
         return None
     return Prompt(f"{fenced('QUESTION', case.question)}\n\n{fenced('ANSWER', case.reply.answer)}", system=_SYSTEM)
+
+
+NAMES, ABOUT, measure = judged(
+    "relevance",
+    "Relevance",
+    "how far the answer answers the question: a judge's mark from 1 to 5",
+    needs=("answer", "judge"),
+    prompt=_prompt,
+)

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each, gold_texts
-from exhibit.evaluation.metrics._options import Options
+from exhibit.evaluation.metrics import About, Case, Options, Values, each, gold_texts
 from exhibit.evaluation.metrics._words import seed_words, set_f1, words
 
 NAMES = ("span_f1",)

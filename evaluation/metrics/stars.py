@@ -9,21 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-from exhibit.evaluation.metrics._ranking import ranking_of
+from exhibit.evaluation.metrics import About, Case, Options, Values, each
+from exhibit.evaluation.ranking import ranking_of
 
 DEPTH = 5  # as ACORD's paper has it
 STARS = (3, 4, 5)  # as ACORD's paper has them
 NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 ABOUT = {
     f"precision_{stars}star": About(
-        f"Files with {stars} stars or more",
-        "share of the first five files",
-        "Retrieval",
-        needs=("grades", "passages"),
+        f"Files with {stars} stars or more", "share of the first five files", "Retrieval", needs=("grades", "passages")
     )
     for stars in STARS
 }

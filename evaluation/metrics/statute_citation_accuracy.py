@@ -9,16 +9,10 @@ Other references in the reply cost nothing here: `references_exist` looks at tho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
+from exhibit.evaluation.metrics import About, Case, per_case
 from exhibit.evaluation.metrics._cited_names import without_named
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
 from exhibit.law.references import Reference, credit, references
 
-NAMES = ("statute_citation_accuracy",)
 ABOUT = {
     "statute_citation_accuracy": About(
         "Expected rules cited",
@@ -27,11 +21,6 @@ ABOUT = {
         needs=("answer", "truth"),
     )
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the share for each answer, None where the truth refers to nothing."""
-    return {"statute_citation_accuracy": each(cases, _score)}
 
 
 def _score(case: Case) -> float | None:
@@ -46,3 +35,6 @@ def expected_references(case: Case) -> list[Reference]:
     """Return the places in the law that the truth refers to, each once; cases are counted elsewhere."""
     cited = references(without_named(case.truth), context=case.question)
     return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
+
+
+NAMES, measure = per_case(statute_citation_accuracy=_score)

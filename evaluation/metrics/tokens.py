@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from exhibit.evaluation.metrics import About, per_case
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-
-NAMES = ("tokens_in", "tokens_out")
 ABOUT = {
     "tokens_in": About(
         "Tokens read",
@@ -30,8 +24,7 @@ ABOUT = {
         gate=False,
     ),
 }
-
-
-def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the tokens of each reply, None where the system does not tell, or no model was asked."""
-    return {name: each(cases, lambda case, name=name: case.reply.usage.get(name) or None) for name in NAMES}  # type: ignore[misc]
+NAMES, measure = per_case(
+    tokens_in=lambda case: case.reply.usage.get("tokens_in") or None,
+    tokens_out=lambda case: case.reply.usage.get("tokens_out") or None,
+)

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from exhibit.evaluation.cases import Case, Values
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
-from exhibit.evaluation.metrics._options import Options
-from exhibit.evaluation.metrics._versions import right_version
+from exhibit.evaluation.documents import touches
+from exhibit.evaluation.metrics import About, Case, Options, Passage, Values, each
+from exhibit.evidence import Span
 
 NAMES = ("provision_first", "version_accuracy")
 ABOUT = {
@@ -46,3 +45,23 @@ def _first(case: Case) -> float | None:
         return None
     right = right_version(case.reply.passages[0], case) if case.reply.passages else None
     return -1.0 if right is None else float(right)
+
+
+_PLACE = re.compile(r"(\S.*?)#(\d+)-(\d+)(?: |$)")
+
+
+def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
+    """Yield where the same paragraph stands in other versions, by the label `other_versions`."""
+    for name, start, end in _PLACE.findall(str(case.labels.get("other_versions") or "")):
+        yield name, Span(int(start), int(end))
+
+
+def right_version(passage: Passage, case: Case) -> bool | None:
+    """Return whether a passage of the right paragraph is of the right version; None for any other passage."""
+    if passage.span is None:
+        return None
+    span = passage.span
+    if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold if gold.places):
+        return True
+    near = (place for name, place in near_misses(case) if name == passage.source)
+    return False if any(span.start < place.end and place.start < span.end for place in near) else None

@@ -150,7 +150,7 @@ def _settings_model(wanted: str) -> type[BaseModel] | None:
     if system is not None:
         return settings_of(system)
     if wanted.partition(":")[0].replace("-", "_") not in plugin_names(__name__):
-        names = ", ".join(name.replace("_", "-") for name in target_names())
+        names = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
         raise ToolkitError(f"no target {wanted.partition(':')[0]!r}; there are {names}, or a file of yours: FILE.toml")
     module, _ = load_plugin(__name__, wanted)
     return cast("type[BaseModel] | None", getattr(module, "SETTINGS", None))

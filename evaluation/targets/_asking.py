@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from exhibit.evaluation.cases import Case, Reply, Turn
 from exhibit.evaluation.targets import Asked, TargetOptions
-from exhibit.evaluation.targets._passages import PassagesError
+from exhibit.evaluation.targets._fields import PassagesError
 from exhibit.storage.http import Deadline, HttpError, Retries
 
 AskOne = Callable[[Case, Deadline], Reply]

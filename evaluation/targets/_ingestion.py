@@ -17,9 +17,8 @@ import httpx
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._shapes import items_at, search
-from exhibit.evaluation.targets._system import Ingest, Step
-from exhibit.evaluation.targets._templates import fill, fill_path
+from exhibit.evaluation.targets._fields import items_at, search
+from exhibit.evaluation.targets._system import Ingest, Step, fill, fill_path
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetched

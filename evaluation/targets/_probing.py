@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Protocol
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
-from exhibit.evaluation.cases import Case
+from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import TargetOptions
-from exhibit.evaluation.targets._advice import Advice, advise, without_words
-from exhibit.evaluation.targets._passages import PassagesError
+from exhibit.evaluation.targets._fields import Names, PassagesError, describe, first_words, read_passages, search
 from exhibit.evaluation.targets._reading import NoAnswerError, Read, Reader
-from exhibit.evaluation.targets._schema import Described, made_request, missing_fields, served_paths
-from exhibit.evaluation.targets._shapes import describe
-from exhibit.evaluation.targets._templates import uses_history
+from exhibit.evaluation.targets._system import System, uses_history
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
 
@@ -25,14 +24,19 @@ _NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
 _UNFIT = (400, 415, 422)  # HTTP: the request is not as the server wants it
 
 
-class Probed(Described, Protocol):
+class Probed(Protocol):
     """A server as far as the probe needs it."""
 
     name: str
+    url: str
+    system: System
+    values: dict[str, Any]
     template: Any
     reader: Reader
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read: ...
+
+    def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any: ...
 
 
 class Probe:
@@ -166,12 +170,8 @@ class Probe:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
         if flag or not known:
-            fits = (
-                f". This would fit: {flag}"
-                if flag
-                else ". Say in a target file (docs/targets.md) which fields they are"
-            )
-            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}{fits}")
+            fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
+            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
         return [f"{name}: the passages have names and no text ({keys}): only documents are measured"]
 
     def _conversation_note(self, cases: Sequence[Case]) -> list[str]:
@@ -188,3 +188,212 @@ def spread(cases: Sequence[Case]) -> list[Case]:
     """Return a few cases from all over the set, its first among them."""
     places = {round(number * (len(cases) - 1) / (_ASKED - 1)) for number in range(_ASKED)}
     return [cases[place] for place in sorted(places)]
+
+
+_NAMING = re.compile(r"file|doc|title|name|source|url|path", re.IGNORECASE)
+_DEEPEST_REPLY = 6
+"""Levels of a reply that are looked at: the deepest known one has its passages at the fourth."""
+_SENTENCE = 3
+"""Words from which a text may be a passage or an answer."""
+
+
+class Advice(NamedTuple):
+    """Paths that fit a reply; empty where none was found."""
+
+    answer: str = ""
+    passages: str = ""
+
+    @property
+    def flags(self) -> str:
+        """The paths as a user gives them."""
+        answer = f"--target-response-answer-jmespath '{self.answer}'" if self.answer else ""
+        passages = f"--target-response-context-jmespath '{self.passages}'" if self.passages else ""
+        return " ".join(filter(None, (answer, passages)))
+
+
+def advise(reply: Any, names: Names) -> Advice:
+    """Return where a reply has its answer and its passages; each path was tried on it."""
+    lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
+    passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
+    inside = passages.partition("[")[0] if passages else None
+    texts = [(path, value) for path, value in _walk(reply) if isinstance(value, str) and " " in value.strip()]
+    texts = [(path, value) for path, value in texts if not inside or not path.startswith(f"{inside}[")]
+    answer = max(texts, key=lambda pair: len(pair[1]), default=("", ""))[0]
+    return Advice(answer if answer and first_words([answer], reply) else "", passages)
+
+
+def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
+    """Return the path to passages with words and, where they have any, names; empty where these are no passages."""
+    first = items[0]
+    if isinstance(first, str):
+        return path if len(first.split()) >= _SENTENCE else ""
+    if not isinstance(first, Mapping):
+        return ""
+    texts = [(key, value) for key, value in _walk(first) if isinstance(value, str)]
+    long = [(key, value) for key, value in texts if len(value.split()) >= _SENTENCE and not names(value)]
+    if not long:
+        return ""
+    text = max(long, key=lambda pair: len(pair[1]))[0]
+    known = [key for key, value in texts if names(value)] + [
+        key for key, _ in texts if key != text and _NAMING.search(key.rpartition(".")[2])
+    ]
+    fields = f"text: {text}" + (f", filename: {known[0]}" if known else "")
+    for fit in (path, f"{path}[].{{{fields}}}"):
+        if _good(search(fit, reply), names, first, text, named=bool(known)):
+            return fit
+    return ""
+
+
+def _good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
+    try:
+        read = read_passages(given, names=names)
+    except PassagesError:
+        return False
+    return bool(read) and read[0].text == search(text, first) and (not named or read[0].filename is not None)
+
+
+def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool]:
+    """Return whether no passage has a text, and whether any has the name of a known document."""
+    read: tuple[Passage, ...] = read_passages(given, names=names, pages_from=pages_from)
+    wordless = bool(read) and not any(one.text.strip() or one.span for one in read)
+    return wordless, any(one.filename and names(one.filename) for one in read)
+
+
+def _walk(value: Any, path: str = "", depth: int = _DEEPEST_REPLY) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a reply with its path; of a list, the first two."""
+    if path:
+        yield path, value
+    if not depth:
+        return
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            name = str(key) if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else '"' + str(key) + '"'
+            yield from _walk(held, f"{path}.{name}" if path else name, depth - 1)
+    elif isinstance(value, list):
+        for index, held in enumerate(value[:2]):
+            yield from _walk(held, f"{path}[{index}]", depth - 1)
+
+
+_SECONDS = 10.0
+"""For one description: a server that is slow to give it is asked without."""
+_QUESTION = ("question", "query", "q", "prompt", "user_input", "user_query", "input", "message", "text", "search",
+             "content")  # fmt: skip
+_HISTORY = ("history", "chat_history", "messages", "conversation")
+_DEEPEST = 8
+"""References within references that are followed: a description may refer to itself."""
+
+
+class Made(NamedTuple):
+    """A request, and where it was read how it must look."""
+
+    template: Any
+    where: str
+
+
+def missing_fields(error: HttpError) -> list[str]:
+    """Return the fields that a server says it misses: `loc` of FastAPI's and pydantic's errors."""
+    try:
+        faults = json.loads(error.body)["detail"]
+        places = [fault["loc"] for fault in faults if "missing" in str(fault.get("type", "missing"))]
+        names = [".".join(str(part) for part in place if part != "body") for place in places]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def served_paths(server: Probed) -> list[str]:
+    """Return the paths that a server says it takes requests at; none where it says nothing."""
+    paths = _asked(server, "/openapi.json", origin=True).get("paths")
+    paths = paths if isinstance(paths, Mapping) else {}
+    return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
+
+
+def made_request(server: Probed) -> Made | None:
+    """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
+    told = server.system.ask.described
+    if told:
+        schema = _asked(server, told["path"])
+        inner = _template(schema, schema)
+        own = server.values[told["setting"]] == server.system.settings[told["setting"]].default
+        body = server.system.ask.body
+        setting = f"{{{told['setting']}}}"
+        filled = {key: inner if value == setting else value for key, value in body.items()}
+        return Made({**filled, "config": {}}, told["path"]) if inner is not None and own else None
+    if "request" not in server.values or server.values["request"]:
+        return None
+    for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
+        schema = _asked(server, where, origin=origin)
+        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
+        template = _template(wanted, schema) if wanted else None
+        if isinstance(template, Mapping):
+            return Made({"input": template} if where == "/input_schema" else template, where)
+    return None
+
+
+def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+    """Return a description; empty where the server has none."""
+    parts = urlsplit(server.url)
+    base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
+    try:
+        reply = server.fetch(path, deadline=Deadline(_SECONDS), method="GET", url=base)
+    except HttpError:
+        return {}
+    return reply if isinstance(reply, Mapping) else {}
+
+
+def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
+    """Return the schema of the JSON that a path takes."""
+    paths = openapi.get("paths")
+    held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
+    for key in ("post", "requestBody", "content", "application/json", "schema"):
+        held = held.get(key) if isinstance(held, Mapping) else None
+    return held
+
+
+def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
+    """Return a request that a schema allows, with a place for the question; None where there is no such place."""
+    schema = _resolved(schema, root, depth)
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or not depth:
+        return "{question}" if schema.get("type") == "string" else None
+    template: dict[str, Any] = {}
+    asked = False
+    for name in sorted(fields, key=lambda name: _QUESTION.index(name) if name in _QUESTION else len(_QUESTION)):
+        one = _resolved(fields[name], root, depth)
+        if name in _HISTORY and one.get("type") == "array":
+            turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
+            template[name] = ["{history}", *turn]
+            asked = asked or bool(turn)
+        elif name in _QUESTION and not asked and (inner := _template(one, root, depth - 1)) is not None:
+            template[name], asked = inner, True
+        elif name in (schema.get("required") or ()):
+            template[name] = _usual(one)
+    return template if asked and None not in template.values() else None
+
+
+def _usual(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a schema gives itself; None where it gives none."""
+    listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
+    choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
+    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
+    given = next((value for value in choices if value is not None), None)
+    return empty.get(schema.get("type")) if given is None else given
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """Return a schema with its reference followed, and the first of several that is not null."""
+    for _ in range(depth):
+        if not isinstance(schema, Mapping):
+            return {}
+        several = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+        if isinstance(schema.get("$ref"), str):
+            held: Any = root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                held = held.get(part) if isinstance(held, Mapping) else None
+            schema = held
+        elif isinstance(several, list) and several:
+            chosen = [one for one in several if not (isinstance(one, Mapping) and one.get("type") == "null")]
+            schema = chosen[0] if chosen else {}
+        else:
+            return schema
+    return {}

@@ -9,9 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from exhibit.evaluation.targets._shapes import SHAPES, describe, first_list, first_words, recognise, search, unwrap
+from exhibit.evaluation.targets._fields import (
+    SHAPES,
+    describe,
+    first_list,
+    first_words,
+    read_number,
+    read_usage,
+    recognise,
+    search,
+    unwrap,
+)
 from exhibit.evaluation.targets._system import ReplyPart, System
-from exhibit.evaluation.targets._usage import read_number, read_usage
 from exhibit.storage.http import STREAMED, Event, HttpError, Response, Secrets, read_events, read_texts
 
 _PIECES = ("delta.content", "choices[0].delta.content", "choices[0].message.content", "message.content", "answer",

@@ -19,13 +19,11 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import ask_all
+from exhibit.evaluation.targets._fields import Names, PassagesError, read_confidence, read_passages
 from exhibit.evaluation.targets._ingestion import Library, bring_in, compare, remove
-from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
 from exhibit.evaluation.targets._probing import Probe
 from exhibit.evaluation.targets._reading import Read, Reader, not_json
-from exhibit.evaluation.targets._system import ServerSettings, fitted, headers_of
-from exhibit.evaluation.targets._templates import fill, fill_path
-from exhibit.evaluation.targets._usage import read_confidence
+from exhibit.evaluation.targets._system import ServerSettings, fill, fill_path, fitted, headers_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import HIDDEN, names_a_secret
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Response, Secrets, UnreachableError, plain_address

@@ -5,33 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.engine import open_engine
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.choices import choose
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions
 from exhibit.law.citations import find_citations
-from exhibit.models.token_counts import counter_for
-from exhibit.rag.answerers import Answerer, open_answerer
-from exhibit.rag.assemble import assemble
+from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.index import open_index
 from exhibit.rag.index_files import FORMAT, MANIFEST
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Answer, Context, Hit, Source
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 from exhibit.rag.retrieval.statutes import with_version
-from exhibit.rag.sharing import Answering, Embedded
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from exhibit.storage.bundle import sha256_of
@@ -41,8 +35,6 @@ from exhibit.storage.place import taking_turns
 _log = logging.getLogger(__name__)
 _SEARCHED = 64
 """Questions searched at once: enough to be embedded side by side, few enough that those who answer do not wait."""
-_FEW = 256
-"""Questions that are answered before workers on this machine would have started."""
 _ANSWERED = 16
 """Questions answered at once: what a stopped run may have to ask again."""
 GRADED_DEPTH = 500
@@ -152,15 +144,10 @@ class Builtin:
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
         questions = [_asked(case) for case in cases]
         searched = self._search(questions, depth)
-        answering = self._pipeline.answering(depth=depth) if self._options.answers else None
         if not self._options.answers:
             replies: Iterator[Reply] = (_reply(retrieved, seconds=seconds) for retrieved, seconds in searched)
-        elif answering is not None and self._worth_sharing(questions):
-            replies = self._share(questions, answering)
-        elif self._pipeline.llm is None and not self._options.config.reads:
-            replies = self._extract(searched, questions=len(cases))
         else:
-            replies = self._generate(searched)
+            replies = self._answer(searched)
         yield from starmap(Asked, enumerate(map(self._labelled, cases, replies)))
 
     def _labelled(self, case: Case, reply: Reply) -> Reply:
@@ -179,72 +166,17 @@ class Builtin:
             each = (time.monotonic() - began) / len(results)
             yield from (_Searched(retrieved, each) for retrieved in results)
 
-    def _worth_sharing(self, questions: Sequence[str]) -> bool:
-        """Return whether several processes on this machine search sooner than this one."""
-        options = self._options
-        several = options.engine == "local" and (options.jobs or os.cpu_count() or 1) > 1
-        return several and len(questions) > _FEW and all(question.strip() for question in questions)
-
-    def _share(self, questions: Sequence[str], answering: Answering) -> Iterator[Reply]:
-        """Yield replies that workers searched and answered; here questions are embedded, and no more."""
-        engine = open_engine("local", jobs=self._options.jobs, limits=None)
-        sent: deque[tuple[int, float]] = deque()
-
-        def prepared() -> Iterator[Embedded]:
-            for start in range(0, len(questions), _SEARCHED):
-                few = questions[start : start + _SEARCHED]
-                began = time.monotonic()
-                embedded = self._pipeline.prepare(few).parts(_ANSWERED)
-                each = (time.monotonic() - began) / len(few)
-                for part in embedded:
-                    sent.append((len(part.prepared.queries), each))
-                    yield part
-
-        for outcome in engine.map(Asking(answering), prepared()):
-            count, each = sent.popleft()
-            if outcome.error is not None:
-                yield from (Reply(error=str(outcome.error)) for _ in range(count))
-                continue
-            yield from (replace(reply, seconds=each + (reply.seconds or 0.0)) for reply in outcome.unwrap())
-
-    def _extract(self, results: Iterable[_Searched], *, questions: int) -> Iterator[Reply]:
-        """Yield replies in the documents' own words: a map over questions, which workers share."""
-        options = self._options
-        open_answerer(options.config)  # one that needs a model says so here, once
-        few = options.engine == "local" and questions <= _FEW  # done before the workers had started
-        engine = open_engine(options.engine, jobs=options.jobs, items=1 if few else None, limits=None)
-        sent: deque[list[_Searched]] = deque()
-
-        def batches() -> Iterator[Selected]:
-            for batch in _batches(results, _ANSWERED):
-                sent.append(batch)
-                yield Selected(tuple((r.question, r.selected, self._pipeline.summaries(r)) for r, _ in batch))
-
-        for outcome in engine.map(Extraction(options.config), batches()):
-            batch = sent.popleft()
-            if outcome.error is not None:
-                yield from (replace(_reply(r, seconds=seconds), error=str(outcome.error)) for r, seconds in batch)
-                continue
-            for (retrieved, searched), (context, answer, seconds) in zip(batch, outcome.unwrap(), strict=True):
-                yield _answered(retrieved, context, answer, searched + seconds)
-
-    def _generate(self, results: Iterable[_Searched]) -> Iterator[Reply]:
-        """Yield replies by a model, asked from here alone: it has one budget, and its own requests at once."""
+    def _answer(self, results: Iterator[_Searched]) -> Iterator[Reply]:
+        """Yield replies made in this process: a model has one budget, and its own requests at once."""
         answerer = open_answerer(self._options.config, llm=self._pipeline.llm)
-        for batch in _batches(results, _ANSWERED):
-            answers = self._answer(answerer, [one.retrieved for one in batch])
-            for (retrieved, searched), (context, answer, seconds) in zip(batch, answers, strict=True):
-                yield _answered(retrieved, context, answer, searched + seconds)
-
-    def _answer(self, answerer: Answerer, batch: Sequence[Retrieved]) -> list[tuple[Context, Answer, float]]:
-        began = time.monotonic()
-        contexts = [self._pipeline.context(retrieved) for retrieved in batch]
-        answers = answerer.answer_all([(r.question, context) for r, context in zip(batch, contexts, strict=True)])
-        each = (time.monotonic() - began) / len(batch)
-        return [
-            (context, answer, answer.usage.get("seconds", each))
-            for context, answer in zip(contexts, answers, strict=True)
-        ]
+        while batch := list(islice(results, _ANSWERED)):
+            began = time.monotonic()
+            contexts = [self._pipeline.context(retrieved) for retrieved, _ in batch]
+            asked = [(one.retrieved.question, context) for one, context in zip(batch, contexts, strict=True)]
+            answers = answerer.answer_all(asked)
+            each = (time.monotonic() - began) / len(batch)
+            for (retrieved, searched), context, answer in zip(batch, contexts, answers, strict=True):
+                yield _answered(retrieved, context, answer, searched + answer.usage.get("seconds", each))
 
 
 def _asked(case: Case) -> str:
@@ -257,53 +189,6 @@ class _Searched(NamedTuple):
 
     retrieved: Retrieved
     seconds: float
-
-
-@dataclass(frozen=True)
-class Asking:
-    """The work of one worker on a few embedded questions: picklable, so that any engine can run it."""
-
-    answering: Answering
-
-    def __call__(self, embedded: Embedded) -> list[Reply]:
-        """Return the reply to each question."""
-        return [_answered(*timed) for timed in self.answering(embedded)]
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A few questions, each with its passages and the summaries of their documents: no index is needed for the rest."""
-
-    questions: tuple[tuple[str, tuple[Hit, ...], Mapping[str, str]], ...]
-
-    def __str__(self) -> str:
-        """Return what an error calls it."""
-        return f"{len(self.questions)} questions from {self.questions[0][0][:80]!r}"
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """The work of one worker on a few questions: picklable, so that any engine can run it."""
-
-    config: Config
-
-    def __call__(self, selected: Selected) -> list[tuple[Context, Answer, float]]:
-        """Return for each question its context, its answer and the seconds it took."""
-        answerer = open_answerer(self.config)
-        tokens = counter_for(None)
-        done = []
-        for question, hits, summaries in selected.questions:
-            began = time.monotonic()
-            context = assemble(question, hits, summaries=summaries, budget=self.config.budget, tokens=tokens)
-            answer = answerer.answer(question, context)
-            done.append((context, answer, time.monotonic() - began))
-        return done
-
-
-def _batches(searched: Iterable[_Searched], size: int) -> Iterator[list[_Searched]]:
-    waiting = iter(searched)
-    while batch := list(islice(waiting, size)):
-        yield batch
 
 
 def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:

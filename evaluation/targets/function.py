@@ -17,8 +17,7 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
 from exhibit.evaluation.targets._asking import ask_all
-from exhibit.evaluation.targets._passages import Names
-from exhibit.evaluation.targets._shapes import describe, recognise
+from exhibit.evaluation.targets._fields import Names, describe, recognise
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.secrets import scrubbed

@@ -2,13 +2,19 @@
 
 {"id": 7, "dataset": "cuad", "question": "…", "answer": "…", "passages": ["…", {"filename": "…", "text": "…"}]}
 
-A reply is found by its dataset and id, or by its question. The shapes that `_shapes` knows are read as well: results of
+A reply is found by its dataset and id, or by its question. The shapes of `shapes.toml` are read as well: results of
 NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of this project. What was recognised is
 said; a field that holds the truth is never taken for a reply.
 """
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
+import json
+import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,10 +24,22 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Asked, Ingestion, TargetOptions, count_only
-from exhibit.evaluation.targets._passages import Names, PassagesError, read_passages
-from exhibit.evaluation.targets._prediction_rows import id_of, plain_question, question_of, read_rows
-from exhibit.evaluation.targets._shapes import Shape, describe, first_list, first_words, is_truth, recognise, unwrap
-from exhibit.evaluation.targets._usage import read_count, read_number, read_usage
+from exhibit.evaluation.targets._fields import (
+    Names,
+    PassagesError,
+    Shape,
+    describe,
+    first_list,
+    first_words,
+    is_truth,
+    read_count,
+    read_number,
+    read_passages,
+    read_usage,
+    recognise,
+    unwrap,
+)
+from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 
 _FEW = 3
@@ -153,7 +171,7 @@ def read_row(row: Mapping[str, Any], shape: Shape, names: Names) -> Reply:
     )
 
 
-def _shape(path: Path, rows: Sequence[Mapping[str, Any]]) -> Shape:
+def _shape(path: Path, rows: Rows) -> Shape:
     """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
     if all(map(is_truth, rows)):
         raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
@@ -181,3 +199,147 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
 def _seconds(told: Mapping[str, Any]) -> float | None:
     seconds = read_number(told.get("seconds", told.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
+
+
+_QUESTION = ("question", "query", "user_input", "input")
+_ID = ("id", "query_id", "question_id")
+
+
+def question_of(row: Mapping[str, Any]) -> str | None:
+    """Return the question that a row is for, if it says."""
+    return next((plain_question(row[key]) for key in _QUESTION if isinstance(row.get(key), str)), None)
+
+
+def id_of(row: Mapping[str, Any]) -> str | None:
+    """Return the id of the question that a row is for, if it says."""
+    return next((str(row[key]) for key in _ID if isinstance(row.get(key), str | int) and row[key] != ""), None)
+
+
+def plain_question(question: str) -> str:
+    """Return a question as it is compared."""
+    return " ".join(question.split())
+
+
+class Lines:
+    """An object a line: where each begins is known, and it is read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._starts = array("q")
+        self.sound = True
+        """Whether there are several objects, each on its line and for a question; else the file is something else."""
+        at = 0
+        with path.open("rb") as file:
+            for line in file:
+                if line.strip():
+                    self._starts.append(at)
+                    self.sound = self.sound and self._is_row(line)
+                at += len(line)
+        self.sound = self.sound and len(self._starts) > 1
+
+    def _is_row(self, line: bytes) -> bool:
+        try:
+            row = _parse(line)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(row, dict) and not _for_no_question(row)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        with self._path.open("rb") as file:
+            file.seek(self._starts[place])
+            return _with_nvidia_passages(_parse(file.readline()))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self._path.open("rb") as file:
+            yield from (_with_nvidia_passages(_parse(line)) for line in file if line.strip())
+
+
+def _parse(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8").removeprefix("\ufeff"))
+
+
+Rows = Lines | list[dict[str, Any]]
+
+
+def read_rows(path: Path) -> Rows:
+    """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
+    if path.suffix.lower() == ".jsonl" and path.is_file():
+        lines = Lines(path)
+        if lines.sound:
+            return lines
+    return _whole(path)
+
+
+def _whole(path: Path) -> list[dict[str, Any]]:
+    text = read_text(path).removeprefix("\ufeff")
+    rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
+    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
+        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, and columns as datasets write them
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
+    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
+    if bad:
+        raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question: which question is it for?")
+    return [_with_nvidia_passages(row) for row in rows]
+
+
+def _for_no_question(row: Mapping[str, Any]) -> bool:
+    return id_of(row) is None and question_of(row) is None
+
+
+def _json(path: Path, text: str) -> Any:
+    try:
+        if text.lstrip().startswith("["):
+            return json.loads(text)
+        try:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        except ValueError:
+            return [json.loads(text)]
+    except (ValueError, RecursionError) as error:
+        raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
+
+
+def _csv(text: str) -> list[dict[str, Any]]:
+    csv.field_size_limit(1 << 24)
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+
+
+def _cell(text: str) -> Any:
+    """Return what a cell means: passages written as JSON or as Python are a list of them, all else is text."""
+    if text.lstrip().startswith(("[", "{")):
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                value = parse(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+            # "[1]" is an answer's citation
+            return value if isinstance(value, dict) or all(isinstance(one, str | dict) for one in value) else text
+    return text
+
+
+def _inside(content: Mapping[str, Any]) -> Any:
+    lists = [value for value in content.values() if isinstance(value, list)]
+    if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
+        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+    objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+    return objects[0] if objects else [content]
+
+
+def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of NVIDIA's results with its passages' words and names (`contract.pdf_3`: page 3) put together."""
+    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
+    if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
+        return row
+    if len(texts) != len(names):  # a passage without a description has a name and no words: which is which is unknown
+        return row
+    passages = []
+    for text, name in zip(texts, names, strict=True):
+        match = re.fullmatch(r"(.+)_(\d+)", str(name))
+        place = {"filename": match[1], "page_number": int(match[2])} if match else {"filename": str(name)}
+        passages.append({**place, "text": text})
+    return {**row, "nvidia_passages": passages}

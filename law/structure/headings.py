@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
 from exhibit.evidence import Document
 from exhibit.law.companies import ends_in_form
+from exhibit.law.names import letters
 from exhibit.law.structure.labels import (
     NO_HEADING,
     SMALL,
@@ -50,27 +52,94 @@ class Heading:
         return f"{self.label} {self.title}".strip()
 
 
-def find_headings(document: Document) -> list[Heading]:
+class Outline(NamedTuple):
+    """What is known of a document's headings before its lines are read: by its contents, or by its bookmarks."""
+
+    titles: Mapping[str, float] = {}
+    """By the letters of each title: how high it stands, 0 where its number or its place tells."""
+    skipped: Collection[int] = ()
+    """Where lines begin that are none of the text: running heads."""
+
+
+NO_OUTLINE = Outline()
+
+
+def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
     """Return the headings in order; entries of a table of contents and page furniture are none."""
-    lines = read_lines(document)
+    lines = [line for line in read_lines(document, listed=bool(outline.titles)) if line.start not in outline.skipped]
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
     drop_stray(labels)
+    listed = _Listed(lines, outline.titles)
     headings: list[Heading] = []
     index = quiet = 0
     while index < len(lines):
-        heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
+        heading, taken = listed.at(index, labels) if outline.titles else (None, 1)
+        if heading is None:
+            heading, taken = _heading(lines, labels, index, calm=lines[index].start < quiet)
+            heading = _unlisted(heading) if heading and outline.titles else heading
         if heading:
             headings.append(heading)
             if heading.kind == "signature":
                 quiet = heading.start + _SIGNATURES
         index += taken
     headings = _without_empty(headings, document.text)
-    if system.units:
+    if system.units or outline.titles:
         return headings  # a law says of each of its parts that it is one
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
+def _unlisted(heading: Heading) -> Heading | None:
+    """Return a heading that the contents do not have: a title only over a paragraph, a schedule below the annexes."""
+    if heading.kind == "schedule":
+        return replace(heading, rank=heading.rank + 0.5)
+    return None if heading.style in BARE and heading.rank <= _BARE else heading
+
+
+class _Listed:
+    """Which lines begin with a title that is known; the letters of each line are taken once."""
+
+    def __init__(self, lines: Sequence[Line], titles: Mapping[str, float]) -> None:
+        self._lines, self._titles = lines, titles
+        self._letters = [letters(line.text) for line in lines] if titles else []
+        # a title may end in the number of a footnote
+        self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if titles else []
+        self._end = 0
+
+    def at(self, index: int, labels: Sequence[Label | None]) -> tuple[Heading | None, int]:
+        """Return the known title that begins at a line, and how many lines it takes."""
+        for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
+            last = index + count - 1
+            rank = self._titles.get("".join(self._letters[index:last]) + self._ends[last])
+            if rank is not None and (heading := self._heading(index, last, rank, labels)):
+                self._end = last + 1
+                return heading, count
+        return None, 1
+
+    def _heading(self, index: int, last: int, rank: float, labels: Sequence[Label | None]) -> Heading | None:
+        line, end = self._lines[index], self._lines[last].end
+        text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
+        label = labels[index] or read_label(line._replace(gap=True, fresh=True, before=""))
+        if len(text) > _LONGEST or text[-1] in ",;":
+            return None
+        if label is not None:
+            title = text[len(line.text) - len(label.rest) :]
+            return replace(_made(line, label, title, end), sure=True)
+        # a word of the contents may end a sentence by chance
+        apart = line.fresh or index == self._end or (last + 1 < len(labels) and labels[last + 1] is not None)
+        if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
+            return None
+        over = _over(self._lines, labels, index, last + 1, text, "listed")
+        return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
+
+
+_BARE, _LISTED = 6, 6.5
+"""How high a title stands that has no number and is over none: where chapters do, or below them if it is listed."""
+_MOST_LINES = 4
+"""A heading's lines: the longest of the five court guides takes four."""
+_LONGEST = 300  # characters: what is longer is a sentence
+FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
+"""The mark of a footnote at a title's end."""
 _SIGNATURES = 3000
 """Names and offices are shouted below a signature line: for so many characters no shout is a heading."""
 
@@ -135,21 +204,13 @@ def _labelled(lines: Sequence[Line], labels: Sequence[Label | None], index: int,
             title, length = after.text, len(after.text)
         if title:
             end, taken = after.start + length, 2
+    return _made(line, label, title, max(end, line.start + 1)), taken
+
+
+def _made(line: Line, label: Label, title: str, end: int) -> Heading:
     kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
-    return (
-        Heading(
-            line.start,
-            max(end, line.start + 1),
-            label.text,
-            title.strip(" .:-–—"),
-            label.style,
-            label.value,
-            label.rank,
-            kind,
-            label.sure,
-        ),
-        taken,
-    )
+    title = title.strip(" .:-–—")
+    return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
 
 def _ends(lines: Sequence[Line], labels: Sequence[Label | None], index: int) -> bool:
@@ -228,7 +289,7 @@ def _over(
 ) -> Heading:
     """Return a heading without a number: it stands just above the number that it is put over."""
     label = labels[end] if end < len(labels) else None
-    rank = label.rank - 0.5 if label is not None and label.style in COUNTED else 6
+    rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
     kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
     return Heading(lines[first].start, lines[end - 1].end, "", title.strip(" .:-–—"), style, (), rank, kind)
 

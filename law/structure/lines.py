@@ -15,6 +15,7 @@ _SPACES = " \t\xa0"
 _WIDE = 3 * " "
 """What parts two pieces of a line: some text files part paragraphs by wide spaces only."""
 _NUMBERED_PART = re.compile(r"(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?", re.IGNORECASE)
+_LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
 _RULE = re.compile(r"[\W_]{3,}")
 _PAGE_MARK = re.compile(r"(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?", re.IGNORECASE)
 _WRAPPED = 160
@@ -50,9 +51,9 @@ class Line(NamedTuple):
     """The line before, empty at the beginning."""
 
 
-def read_lines(document: Document) -> list[Line]:
-    """Return the lines in which headings can stand, in order."""
-    pieces = list(_pieces(document))
+def read_lines(document: Document, *, listed: bool = False) -> list[Line]:
+    """Return the lines in which headings can stand, in order; `listed` says that its headings are known by a list."""
+    pieces = list(_pieces(document, listed))
     width = _width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text)
     lines: list[Line] = []
@@ -85,11 +86,11 @@ class _Piece(NamedTuple):
     wide: bool
 
 
-def _pieces(document: Document) -> Iterator[_Piece]:
+def _pieces(document: Document, listed: bool) -> Iterator[_Piece]:
     """Yield every stretch between line ends or wide spaces; an empty one for a blank line; no furniture."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
-    furniture = iter([*_furniture(document), Span(len(text), len(text))])
+    furniture = iter([*_furniture(document, listed), Span(len(text), len(text))])
     skip = next(furniture)
     for start, end in _line_spans(text):
         while skip.end <= start < len(text):
@@ -124,12 +125,18 @@ def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int
         start = last + len(_WIDE)
 
 
-def _furniture(document: Document) -> list[Span]:
+def _furniture(document: Document, listed: bool) -> list[Span]:
     """Return the page furniture but for headings that start a page: those stand once, running heads recur."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
-    return [span for span, text in pairs if counts[text] > 1 or not _NUMBERED_PART.fullmatch(text)]
+    return [
+        span
+        for span, text in pairs
+        if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
+        # a short guide has its headings twice at a page's edge: in the contents, and where they stand
+        and not (listed and _LABELLED.match(text))
+    ]
 
 
 def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Document, Span
-from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
+from exhibit.law.structure.headings import BARE, COUNTED, NO_OUTLINE, Heading, Outline, find_headings
 from exhibit.law.structure.labels import roman
 from exhibit.law.system import FREE
+
+_NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class Section:
     children: tuple[Section, ...] = ()
     label: str = ""
     """What its heading is numbered by, `§ 12` or `Section 2.01`."""
-    at: int = 0
-    """Where its heading begins: the span may begin with the headings above it."""
+    title: Span = _NOWHERE
+    """Where its heading stands: the span may begin with the headings above it."""
 
     def walk(self) -> Iterator[Section]:
         """Yield this section and all below it, in reading order."""
@@ -47,12 +49,12 @@ _GAP = 3
 """So many numbers may be missing from a count: text files lose some."""
 
 
-def read_structure(document: Document) -> Section:
+def read_structure(document: Document, outline: Outline = NO_OUTLINE) -> Section:
     """Return the tree of sections; the root is the whole text, and the leaves tile it."""
     root = _Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
-    headings = find_headings(document)
+    headings = find_headings(document, outline)
     for at, heading in enumerate(headings):
         ahead = headings[at + 1] if at + 1 < len(headings) else None
         if heading.rank == FREE:
@@ -214,5 +216,11 @@ def _section(node: _Node, start: int, end: int, text: str) -> Section:
         children += [_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
     heading = node.heading
     return Section(
-        Span(start, end), heading.text, heading.kind, node.level, tuple(children), heading.label, heading.start
+        Span(start, end),
+        heading.text,
+        heading.kind,
+        node.level,
+        tuple(children),
+        heading.label,
+        Span(heading.start, heading.end),
     )

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from exhibit.models.embedders._network import EPSILON, HEADS, LAYERS, WIDTH
-from exhibit.models.embedders._peaks import balance, read_peaks
 
 VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"
 """What the graphs put out."""
@@ -54,15 +54,7 @@ def build_graph(
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
-    state = _embed_tokens(graph, pairs=judges)
-    for number in range(LAYERS):
-        layer = f"encoder.layer.{number}"
-        mixed = (_attend_at_once if rows else _attend)(graph, state, f"{layer}.attention.self")
-        attended = graph.linear(mixed, f"{layer}.attention.output.dense")
-        state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
-        wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"))
-        narrow = graph.linear(wide, f"{layer}.output.dense")
-        state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
+    state = _encode(graph, pairs=judges)
     if precision == "fp16":  # means and lengths of so many numbers need more digits
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
     mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
@@ -75,6 +67,21 @@ def build_graph(
         return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **tokens})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
     return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
+
+
+def _encode(graph: _Graph, *, pairs: bool, **gelu: Any) -> str:
+    """Return each token's state after the last layer."""
+    state = _embed_tokens(graph, pairs=pairs)
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        attend = _attend_at_once if f"{layer}.attention.self" in graph.peaks else _attend
+        mixed = attend(graph, state, f"{layer}.attention.self")
+        attended = graph.linear(mixed, f"{layer}.attention.output.dense")
+        state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
+        wide = graph.add("Gelu", graph.linear(state, f"{layer}.intermediate.dense"), **gelu)
+        narrow = graph.linear(wide, f"{layer}.output.dense")
+        state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
+    return state
 
 
 def _embed_tokens(graph: _Graph, *, pairs: bool) -> str:
@@ -99,6 +106,7 @@ def _attend(graph: _Graph, state: str, prefix: str) -> str:
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
         for kind in ("weight", "bias")
     )
+    graph.given[prefix] = state
     joint = graph.product(state, weight, bias)
     split = graph.add("Reshape", joint, graph.integers(0, 0, 3, HEADS, WIDTH // HEADS))
     heads = graph.add("Transpose", split, perm=[2, 0, 3, 1, 4])  # part, text, head, token, number
@@ -124,7 +132,9 @@ class _Graph:
     """Nodes and constants as they are added, each named by its number."""
 
     def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
-        self.weights, self._precision, self._peaks = weights, precision, peaks
+        self.weights, self._precision, self.peaks = weights, precision, peaks
+        self.given: dict[str, str] = {}
+        """The state that goes into each product."""
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -160,7 +170,8 @@ class _Graph:
 
     def linear(self, state: str, name: str) -> str:
         """Add one of the network's products, plus its bias."""
-        if name in self._peaks:
+        self.given[name] = state
+        if name in self.peaks:
             product = self.row_product(state, self.weights[f"{name}.weight"], name)
             return self.add("Add", product, self.weight(f"{name}.bias"))
         return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
@@ -189,7 +200,7 @@ class _Graph:
 
     def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
         """Add a product of integers: a scale for each token of the state, and one for each column of the matrix."""
-        shares = balance(self._peaks[name], weight)
+        shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
         state = self.add("Mul", state, self.constant(1 / shares))
@@ -232,3 +243,43 @@ class _Graph:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         onnx.checker.check_model(model)
         return model
+
+
+TEXTS = (
+    'This Agreement is entered into as of March 3, 2021 (the "Effective Date") by and between Harrow & Pike, Inc., '
+    'a Delaware corporation ("Supplier"), and Lindqvist GmbH ("Customer").',
+    "8.2 Limitation of Liability. EXCEPT FOR BREACH OF SECTION 6, IN NO EVENT SHALL EITHER PARTY BE LIABLE FOR "
+    "INDIRECT, INCIDENTAL OR CONSEQUENTIAL DAMAGES; total liability shall not exceed $250,000.",
+    "The Receiving Party shall not, without the prior written consent of the Disclosing Party, disclose Confidential "
+    "Information to any third party, except to its employees who need to know it.",
+    "Either party may terminate this Agreement upon thirty (30) days' written notice if the other party materially "
+    "breaches it and fails to cure the breach within that period.",
+    "We collect your e-mail address, device identifiers and location when you use the app, and share them with "
+    "advertisers only if you allow it.",
+    "Consider the Non-Disclosure Agreement between Alder and Birch; Does the document allow assignment without "
+    "consent?",
+    "Page 12 of 40",
+)
+"""Texts that are measured: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
+
+
+def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
+    """Return, for each product of the network, how large each channel of its input gets on these token ids."""
+    graph = _Graph(weights, "fp32", {})
+    _encode(graph, pairs=False, approximate="tanh")  # how large a number gets needs no more
+    outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))
+    model = graph.model(inputs=("ids",), outputs=outputs).SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    runs = [session.run(list(outputs), {"ids": np.array([ids], np.int64)}) for ids in samples]
+    peaks = (np.max([np.abs(state[0]).max(axis=0) for state in states], axis=0) for states in zip(*runs, strict=True))
+    return dict(zip(graph.given, peaks, strict=True))
+
+
+def balance(peaks: _SINGLE, weight: _SINGLE) -> _SINGLE:
+    """Return what each channel is divided by, so that it is as hard on the states as on the weights.
+
+    Powers of two: they cost no digit, and the last bits of a sum, which differ between processors, do not move them.
+    """
+    shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
+    rounded: _SINGLE = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)
+    return rounded

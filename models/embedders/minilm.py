@@ -9,7 +9,6 @@ python -m models.embedders.minilm --prepare    finds the weights and builds the 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +19,19 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders._minilm_graph import build_graph
-from exhibit.models.embedders._network import MAX_TOKENS, OFFICIAL, VERSION, WIDTH, Network, processors
-from exhibit.models.embedders._peaks import TEXTS
+from exhibit.models.embedders import to_unit
+from exhibit.models.embedders._minilm_graph import TEXTS, build_graph
+from exhibit.models.embedders._network import (
+    MAX_TOKENS,
+    OFFICIAL,
+    VERSION,
+    WIDTH,
+    Network,
+    model_folder,
+    processors,
+    sealed,
+)
 from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
-from exhibit.models.embedders._unit import to_unit
-from exhibit.models.embedders._weights import model_folder, put_in_cache
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -158,17 +164,12 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
 
 def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
     """Return the graph from the cache if it is what was written there, else build it."""
-    path = graph_path(variant, network)
-    seal = path.with_suffix(".sha256")
-    if path.is_file() and seal.is_file():
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
-            return data
-    samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
-    data = bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
-    put_in_cache(path, data)
-    put_in_cache(seal, f"{hashlib.sha256(data).hexdigest()}\n".encode())
-    return data
+
+    def build() -> bytes:
+        samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+        return bytes(build_graph(network.weights(), precision=variant, samples=samples).SerializeToString())
+
+    return sealed(graph_path(variant, network), build)
 
 
 def graph_path(variant: str, network: Network = OFFICIAL) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.models.embedders._unit import to_unit
+from exhibit.models.embedders import to_unit
 from exhibit.models.llms._endpoint import Endpoint
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError

@@ -6,7 +6,6 @@ means the same in every sentence. The table is made the first time, in some ten 
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,10 +13,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal
+from exhibit.models.embedders import to_unit
+from exhibit.models.embedders._network import MAX_TOKENS, VERSION, WIDTH, legal, model_folder, sealed
 from exhibit.models.embedders._tokens import WordTokenizer, ready_tokenizer
-from exhibit.models.embedders._unit import to_unit
-from exhibit.models.embedders._weights import model_folder, put_in_cache
 from exhibit.models.embedders.minilm import open_session, ready_graph
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
@@ -95,17 +93,12 @@ def _name() -> str:
 
 def ready_table() -> Vectors:
     """Return the table from the cache if it is what was written there, else make it."""
-    path = table_path()
-    seal = path.with_suffix(".sha256")
-    if path.is_file() and seal.is_file():
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() == seal.read_text(encoding="utf-8").strip():
-            kept: Vectors = np.load(io.BytesIO(data)).astype(np.float32)
-            return kept
-    session = open_session(ready_graph("int8", legal()), None)
-    table = make_table(lambda ids: session.run(None, {"ids": ids})[0]).astype(np.float16)  # half of the bytes
-    buffer = io.BytesIO()
-    np.save(buffer, table)
-    put_in_cache(path, buffer.getvalue())
-    put_in_cache(seal, f"{hashlib.sha256(buffer.getvalue()).hexdigest()}\n".encode())
-    return table.astype(np.float32)
+
+    def build() -> bytes:
+        session = open_session(ready_graph("int8", legal()), None)
+        buffer = io.BytesIO()
+        np.save(buffer, make_table(lambda ids: session.run(None, {"ids": ids})[0]).astype(np.float16))  # half the bytes
+        return buffer.getvalue()
+
+    table: Vectors = np.load(io.BytesIO(sealed(table_path(), build))).astype(np.float32)
+    return table

@@ -17,12 +17,39 @@ from typing import Any
 
 from exhibit.engine import track
 from exhibit.models.llms import Completion, Prompt
-from exhibit.models.llms._budget import Budget, CapError, Prices
-from exhibit.models.llms._cache import ReplyCache, key_of
-from exhibit.models.llms._endpoint import Endpoint, refused_parameter
+from exhibit.models.llms._endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
 from exhibit.models.token_counts import counter_for
 from exhibit.schemas.errors import ToolkitError
+from exhibit.storage.cache import Cache
+from exhibit.storage.cache import key_of as digest_of
 from exhibit.storage.http import LONGEST_WAIT, HttpError, Retries
+
+
+def key_of(parts: Mapping[str, object]) -> str:
+    """Return the hash of all that a reply depends on."""
+    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True)).hex()
+
+
+class ReplyCache:
+    """Replies by key in one file; many threads and processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._kept = Cache(folder / "replies.sqlite")
+
+    def get(self, key: str) -> Completion | None:
+        """Return a kept reply; None when there is none."""
+        kept = self._kept.get([key.encode()]).get(key.encode())
+        if kept is None:
+            return None
+        text, tokens_in, tokens_out = json.loads(kept)
+        return Completion(text, tokens_in=tokens_in, tokens_out=tokens_out, cached=True)
+
+    def put(self, key: str, reply: Completion) -> None:
+        """Keep a reply, whole or not at all; errors are not kept."""
+        if not reply.error:
+            value = json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()
+            self._kept.put({key.encode(): value})
+
 
 _THOUGHTS = ("<think>", "</think>")
 """What reasoning models put before their reply stands between these."""

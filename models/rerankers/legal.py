@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders._lowrank import merge, read_lowrank, read_record
-from exhibit.models.embedders._network import MAX_TOKENS, Network, adapted, processors
+from exhibit.models.embedders._network import MAX_TOKENS, Network, adapted, merge, processors, read_lowrank, read_record
 from exhibit.models.embedders._tokens import ready_tokenizer
 from exhibit.models.embedders.minilm import (
     Ids,

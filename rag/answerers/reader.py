@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
+from exhibit.law.system import language_of
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Reader, Reading, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, Extractive, quotable
@@ -97,13 +98,18 @@ class ReaderAnswerer:
 
     def answer(self, question: str, context: Context) -> Answer:
         """Return the words that answer, each stretch with its citation, and how likely there is an answer."""
-        if context.kind in UNREAD:
+        if context.kind in UNREAD or language_of(question) != "en":
             return Extractive().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
         windows = _windows(context.sources)[: None if several else self._most]
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
-        read, sure = self._read(question, windows, context.confidence, enough=1.0 if several else SURE)
+        judge = partial(
+            self._opened.confidence,
+            found=context.confidence,
+            short=0 < context.characters <= self._most * _WIDEST,
+        )
+        read, sure = self._read(question, windows, judge, enough=1.0 if several else SURE)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, several=several)
@@ -119,18 +125,21 @@ class ReaderAnswerer:
         """Return one answer per question, in order."""
         return [self.answer(question, context) for question, context in asked]
 
+    @property
+    def _opened(self) -> Reader:
+        return self._reader or shared_reader()
+
     def _read(
-        self, question: str, windows: Sequence[_Window], found: float | None, *, enough: float
+        self, question: str, windows: Sequence[_Window], judge: Callable[[list[float]], float], *, enough: float
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return what was read, and how likely it answers; no more is read than is needed to be sure."""
-        reader = self._reader or shared_reader()
         asks = understand(question).asks
         read: list[tuple[_Window, Reading]] = []
         sure = 0.0
         for start in range(0, len(windows), _AT_ONCE):
             few = windows[start : start + _AT_ONCE]
-            read += zip(few, reader.read(asks, [window.text for window in few]), strict=True)
-            sure = reader.confidence([reading.score for _, reading in read], found)
+            read += zip(few, self._opened.read(asks, [window.text for window in few]), strict=True)
+            sure = judge([reading.score for _, reading in read])
             if not HOPELESS <= sure < enough:
                 break
         return read, sure

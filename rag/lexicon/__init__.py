@@ -1,5 +1,66 @@
 """What an index knows by words: of its chunks, of its headings, and those by which documents are named."""
 
-from exhibit.rag.lexicon.lexicon import DocumentWords, Lexicon, read_words
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from exhibit.law.profile import Profile
+from exhibit.law.system import language_of
+from exhibit.rag.database import Database
+from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
+from exhibit.rag.lexicon.documents import Documents, NameWords, read_names
+from exhibit.rag.protocols import Keys
 
 __all__ = ["DocumentWords", "Lexicon", "read_words"]
+
+
+_NEAR = 20_000
+"""Characters by which a document's language is known."""
+
+
+class DocumentWords(NamedTuple):
+    """All that a lexicon needs to know of a document: made by whoever reads it, so that adding it is little work."""
+
+    names: NameWords
+    chunks: Counted
+    headings: Counted
+
+
+def read_words(
+    *, filename: str, profile: Profile, text: str, chunks: Iterable[str], headings: Iterable[str]
+) -> DocumentWords:
+    """Return the words of a document, of its chunks, and of the headings above each of its sections."""
+    foreign = language_of(text[:_NEAR]) != "en"
+    counted = (count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign))
+    return DocumentWords(read_names(filename, profile, text), *counted)
+
+
+class Lexicon:
+    """Words beside the vectors of an index, in its database."""
+
+    def __init__(self, database: Database) -> None:
+        self.chunks = Words(database, "words")
+        """The words of chunks, under their keys."""
+        self.headings = Words(database, "headings")
+        """The words of the headings above each section, under the section's key."""
+        self.documents = Documents(database)
+        """The names, parties and proper nouns of documents, under their numbers."""
+
+    def add(self, number: int, words: DocumentWords, *, chunks: Keys, sections: Keys) -> None:
+        """Add a document with its chunks and sections; their keys are above all that were added before."""
+        self.documents.add_named(number, words.names)
+        self.chunks.add_counted(chunks, words.chunks)
+        self.headings.add_counted(sections, words.headings)
+
+    def remove(self, number: int, *, chunks: Keys, sections: Keys) -> None:
+        """Remove a document with its chunks and sections."""
+        self.documents.remove(number)
+        self.chunks.remove(chunks)
+        self.headings.remove(sections)
+
+    def save(self) -> None:
+        """Have all that was added in the database."""
+        self.chunks.save()
+        self.headings.save()
+        self.documents.save()

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.words import is_content, numbers, stem, written_words
+from exhibit.law.words import PART, is_content, numbers, stem, word_parts, written_words
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest
 from exhibit.rag.protocols import Keys
-from exhibit.rag.ranking import ranked
+from exhibit.rag.stores import ranked
 from exhibit.schemas.errors import BundleError
 
 Counts = npt.NDArray[np.float32]
@@ -24,6 +24,8 @@ SATURATION = 1.2
 LENGTH = 0.5
 """BM25's b: chunks are cut to one size, so their lengths say less than the textbook's 0.75 supposes."""
 
+_PART_OF_WORD = 1 / 3
+"""From a half to a quarter the right decision of LegalQuAD is first for 82 or 83 of 100 questions, without parts 78."""
 _MOST = 255
 """Counts fit a byte; a word that comes more often in 500 characters is a rule of dashes."""
 _REMEMBERED = 1 << 16
@@ -35,6 +37,11 @@ _TOGETHER = 256
 def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     """Return BM25's idf of terms that so many of `total` chunks have: rare words weigh more, and none below nothing."""
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
+
+
+def shares(terms: Sequence[str]) -> Counts:
+    """Return what each term counts beside a whole word: a part of one a third, for a word has several."""
+    return np.array([_PART_OF_WORD if term.startswith(PART) else 1.0 for term in terms], np.float32)
 
 
 class Counted(NamedTuple):
@@ -63,14 +70,15 @@ _EMPTY = -1
 _digests = _Digests()
 
 
-def count_terms(texts: Iterable[str]) -> Counted:
-    """Return how often each text has which term, of its search terms: all that `Words` needs to know of it."""
+def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
+    """Return how often each text has which term: all that `Words` needs to know of it; with the parts of its words."""
     digests: list[int] = []
     written: list[int] = []
     for text in texts:
         before = len(digests)
         digests += map(_digests.__getitem__, written_words(text))
         digests += map(digest, numbers(text))
+        digests += map(digest, word_parts(text) if parts else ())
         written.append(len(digests) - before)
     total = len(written)
     terms = np.array(digests, np.int64)
@@ -172,7 +180,8 @@ class Words:
 
     def rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
-        return rarity(np.array([len(self._postings.find(term)[0]) for term in asked], np.int64), len(self._keys))
+        spread = np.array([len(self._postings.find(term)[0]) for term in asked], np.int64)
+        return rarity(spread, len(self._keys)) * shares(asked)
 
     def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return how often each text of `keys` (in order) has each term: a row a text, a column a term."""

@@ -14,8 +14,21 @@ from dataclasses import dataclass
 
 from exhibit.evidence import Span
 from exhibit.law.words import content_words, stem
-from exhibit.rag.questions.references import Reference, find_references
-from exhibit.rag.questions.wording import BREAK, END, GLUE, KIND, KINDS, LEAD, NAMED, OPENER, QUOTED, STOP, TALK
+from exhibit.rag.questions.references import (
+    BREAK,
+    END,
+    GLUE,
+    KIND,
+    KINDS,
+    LEAD,
+    NAMED,
+    OPENER,
+    QUOTED,
+    STOP,
+    TALK,
+    Reference,
+    find_references,
+)
 
 Carried = Callable[[str], bool]
 """Whether a stretch of text has a word that few documents of the collection carry in their names."""

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exhibit.law.words import search_terms
+from exhibit.law.system import asked_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit, Keys, section_key, section_keys
-from exhibit.rag.retrieval.stages import choose_documents, finish
-from exhibit.rag.retrieval.state import Parts, Retrieved, State
+from exhibit.rag.retrieval.stages import Parts, Retrieved, State, choose_documents, finish
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
@@ -43,7 +42,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    terms, within = sorted(set(search_terms(question))), parts.chunk_keys
+    terms, within = asked_terms(question), parts.chunk_keys
     scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
     if within is not None:
         kept = np.isin(keys, within)

@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span
-from exhibit.law.words import search_terms
+from exhibit.law.system import asked_terms
+from exhibit.law.words import PART, search_terms, word_parts
 from exhibit.models.protocols import Vectors
 from exhibit.models.rerankers import Reranker, confidence
 from exhibit.rag.config import Weights
-from exhibit.rag.lexicon.bm25 import Words, rarity
+from exhibit.rag.lexicon.bm25 import Words, rarity, shares
 from exhibit.rag.protocols import Keys, VectorStore, section_key
 from exhibit.rag.retrieval.extents import Extents
-from exhibit.rag.retrieval.rerank import order_by
+from exhibit.rag.retrieval.stages import order_by
 
 Scores = npt.NDArray[np.float32]
 Compare = Callable[[Vectors, Keys], Scores | None]
@@ -118,7 +119,7 @@ def rank_passages(
     second: SecondLook | None = None,
 ) -> Ranking:
     """Return the passages that answer best; `documents` has the log-weight of each likely one, None = any."""
-    words = sorted(set(search_terms(asked)))
+    words = asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, pool)
     if not len(rows):
         return Ranking((), {"passages": "no chunk to compare"})
@@ -213,7 +214,7 @@ def score_rows(
     sizes = np.diff(groups, append=len(rows))
     [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
     matched = library.words.evidence(words, table[:, KEY])
-    rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None])
+    rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}
     share = np.repeat(_covered(matched, rare, groups, sizes), sizes) if within else 1.0
@@ -340,7 +341,9 @@ def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) ->
 
 def _weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
     weight = dict(zip(words, rare.tolist(), strict=True))
-    return lambda text: sum(weight[word] for word in set(search_terms(text)) & weight.keys())
+    parted = any(word.startswith(PART) for word in words)
+    read = (lambda text: [*search_terms(text), *word_parts(text)]) if parted else search_terms
+    return lambda text: sum(weight[word] for word in set(read(text)) & weight.keys())
 
 
 def _trace(

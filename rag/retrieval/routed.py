@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from exhibit.evidence import Span
 from exhibit.law.system import language_of
-from exhibit.models.protocols import Vectors
+from exhibit.models.llms import LLM, Prompt
+from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys
 from exhibit.rag.questions.question import Query, understand
-from exhibit.rag.retrieval.imagine import embed_imagined
+from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.passages import (
     DOCUMENT,
     PAGE,
@@ -30,9 +31,39 @@ from exhibit.rag.retrieval.passages import (
     SecondLook,
     rank_passages,
 )
-from exhibit.rag.retrieval.stages import finish
-from exhibit.rag.retrieval.state import Parts, Retrieved
+from exhibit.rag.retrieval.stages import Parts, Retrieved, finish
 from exhibit.rag.retrieval.statutes import Route, route
+
+_SYSTEM = (
+    "You draft legal texts. Write one short passage, as it would stand in the document itself, that would answer the "
+    "question. Invent no names and no figures; write only the passage."
+)
+_MOST_TOKENS = 160
+"""A passage of 500 characters, and room to end its sentence."""
+
+
+def embed_imagined(
+    questions: Sequence[str], vectors: Vectors, llm: LLM, embedder: Embedder, *, share: float
+) -> tuple[Vectors, list[str]]:
+    """Return the questions' vectors moved towards passages that a model imagines, and these passages.
+
+    A question whose passage fails keeps its own vector, and has no passage: a model that is down makes retrieval
+    no worse than it is without.
+    """
+    replies = llm.complete(
+        [Prompt(question, _SYSTEM) for question in questions], max_tokens=_MOST_TOKENS, temperature=0.0
+    )
+    imagined = ["" if reply.error else reply.text.strip() for reply in replies]
+    rows = [row for row, passage in enumerate(imagined) if passage]
+    moved = vectors.copy()
+    if rows:
+        passages = embedder.embed([imagined[row] for row in rows], role="passage")
+        mixed = (1 - share) * vectors[rows] + share * passages
+        length = np.linalg.norm(mixed, axis=1, keepdims=True)
+        # two opposite vectors have no middle: such a question keeps its own
+        moved[rows] = np.where(length > 1e-6, mixed / np.maximum(length, 1e-6), vectors[rows])
+    return moved, imagined
+
 
 _HELD = 0.5
 """The documents that are looked into must hold this share of the likelihood: one of them is likelier meant than not.
@@ -44,7 +75,7 @@ _ENOUGH = 0.99
 the figures on mini are the same, so it is no setting."""
 
 
-_WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0}
+_WORDS_ALONE = {"lexical": 20.0, "likeness": 0.0, "neighbours": 0.0, "section": 0.0, "heading": 0.0}
 """Weights for a question in another language than English: the default vectors know English alone, and a capital makes
 no name of a German noun, so documents are not chosen by names either."""
 
@@ -52,37 +83,18 @@ _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = Weak
 """For each open index the pieces of its chunks, as far as they were needed: of which table, for which limit."""
 
 
-class Prepared(NamedTuple):
-    """Questions that were taken apart and embedded: all that needs a model is done."""
-
-    queries: list[Query]
-    vectors: Vectors
-    imagined: list[str]
-    """The passages that a language model imagined, empty texts where none did."""
-
-
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return what is found for each question, in order."""
-    return retrieve_prepared(prepare(questions, parts), parts)
-
-
-def prepare(questions: Sequence[str], parts: Parts) -> Prepared:
-    """Return the questions as they are looked for; the first half of retrieval."""
     carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
-    vectors = parts.embedder.embed([query.asks for query in queries], role="query")
+    asks = [query.asks for query in queries]
+    vectors = parts.embedder.embed(asks, role="query")
     imagined = [""] * len(queries)
     if parts.config.imagine and parts.llm is not None:
-        asks = [query.asks for query in queries]
         vectors, imagined = embed_imagined(asks, vectors, parts.llm, parts.embedder, share=parts.config.imagine)
-    return Prepared(queries, vectors, imagined)
-
-
-def retrieve_prepared(prepared: Prepared, parts: Parts) -> list[Retrieved]:
-    """Return what is found for each question, in order; the second half, which asks no embedder."""
     results = []
     library = library_of(parts.index, parts.config.passage_size)
-    for query, vector, passage in zip(*prepared, strict=True):
+    for query, vector, passage in zip(queries, vectors, imagined, strict=True):
         trace: dict[str, Any] = {"query": {"names": query.names, "asks": query.asks, "kind": query.kind}}
         if passage:
             trace["imagined"] = passage
@@ -117,7 +129,7 @@ def _rank(
         depth=max(config.depth, config.candidates * config.k),
         limit=config.passage_size,
         pool=config.pool,
-        tight=config.tight,
+        tight=config.tight and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
         second=_second_look(parts),
     )
@@ -206,3 +218,21 @@ def _hit(index: Index, passage: RankedPassage, place: list[int], text: Callable[
     span = Span(*passage.span)
     chunk = Chunk(entry.filename, span, path, place[PAGE] or None)
     return Hit(chunk, passage.score, text(passage.document)[slice(*span)])
+
+
+_BATCH = 256
+"""Questions searched at once: enough for matrix products, few enough that scores stay small in memory."""
+
+
+def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
+    """Return what is found for each question, in order; a blank question finds nothing."""
+    results = [Retrieved(question, (), (), {"search": "blank question"}) for question in questions]
+    asked = [position for position, question in enumerate(questions) if question.strip()]
+    if not len(parts.index) or parts.only == ():
+        return results
+    way = retrieve_routed if parts.config.routing else retrieve_dense
+    for start in range(0, len(asked), _BATCH):
+        batch = asked[start : start + _BATCH]
+        for position, one in zip(batch, way([questions[position] for position in batch], parts), strict=True):
+            results[position] = one
+    return results

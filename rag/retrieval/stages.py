@@ -3,15 +3,103 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from exhibit.models.llms import LLM
+from exhibit.models.protocols import Embedder
+from exhibit.models.rerankers import Reranker, retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Hit
-from exhibit.rag.retrieval.rerank import rerank
-from exhibit.rag.retrieval.state import Parts, Retrieved, State, Tokens
+
+Keys = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+
+
+Tokens = Callable[[str], int]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What retrieval works with."""
+
+    index: Index
+    embedder: Embedder
+    config: Config
+    tokens: Tokens
+    """How many tokens a text has."""
+    reranker: Reranker | None = None
+    llm: LLM | None = None
+    only: tuple[int, ...] | None = None
+    """The numbers of the documents that are searched; None = all."""
+
+    @property
+    def chunk_keys(self) -> Keys | None:
+        """The keys of the chunks that are searched; None = all."""
+        return None if self.only is None else self.index.chunk_keys(self.only)
+
+
+@dataclass
+class State:
+    """One question on its way: ranked chunks, and what each stage did."""
+
+    question: str
+    vector: npt.NDArray[np.float32]
+    keys: Keys
+    scores: Scores
+    trace: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What was found for a question."""
+
+    question: str
+    ranked: tuple[Hit, ...]
+    """All passages in order, as deep as was asked: metrics at k are prefixes of this."""
+    selected: tuple[Hit, ...]
+    """The few that an answer is made from."""
+    trace: dict[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    """How likely it is that an answer is among the first passages; None where nobody can tell."""
+    note: str = ""
+    """Which version of a law the passages are from, as it says itself; an answer says it, too."""
+    named: int = 0
+    """How many of the first passages the question names by their number: they are the answer, whatever its words."""
+
+
+def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
+    """Return the hits with the `first` ones by the reranker's score, equals as they were; the rest as it was.
+
+    Scores stay in the order that they had, so that they fall from first to last as every ranking's do: a
+    reranker's scale has nothing in common with that of the hits behind it.
+    """
+    head = list(hits[:first])
+    scores = reranker.score(question, [hit.text for hit in head])
+    order = order_by(scores, [hit.score for hit in head], weight=retrieval_weight(reranker))
+    moved = [replace(head[at], score=place.score) for place, at in zip(head, order, strict=True)]
+    return [*moved, *hits[first:]]
+
+
+def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
+    """Return places, best first, by the reranker's score, joined with the retrieval's where that has a weight."""
+    if not len(judged):
+        return []
+    scores = np.asarray(judged, np.float64)
+    if weight is not None:
+        scores = _standard(scores) + weight * _standard(np.asarray(retrieved, np.float64))
+    return [int(at) for at in np.argsort(-scores, kind="stable")]
+
+
+def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return values in standard deviations from their mean; zero where they do not differ."""
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
 def choose_documents(state: State, index: Index, config: Config) -> None:

@@ -18,7 +18,7 @@ from exhibit.law.system import System, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, Context, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
-from exhibit.rag.retrieval.state import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved
 
 _LONGEST = 6000
 """Characters of a § that is given whole; of a longer one the beginning."""

@@ -1,5 +1,129 @@
 """Texts to spans: one file per way of splitting, named by `--splitter`."""
 
-from exhibit.rag.splitters._tiling import Splitter, tile
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise, repeat
+from typing import Literal
+
+from exhibit.evidence import Span
+from exhibit.schemas.errors import ToolkitError
 
 __all__ = ["Splitter", "tile"]
+
+
+Splitter = Callable[..., list[Span]]
+"""Called as `split(text, size=500, overlap=0, sections=())`: spans in order that leave nothing out."""
+
+
+def check(*, size: int, overlap: int) -> None:
+    """Refuse sizes that no chunk can have."""
+    if size < 1:
+        raise ToolkitError(f"no chunk has {size} characters; choose a size of 1 or more")
+    if not 0 <= overlap < size:
+        raise ToolkitError(f"an overlap of {overlap} does not fit into {size} characters; choose 0 to {size - 1}")
+
+
+def tile(start: int, cuts: list[int]) -> list[Span]:
+    """Return the spans from `start` to the first cut, and from each cut to the next."""
+    # a third faster than Span(start, end), and there are many
+    return list(map(tuple.__new__, repeat(Span), pairwise([start, *cuts])))
+
+
+def reach_back(text: str, tiles: list[Span], overlap: int, *, floors: Sequence[int] = (0,)) -> list[Span]:
+    """Let each span begin up to `overlap` characters earlier, at a word where there is one, but over no floor."""
+    if not overlap:
+        return tiles
+    spans = []
+    for start, end in tiles:
+        floor = floors[bisect_right(floors, start) - 1]
+        spans.append(Span(_word(text, max(start - overlap, floor), start), end))
+    return spans
+
+
+def _word(text: str, start: int, end: int) -> int:
+    if start == 0 or text[start - 1].isspace():
+        return start
+    space = text.find(" ", start, end)
+    return start if space < 0 else space + 1
+
+
+Keep = Literal["start", "end"]
+_TRIES = 8  # then the search looks for the whole separator
+
+
+def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
+    """Return where the chunks of these ranges end, in order.
+
+    To split at every separator and join neighbours while they fit comes to this: from where a chunk starts, cut
+    at the furthest separator within reach; where there is none the piece is too long, and the next separator's.
+    So only windows of `size` characters are looked at, each once for a separator: the time is linear.
+    """
+    cuts = [end for start, end in ranges if start < end]
+    long: list[tuple[int, int]] = [(start, end) for start, end in ranges if end - start > size]
+    for separator in separators:
+        if separator and long:
+            long = _cut_at(text, separator, long, cuts, size=size, after=keep == "end")
+    for start, end in long:
+        cuts.extend(range(start + size, end, size))
+    cuts.sort()
+    return cuts
+
+
+def _cut_at(
+    text: str, separator: str, ranges: list[tuple[int, int]], cuts: list[int], *, size: int, after: bool
+) -> list[tuple[int, int]]:
+    """Cut ranges before each separator, or after it; return the pieces that are still too long."""
+    width = len(separator)
+    find = text.find if width == 1 else partial(_find, text)
+    rfind, cut = text.rfind, cuts.append
+    shift = width if after else 0
+    first, last = (0, size) if after else (1, size + width)
+    beyond = max(size + 1 - shift, 0)
+    repeats = width > 1 and separator == separator[0] * width
+    ahead = -1  # the next separator's cut, once it is known to be out of reach
+    long = []
+    for start, end in ranges:
+        if ahead >= end:
+            long.append((start, end))
+            continue
+        limit = end - size
+        while start < limit:
+            at = rfind(separator, start + first, start + last)
+            if repeats and at > 0 and text[at - 1] == separator[0]:
+                at = _first_of_run(text, separator, at, start, start + first)
+            if at >= 0:
+                start = at + shift
+                cut(start)
+                continue
+            if ahead <= start:
+                ahead = find(separator, start + beyond) + shift
+                if ahead < shift:
+                    ahead = sys.maxsize
+            if ahead >= end:
+                long.append((start, end))
+                break
+            long.append((start, ahead))
+            start = ahead
+            cut(start)
+    return long
+
+
+def _find(text: str, separator: str, start: int) -> int:
+    """Find a separator by its first character, which is several times as fast as by all of them, if it is rare."""
+    at = start - 1
+    for _ in range(_TRIES):
+        at = text.find(separator[0], at + 1)
+        if at < 0 or text.startswith(separator, at):
+            return at
+    return text.find(separator, at + 1)
+
+
+def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
+    """Count separators from the left of a run, as `re.split` does: three newlines hold one double one, the first."""
+    run = floor + len(text[floor:at].rstrip(separator[0]))
+    at -= (at - run) % len(separator)
+    return at if at >= start else -1

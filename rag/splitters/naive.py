@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exhibit.evidence import Span
-from exhibit.rag.splitters._tiling import Splitter, check
+from exhibit.rag.splitters import Splitter, check
 from exhibit.schemas.errors import ToolkitError
 
 

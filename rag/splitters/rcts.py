@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from exhibit.evidence import Span
-from exhibit.rag.splitters._cuts import Keep, find_cuts
-from exhibit.rag.splitters._tiling import Splitter, check, reach_back, tile
+from exhibit.rag.splitters import Keep, Splitter, check, find_cuts, reach_back, tile
 from exhibit.schemas.errors import ToolkitError
 
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import chain, pairwise
 
 from exhibit.evidence import Span
-from exhibit.rag.splitters._cuts import Keep, find_cuts
-from exhibit.rag.splitters._tiling import Splitter, check, reach_back, tile
+from exhibit.rag.splitters import Keep, Splitter, check, find_cuts, reach_back, tile
 from exhibit.rag.splitters.rcts import SENTENCES, SEPARATORS
 from exhibit.schemas.errors import ToolkitError
 

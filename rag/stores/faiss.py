@@ -16,10 +16,9 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.ranking import check_rows, nothing, ranked
-from exhibit.rag.stores import _faiss_kinds as kinds
-from exhibit.rag.stores._faiss_rows import Rows, rows_path
-from exhibit.rag.stores._seen import Seen
+from exhibit.rag.stores import Seen, check_rows, nothing, ranked
+from exhibit.rag.stores import _faiss as kinds
+from exhibit.rag.stores._faiss import Rows, rows_path
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import whole
 

@@ -23,10 +23,9 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.ranking import check_rows, nothing, ranked
-from exhibit.rag.stores._milvus_address import Address
-from exhibit.rag.stores._milvus_connection import FLOATS, INTEGER, connect, is_named, told
-from exhibit.rag.stores._milvus_filter import conditions
+from exhibit.rag.stores import check_rows, nothing, ranked
+from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, told
+from exhibit.rag.stores._milvus_address import Address, conditions
 from exhibit.schemas.errors import BundleError, ServiceError
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"

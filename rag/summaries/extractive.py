@@ -13,8 +13,7 @@ from exhibit.law.sentences import sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
-from exhibit.rag.summaries._cache import SummaryCache
-from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
+from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, SummaryCache
 
 _NEAR = 12_000  # characters in which recitals and purpose stand
 _BODY = 1500  # characters of a section that its summary is drawn from
@@ -69,35 +68,13 @@ class Extractive:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return a document's summary at the length that was set when this was opened."""
-        return self.summarise(document, root, profile, characters=self.length, limit=self.length + TOLERANCE)
-
-    def summarise(
-        self,
-        document: Document,
-        root: Section,
-        profile: Profile,
-        *,
-        characters: int = CHARACTERS,
-        limit: int = CHARACTERS + TOLERANCE,
-    ) -> str:
-        """Return `Title between A and B: subject`."""
+        """Return `Title between A and B: subject`, at the length that was set when this was opened."""
         name = profile.title or document.filename
         title = f"{name} between {_joined(profile.parties)}" if profile.parties else name
-        if len(title) > limit and profile.parties:
-            title = f"{cut(name, characters // 2)} between {_joined(profile.parties)}"
+        if len(title) > self.length + TOLERANCE and profile.parties:
+            title = f"{cut(name, self.length // 2)} between {_joined(profile.parties)}"
         subject = _subject(document, root, name, agreed=profile.kind in AGREED)
-        return fit(f"{title}: {subject}" if subject else title, characters=characters, limit=limit)
-
-    def summarise_documents(
-        self,
-        items: Sequence[Described],
-        *,
-        characters: int = CHARACTERS,
-        limit: int = CHARACTERS + TOLERANCE,
-    ) -> list[str]:
-        """Return one line on each document."""
-        return [self.summarise(*item, characters=characters, limit=limit) for item in items]
+        return fit(f"{title}: {subject}" if subject else title, self.length)
 
     def summarise_sections(
         self,
@@ -106,16 +83,15 @@ class Extractive:
         profile: Profile,  # noqa: ARG002
         *,
         characters: int = SECTION_CHARACTERS,
-        limit: int = SECTION_CHARACTERS + TOLERANCE,
     ) -> list[str]:
         """Return `heading: first sentence` for each section."""
-        return [fit(_line(document, section), characters=characters, limit=limit) for section in sections]
+        return [fit(_line(document, section), characters) for section in sections]
 
 
-def fit(text: str, *, characters: int, limit: int) -> str:
-    """Return a text on one line: whole up to the limit, else cut at a word to the length that was asked for."""
+def fit(text: str, characters: int) -> str:
+    """Return a text on one line: whole where it is a little longer than asked for, else cut at a word."""
     text = " ".join(text.split())
-    return text if len(text) <= limit else cut(text, min(characters, limit))
+    return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
 
 def section_body(document: Document, section: Section) -> str:

@@ -11,8 +11,7 @@ from exhibit.evidence import Document
 from exhibit.law.profile import Profile
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM, Prompt
-from exhibit.rag.summaries._cache import SummaryCache
-from exhibit.rag.summaries._protocol import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, Described
+from exhibit.rag.summaries import CHARACTERS, SECTION_CHARACTERS, TOLERANCE, SummaryCache
 from exhibit.rag.summaries.extractive import Extractive, fit
 from exhibit.schemas.errors import ToolkitError
 
@@ -88,34 +87,9 @@ class LLMSummaries:
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return a document's summary at the length that was set when this was opened."""
-        return self.summarise(document, root, profile, characters=self.length, limit=self.length + TOLERANCE)
-
-    def summarise(
-        self,
-        document: Document,
-        root: Section,
-        profile: Profile,
-        *,
-        characters: int = CHARACTERS,
-        limit: int = CHARACTERS + TOLERANCE,
-    ) -> str:
-        """Return one line on a document."""
-        return self.summarise_documents([(document, root, profile)], characters=characters, limit=limit)[0]
-
-    def summarise_documents(
-        self,
-        items: Sequence[Described],
-        *,
-        characters: int = CHARACTERS,
-        limit: int = CHARACTERS + TOLERANCE,
-    ) -> list[str]:
-        """Return one line on each document; the model is asked for all of them at once."""
-        spares = self._spare.summarise_documents(items, characters=characters, limit=limit)
-        requests = [
-            _Request("document", f"File: {document.filename}", document.text[: self.shown], spare)
-            for (document, _, _), spare in zip(items, spares, strict=True)
-        ]
-        return self._ask(requests, characters=characters, limit=limit)
+        spare = self._spare(document, root, profile)
+        request = _Request("document", f"File: {document.filename}", document.text[: self.shown], spare)
+        return self._ask([request], characters=self.length)[0]
 
     def summarise_sections(
         self,
@@ -124,25 +98,24 @@ class LLMSummaries:
         profile: Profile,
         *,
         characters: int = SECTION_CHARACTERS,
-        limit: int = SECTION_CHARACTERS + TOLERANCE,
     ) -> list[str]:
         """Return one line on each section; the model is asked for all of them at once."""
-        spares = self._spare.summarise_sections(document, sections, profile, characters=characters, limit=limit)
+        spares = self._spare.summarise_sections(document, sections, profile, characters=characters)
         about = f"From: {profile.title or document.filename}"
         requests = [
             _Request("section", about, document.text[part.span.start : part.span.end][:_SECTION_SHOWN], spare)
             for part, spare in zip(sections, spares, strict=True)
         ]
-        return self._ask(requests, characters=characters, limit=limit)
+        return self._ask(requests, characters=characters)
 
-    def _ask(self, requests: Sequence[_Request], *, characters: int, limit: int) -> list[str]:
-        keys = [self._key(request, characters, limit) for request in requests]
+    def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
+        keys = [self._key(request, characters) for request in requests]
         known = self.cache.get(keys)
         self.counts["cached"] += sum(key in known for key in keys)
         pairs = zip(keys, requests, strict=True)
         # what has no text is not asked about
         waiting = {key: request for key, request in pairs if key not in known and request.text.strip()}
-        made = self._complete(waiting, characters=characters, limit=limit)
+        made = self._complete(waiting, characters=characters)
         self.cache.put(made)
         failed = sum(key not in made for key in waiting)
         if failed:
@@ -150,7 +123,7 @@ class LLMSummaries:
         known |= made
         return [known.get(key, request.spare) for key, request in zip(keys, requests, strict=True)]
 
-    def _complete(self, waiting: dict[str, _Request], *, characters: int, limit: int) -> dict[str, str]:
+    def _complete(self, waiting: dict[str, _Request], *, characters: int) -> dict[str, str]:
         """Return the summaries that the model gave: asked again for less while they are too long, cut in the end."""
         made: dict[str, str] = {}
         too_long: dict[str, str] = {}
@@ -165,22 +138,22 @@ class LLMSummaries:
                 words = " ".join(_NOISE.sub("", reply.text.strip()).split())
                 if reply.error or not words:
                     continue
-                if len(words) <= limit:
+                if len(words) <= characters + TOLERANCE:
                     made[key] = words
                 elif key not in too_long or len(words) < len(too_long[key]):
                     too_long[key] = words
         for key, words in too_long.items():
             if key not in made:
                 self.counts["cut"] += 1
-                made[key] = fit(words, characters=characters, limit=limit)
+                made[key] = fit(words, characters)
         return made
 
-    def _key(self, request: _Request, characters: int, limit: int) -> str:
+    def _key(self, request: _Request, characters: int) -> str:
         prompt = request.prompt(self.style, characters)
         return SummaryCache.key(
             prompt=prompt.user,
             version=PROMPT_VERSION,
             style=self.style,
             model=self.llm.name,
-            length=(characters, limit, self.tokens, self.temperature),
+            length=(characters, characters + TOLERANCE, self.tokens, self.temperature),
         )

@@ -32,7 +32,7 @@ from exhibit.converters._cpr.sources import read_title
 from exhibit.converters._source import unpack
 from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.metrics._judge import read_mark
-from exhibit.evaluation.targets._passages import PassagesError, read_passages
+from exhibit.evaluation.targets._fields import PassagesError, read_passages
 from exhibit.evidence import Document, fold, locate, read_document
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import render

@@ -11,7 +11,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._passages import read_passages
+from exhibit.evaluation.targets._fields import read_passages
 from exhibit.storage.http import Deadline, Response
 from tests.evaluation.imitations import FILES, SERVERS
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters._cpr.courts import Court, guide_courts, unknown_courts
+from exhibit.converters._cpr.citations import Court, guide_courts, unknown_courts
 from exhibit.converters._cpr.headings import Heading, find_headings, lines_of
 from exhibit.converters._cpr.names import likeness, read_name
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
+from exhibit.law.structure.headings import Outline
 
 PAGES = (
     "The Harbour Court Guide\nIssued in spring\n",
@@ -35,12 +36,12 @@ def guide() -> Document:
 
 
 def headings_of(guide: Document) -> list[Heading]:
-    lines, entries, _ = lines_of(guide)
-    return [h for h in find_headings(lines, dict.fromkeys(entries, 2.5)) if h.level < 10]
+    lines, entries, _, running = lines_of(guide)
+    return [h for h in find_headings(guide, lines, Outline(dict.fromkeys(entries, 0.0), running)) if h.titled]
 
 
 def test_contents_and_running_heads_are_no_text_and_pages_have_their_printed_numbers(guide):
-    lines, entries, printed = lines_of(guide)
+    lines, entries, printed, _ = lines_of(guide)
     assert {line.page for line in lines} == {1, 3, 4, 5, 6}
     assert entries["12whataharbourmastermustsayinreply"] == "1.2 What a harbour master must say in reply"
     assert printed == {3: 1, 4: 2, 5: 3, 6: 4}

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from exhibit import viewer
 from exhibit.schemas.validate import validate
+from exhibit.viewer.page import languages, read
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
 from tests.draft.test_draft import contracts, draft
+from tests.viewer.watching import watched
 
 __all__ = ["contracts"]
 
@@ -91,6 +96,61 @@ def test_sure_drafts_that_are_wrong_too_often_wait_for_a_person_again(drafted, t
     assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["wrong"] == len(half)
 
 
+def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tmp_path, capsys):
+    source, out, _ = contracts
+    draft(source, out)
+    data = page_of(out, tmp_path, "--sample", "500")
+    marked = {"filename": "Birch.txt.pdf", "spans": [[3, 40]], "text": "The deposit is returned within thirty days"}
+
+    def judge(case):
+        mended = case["id"] == birch["id"]
+        better = {"gold": "wrong", "better": {"contexts": [marked]}} if mended else {"gold": "right"}
+        return {"was": case["was"], **better}
+
+    birch = next(case for case in data["cases"] if case["gold"] and case["gold"][0]["filename"] == marked["filename"])
+    path = saved(tmp_path, data, judge)
+    before = {case["id"]: [gold["text"] for gold in case["gold"]] for case in data["cases"]}
+    changed = source / "Alder.txt"
+    words = changed.read_text("utf-8").replace("within thirty days", "within ninety days")
+    changed.write_text(words.replace("SUPPLY AGREEMENT", "SUPPLY AGREEMENT\n\nwith annexes"), encoding="utf-8")
+    draft(source, out, "--force")
+    after = {id: [one.text for one in row.contexts] for id, (row, _) in DraftedBundle(out).rows.items()}
+    moved = {id for id in after.keys() & before.keys() if before[id] != after[id]}
+    assert moved and len(moved) < len(before) / 2
+    capsys.readouterr()
+    final = tmp_path / "final"
+    assert review(["apply", str(path), "--bundle", str(out), "--out", str(final)]) == 0
+    assert f"{len(moved)} questions wait again" in capsys.readouterr().err
+    judged = {id for id, (_, gold) in DraftedBundle(final).rows.items() if gold[0].labels["draft"] == "judged"}
+    assert judged == (after.keys() & before.keys()) - moved
+    assert moved <= DraftedBundle(final).waiting.keys()
+    [context] = DraftedBundle(final).rows[birch["id"]][0].contexts
+    assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
+
+
+def test_a_folder_is_judged_on_one_page_after_the_other(contracts, tmp_path):
+    source, out, _ = contracts
+    draft(source, out)
+    first = page_of(out, tmp_path, "--sample", "4")
+    one = saved(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
+    second = page_of(out, tmp_path, "--sample", "500")
+    fresh = [case for case in second["cases"] if case["id"] not in {case["id"] for case in first["cases"]}]
+    two = saved(tmp_path, {**second, "cases": fresh[:3]}, lambda case: {"gold": "right", "was": case["was"]}, "Ben")
+    final = tmp_path / "final"
+    assert review(["apply", str(one), str(two), "--bundle", str(out), "--out", str(final)]) == 0
+    assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["reviewed"] == 7
+    assert review(["apply", str(one), str(one), "--bundle", str(out), "--out", str(final), "--force"]) == 1
+
+
+def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_most(drafted, tmp_path):
+    out, *_ = drafted
+    data = page_of(out, tmp_path, "--sample", "500")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "A program drafted these questions" in text and "put to a system" not in text
+    unsure = {id for id, (_, gold) in DraftedBundle(out).waiting.items()}
+    assert all(len(case["gold"]) <= 3 for case in data["cases"] if case["id"] in unsure)
+
+
 def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
     out, *_ = drafted
     info = json.loads((out / "bundle.json").read_text("utf-8"))
@@ -102,3 +162,30 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
     bundle = DraftedBundle(drafted[0])
     assert bundle.worth_judging(8) == DraftedBundle(drafted[0]).worth_judging(8)
+
+
+LANGUAGES = Path(viewer.__file__).parent / "languages"
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
+    words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))
+    data = page_of(drafted[0], tmp_path, "--sample", "3", "--language", language)
+    with watched(browser, (tmp_path / "page.html").as_uri()) as page:
+        assert page.locator("html").get_attribute("lang") == language
+        assert page.locator("#save").inner_text() == words["Save the review"]
+        page.keyboard.press("1")
+        told = words["${done} of ${CASES.length} judged"].replace("${done}", "1")
+        assert page.locator("#done").inner_text() == told.replace("${CASES.length}", str(len(data["cases"])))
+        assert words["Do the proposed words answer it?"] in page.locator("#shown").inner_text()
+
+
+def test_every_text_of_a_language_is_one_of_the_page():
+    sources = "".join(read(name) for name in ("review.html.j2", "marking.js", "judging.js", "review.js"))
+    files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in LANGUAGES.glob("*.toml")}
+    assert files.keys() == {"cs", "de"} and files["cs"].keys() == files["de"].keys()
+    for words in files.values():
+        for english, other in words.items():
+            assert any(f"{a}{english}{b}" in sources for a, b in ('""', "``", "><")), english
+            parts = [sorted(re.findall(r"\$\{.*?\}|</?\w+>", text)) for text in (english, other)]
+            assert parts[0] == parts[1], english

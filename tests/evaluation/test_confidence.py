@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.confidence import auroc, calibration, confidences, describe, risk_at_coverage
+from exhibit.evaluation.diagnostics import auroc, calibration, confidences, describe, risk_at_coverage
 
 TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 

@@ -14,11 +14,9 @@ from exhibit.evaluation.catalogue import catalogue
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target, target_names
-from exhibit.evaluation.targets._advice import advise
-from exhibit.evaluation.targets._passages import read_passages
+from exhibit.evaluation.targets._fields import describe, read_passages, read_usage, recognise
+from exhibit.evaluation.targets._probing import advise
 from exhibit.evaluation.targets._server import hide, secrets_in
-from exhibit.evaluation.targets._shapes import describe, recognise
-from exhibit.evaluation.targets._usage import read_usage
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.storage.http import Secrets

@@ -20,7 +20,6 @@ from exhibit.evaluation.statistics import (
     macro,
     mean,
     overlap,
-    pooled,
     summarise,
     summarise_by,
     summarise_run,
@@ -171,9 +170,7 @@ def test_a_table_of_cases():
     assert document_of(cases[0]) == "a.pdf"
 
 
-def test_pooled_and_macro():
-    assert pooled([1, 0, None, 3], [2, 2, 9, 4]) == 4 / 8
-    assert pooled([None], [None]) is None and pooled([0], [0]) is None
+def test_macro():
     assert macro([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
 
 
@@ -311,6 +308,5 @@ def test_datasets_and_groups_count_alike_whatever_their_rows():
     assert estimate(grouped, table([0.0] * 5, name="maud")).mean == pytest.approx((0.75 + 0.0) / 2)
 
 
-def test_pooled_needs_both_the_part_and_the_whole():
-    assert pooled([1, 5], [2, None]) == 0.5 and pooled([None, 1], [3, 2]) == 0.5
+def test_means_of_what_is_known():
     assert mean([0.0, None, 1.0]) == 0.5 and macro([], []) is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -13,13 +12,10 @@ from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets import builtin as module
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
-from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.sharing import Answering, can_share
 from exhibit.schemas.errors import BundleError, ToolkitError
 from tests.evaluation.rag_server import SECRET, chat, serving
 from tests.rag.bundles import contract, write_bundle
@@ -68,43 +64,6 @@ def test_the_pipeline_answers_and_cites_passages_by_rank(builtin, dataset):
     text = dataset.documents.get(reply.passages[0].filename).text
     span = reply.passages[0].span
     assert reply.passages[0].text == text[span.start : span.end]
-
-
-@pytest.mark.parametrize("bad", ["", "an index that is gone"])
-def test_questions_shared_among_processes_have_the_replies_of_one(builtin, dataset, monkeypatch, bad):
-    monkeypatch.setattr(module, "_FEW", 2)
-    monkeypatch.setattr(module, "_SEARCHED", 2)
-    monkeypatch.setattr(module, "_ANSWERED", 1)
-    routed = {"lexicon": True, "routing": True, "answerer": "extractive"}
-    alone = builtin(config=routed, engine="serial")
-    alone.ingest(dataset)
-    shared = builtin(config=routed, engine="local", jobs=2)
-    if bad:
-        gone = Answering(dataset.root / bad, "", Config().model_dump_json())
-        monkeypatch.setattr(Pipeline, "answering", lambda *_, **__: gone)
-        replies = ask(shared, dataset)
-        assert all(bad in reply.error and not reply.passages for reply in replies)
-        return
-    monkeypatch.setattr(shared._pipeline, "search", None)  # nothing is searched here
-    assert [replace(reply, seconds=None) for reply in ask(shared, dataset)] == [
-        replace(reply, seconds=None) for reply in ask(alone, dataset)
-    ]
-    assert all(reply.seconds > 0 for reply in ask(shared, dataset))
-
-
-def test_only_what_other_processes_can_do_alike_is_shared(builtin, dataset, monkeypatch):
-    monkeypatch.setattr(module, "_FEW", 2)
-    routed = {"lexicon": True, "routing": True, "answerer": "extractive"}
-    target = builtin(config=routed, engine="local", jobs=2)
-    questions = [case.question for case in dataset.cases]
-    assert target._worth_sharing(questions) and not target._worth_sharing([*questions, " "])
-    assert not target._worth_sharing(questions[:2])
-    for other in ({"engine": "serial"}, {"jobs": 1}):
-        assert not builtin(**{"config": routed, "engine": "local", "jobs": 2, **other})._worth_sharing(questions)
-    config = Config.preset("routed", answerer="extractive")
-    assert can_share(config) and not can_share(Config.preset("routed")), "the reader is a model"
-    for one in ({"routing": False}, {"store": "milvus:lite"}, {"imagine": 0.5}, {"reranker": "legal"}, {"llm": "a:b"}):
-        assert not can_share(config.model_copy(update=one)), one
 
 
 def test_retrieval_alone(builtin, dataset):

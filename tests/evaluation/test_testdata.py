@@ -8,7 +8,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.testdata import bundle_of
+from exhibit.evaluation.settings import bundle_of
 from exhibit.schemas.errors import SourceError
 from tests.evaluation.loopback import imitating
 from tests.models.openai_server import KEY, serve_openai

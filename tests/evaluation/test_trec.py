@@ -9,15 +9,15 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.ranking import QRELS, RUN, trec_files, trec_lines
 from exhibit.evaluation.statistics import mean
-from exhibit.evaluation.trec import QRELS, RUN, trec_files, trec_lines
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
     with trec_files(folder) as files:
         for one in cases:
-            files.add(trec_lines(one, tag="my run"))
+            files(trec_lines(one, tag="my run"))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 

@@ -45,6 +45,15 @@ def test_what_must_be_printed_names_the_extra(exhibit, samples, tmp_path):
     assert "pip install 'exhibit-rag[print]', then exhibit prepare browser" in line
 
 
+def test_drafting_says_so_before_it_begins(exhibit, tmp_path):
+    (tmp_path / "contracts").mkdir()
+    for name in ("lease.md", "loan.md", "will.txt"):
+        (tmp_path / "contracts" / name).write_text("# Lease\n\nThe rent is due monthly.\n", encoding="utf-8")
+    done = exhibit("draft", tmp_path / "contracts", "--out", tmp_path / "mine", "--jobs", "1")
+    assert done.returncode == 1 and "drafts: " not in done.stderr
+    assert "error: lease.md and 1 more: " in done.stderr and "exhibit-rag[print]" in done.stderr
+
+
 def test_the_doctor_counts_printing_as_optional(exhibit):
     shown = exhibit("doctor").stdout
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown

@@ -13,8 +13,8 @@ from exhibit.converters._benchmark import Tally
 from exhibit.converters._records import read_records
 from exhibit.converters._source import unpack
 from exhibit.engine import Limits, open_engine
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.settings import read_config_file
+from exhibit.evaluation.terminal import read_scale
 from exhibit.evidence import read_document
 from exhibit.evidence.folder import list_folder
 from exhibit.rag.config import Config

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.evaluation.targets._passages import PassagesError
+from exhibit.evaluation.targets._fields import PassagesError
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.storage.http import Deadline, HttpError

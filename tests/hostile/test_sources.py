@@ -22,7 +22,7 @@ from exhibit.converters._benchmark import PAST_A_LIMIT, Tally
 from exhibit.converters._cli import make_parser
 from exhibit.converters._cpr.citations import citations
 from exhibit.converters._cpr.headings import lines_of
-from exhibit.converters._cpr.search import candidates
+from exhibit.converters._cpr.sources import candidates
 from exhibit.converters._records import read_records
 from exhibit.engine import Limits, guarded, limits_in_force
 from exhibit.evidence import Document, Span
@@ -86,7 +86,7 @@ def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_p
 
 def test_page_numbers_that_are_none_and_citations_without_end_are_passed_over():
     text = "²\nThe rent is due.\n" + "9" * 5000
-    lines, _, printed = lines_of(Document("a.pdf", text, (Page(1, Span(0, len(text)), 100.0, 100.0),)))
+    lines, _, printed, _ = lines_of(Document("a.pdf", text, (Page(1, Span(0, len(text)), 100.0, 100.0),)))
     assert printed == {} and [line.text for line in lines if line.text.startswith("The")] == ["The rent is due."]
     (only,) = citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
     assert only.document == "Part 7" and only.pages is None

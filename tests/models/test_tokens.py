@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.models.embedders import _feed, _tokens
+from exhibit.models.embedders import _tokens
 from exhibit.models.embedders._tokens import Tokens, WordTokenizer, ready_tokenizer
 
 ODD = [
@@ -69,10 +69,10 @@ def test_batches_hold_every_text_once_with_others_of_its_length(own):
 
 
 def test_workers_give_the_tokens_that_one_process_gives(own, monkeypatch):
-    monkeypatch.setattr(_feed, "FEW", 4)
-    monkeypatch.setattr(_feed, "PART", 3)
+    monkeypatch.setattr(_tokens, "FEW", 4)
+    monkeypatch.setattr(_tokens, "PART", 3)
     texts = ODD + [f"Section {number}. Governing Law." for number in range(9)]
-    feed = _feed.Feed(workers=1, slab=6)
+    feed = _tokens.Feed(workers=1, slab=6)
     try:
         slabs = list(feed.slabs(texts))
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exhibit.models.embedders import minilm
-from exhibit.models.embedders._weights import TOKENIZER
+from exhibit.models.embedders._network import TOKENIZER
 
 
 @cache

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag.splitters import _cuts, naive, rcts, sections
-from exhibit.rag.splitters._cuts import find_cuts
-from exhibit.rag.splitters._tiling import check, reach_back, tile
+from exhibit.rag import splitters
+from exhibit.rag.splitters import check, find_cuts, naive, rcts, reach_back, sections, tile
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -45,8 +44,8 @@ def test_separators_of_two_signs_are_found_however_often_the_first_comes_alone()
         [first, *_] = tile(0, find_cuts(text, [Span(0, len(text))], size=3, separators=[". "], keep="start"))
         at = text.index(". ")
         assert at in find_cuts(text, [Span(0, len(text))], size=3, separators=[". "], keep="start"), alone
-        assert _cuts._find(text, ". ", 0) == at and _cuts._find(text, ". ", at) == at and first == (0, 3)
-        assert _cuts._find(text, ". ", at + 1) == -1 and _cuts._find(text, "; ", 0) == -1
+        assert splitters._find(text, ". ", 0) == at and splitters._find(text, ". ", at) == at and first == (0, 3)
+        assert splitters._find(text, ". ", at + 1) == -1 and splitters._find(text, "; ", 0) == -1
 
 
 def test_a_short_range_late_in_the_text_is_not_cut():

@@ -12,12 +12,18 @@ from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.extents import Extents
-from exhibit.rag.retrieval.imagine import embed_imagined
 from exhibit.rag.retrieval.passages import RankedPassage
-from exhibit.rag.retrieval.rerank import order_by, rerank
-from exhibit.rag.retrieval.routed import _hits
-from exhibit.rag.retrieval.stages import choose_documents, finish, near_the_best, within_budget
-from exhibit.rag.retrieval.state import Parts, State
+from exhibit.rag.retrieval.routed import _hits, embed_imagined
+from exhibit.rag.retrieval.stages import (
+    Parts,
+    State,
+    choose_documents,
+    finish,
+    near_the_best,
+    order_by,
+    rerank,
+    within_budget,
+)
 
 LETTERS = "abcdefghijkl"
 TEXT = "".join(letter * 48 + ". " for letter in LETTERS)  # letter n stands from 50 n to 50 n + 49

@@ -18,7 +18,7 @@ from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.protocols import Chunk, Hit, section_key
 from exhibit.rag.retrieval.passages import Library, score_rows
 from exhibit.rag.retrieval.stages import near_the_best
-from exhibit.rag.stores._seen import Seen
+from exhibit.rag.stores import Seen
 from exhibit.schemas.errors import ToolkitError
 
 LEASE = "{name} LEASE\n\nThis Lease is made between {name} Ltd and Dune plc.\n\n"

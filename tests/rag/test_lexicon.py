@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
+from exhibit.rag.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module
 from exhibit.rag.lexicon.bm25 import Words, count_terms, rarity
 from exhibit.rag.lexicon.documents import Documents, read_names
-from exhibit.rag.lexicon.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
 from exhibit.rag.questions.question import Query
 from exhibit.schemas.errors import BundleError

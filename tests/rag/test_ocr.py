@@ -10,7 +10,7 @@ from exhibit.evidence import Span, read_document
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.readers.pdf import boxes
 from exhibit.evidence.scan import Ocr
-from exhibit.rag.ocr import read_with_ocr
+from exhibit.rag.ingest import read_with_ocr
 from exhibit.schemas.errors import ToolkitError
 from tests.evidence import files
 

@@ -15,8 +15,7 @@ from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, section_key
-from exhibit.rag.ranking import check_rows, nothing, ranked
-from exhibit.rag.retrieval import retrieve as retrieve_module
+from exhibit.rag.retrieval import routed as retrieve_module
 from exhibit.rag.retrieval.dense import retrieve_dense
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import (
@@ -31,11 +30,9 @@ from exhibit.rag.retrieval.passages import (
     score_rows,
     standard,
 )
-from exhibit.rag.retrieval.rerank import _standard, order_by, rerank
-from exhibit.rag.retrieval.retrieve import retrieve
-from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of
-from exhibit.rag.retrieval.stages import choose_documents, finish
-from exhibit.rag.retrieval.state import Parts, State
+from exhibit.rag.retrieval.routed import _likely, _named, _second_look, library_of, retrieve
+from exhibit.rag.retrieval.stages import Parts, State, _standard, choose_documents, finish, order_by, rerank
+from exhibit.rag.stores import check_rows, nothing, ranked
 
 PLAIN = Weights(lexical=0.0, heading=0.0, neighbours=0.0, section=0.0)
 """Similarity alone."""

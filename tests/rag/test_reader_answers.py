@@ -46,8 +46,8 @@ class Scripted:
         at = text.find(self.word)
         return Reading(score, (Found(at, at + len(self.word), 1.0),) if at >= 0 else ())
 
-    def confidence(self, scores: Sequence[float], found: float | None = None) -> float:
-        return max(scores) * (1.0 if found is None else found)
+    def confidence(self, scores: Sequence[float], found: float | None = None, *, short: bool = False) -> float:
+        return max(scores) * (1.0 if found is None else found) + 0.2 * short
 
 
 def answerer(word: str, *scores: float, most: int = 4) -> tuple[ReaderAnswerer, Scripted]:
@@ -67,6 +67,13 @@ def test_reader_and_reranker_decide_together(found: float | None, refused: bool)
     answer = model.answer("Which law governs?", context_of(LAW, confidence=found))
     assert answer.refused is refused and (answer.text == IMPOSSIBLE_ANSWER) is refused
     assert model.answer("Which law?", Context("", (), 0)).refused
+
+
+@pytest.mark.parametrize(("characters", "refused"), [(0, True), (2_000, False), (3_600, False), (3_601, True)])
+def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: int, refused: bool) -> None:
+    model, _ = answerer("Delaware", 0.1)
+    answer = model.answer("Which law governs?", replace(context_of(LAW), characters=characters))
+    assert answer.refused is refused
 
 
 def test_passages_that_follow_each_other_are_read_as_one_and_both_are_cited() -> None:

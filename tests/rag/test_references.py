@@ -6,8 +6,7 @@ import pytest
 
 from exhibit.evidence import Span
 from exhibit.rag.questions.question import understand, written_as_name
-from exhibit.rag.questions.references import find_references
-from exhibit.rag.questions.wording import QUOTED
+from exhibit.rag.questions.references import QUOTED, find_references
 
 
 @pytest.mark.parametrize(

@@ -96,23 +96,21 @@ def test_a_document_without_text_is_called_by_its_name():
     st.text(max_size=300),
     st.lists(st.text(min_size=1, max_size=60), max_size=6),
     st.integers(20, 200),
-    st.integers(0, 30),
 )
-def test_no_summary_is_ever_over_the_limit_or_on_two_lines(text, parties, characters, more):
+def test_no_summary_is_ever_over_the_limit_or_on_two_lines(text, parties, characters):
     document = Document("a.txt", text)
     profile = Profile(title=text[:90], parties=tuple(parties))
     root = read_structure(document)
-    limit = characters + more
     made = [
-        Extractive().summarise(document, root, profile, characters=characters, limit=limit),
-        *Extractive().summarise_sections(document, list(root.walk()), profile, characters=characters, limit=limit),
+        Extractive(characters)(document, root, profile),
+        *Extractive().summarise_sections(document, list(root.walk()), profile, characters=characters),
     ]
-    assert all(len(line) <= limit and line == " ".join(line.split()) for line in made)
+    assert all(len(line) <= characters + 20 and line == " ".join(line.split()) for line in made)
 
 
 def test_what_fits_is_whole_and_what_does_not_is_cut_at_a_word():
-    assert fit("one two three", characters=8, limit=13) == "one two three"
-    assert fit("one two three", characters=8, limit=12) == "one two…"
+    assert fit("one " * 7, 8) == "one one one one one one one"
+    assert fit("one " * 8, 8) == "one one…"
 
 
 # ---------------------------------------------------------------- by a model
@@ -150,8 +148,8 @@ def test_whatever_a_summary_depends_on_is_asked_anew(change):
     other = Scripted(lambda prompt: Completion("Bread."), name="scripted-2" if change == "model" else "scripted-1")
     second = summaries(other, cache, "expert" if change == "style" else "generic")
     document = read(TEXT.replace("five", "six")) if change == "text" else read(TEXT)
-    characters = 100 if change == "length" else 150
-    assert second.summarise(*document, characters=characters) == "Bread."
+    second.length = 100 if change == "length" else 150
+    assert second(*document) == "Bread."
 
 
 def test_the_two_styles_ask_differently():
@@ -213,14 +211,6 @@ def test_sections_are_asked_for_together():
     assert made[0] == "ok" and len(made[1]) <= 95
     assert model.calls == 3 and len(model.asked) == 4  # both, then the long one twice more
     assert "section" in model.asked[0].user and "75 characters" in model.asked[0].user
-
-
-def test_documents_are_asked_for_together():
-    model = Scripted(lambda prompt: Completion("rye" if "rye" in prompt.user else "wheat"))
-    items = [read(TEXT), read(TEXT.replace("flour", "rye")), read("", "scan-7.pdf")]
-    assert summaries(model).summarise_documents(items) == ["wheat", "rye", "scan-7"]
-    assert model.calls == 1 and len(model.asked) == 2
-    assert Extractive().summarise_documents(items) == [Extractive()(*item) for item in items]
 
 
 def test_a_document_without_text_is_not_asked_about():

@@ -19,7 +19,7 @@ from exhibit.rag.index import open_index
 from exhibit.rag.index_files import RECORD
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
-from exhibit.rag.stores._seen import Seen
+from exhibit.rag.stores import Seen
 from exhibit.rag.unfinished import open_for_questions
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.place import unfinished_folder
@@ -236,7 +236,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
 
 
 def test_rows_that_are_there_are_searched_and_not_changed(monkeypatch):
-    monkeypatch.setattr("exhibit.rag.stores._seen._ROWS", 3)
+    monkeypatch.setattr("exhibit.rag.stores._ROWS", 3)
     rows = np.random.default_rng(7).normal(size=(10, 4)).astype(np.float32)
     keys = np.arange(0, 20, 2)
     store = Seen(keys, rows)

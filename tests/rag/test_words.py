@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.words import search_terms
+from exhibit.law.system import asked_terms
+from exhibit.law.words import search_terms, word_parts
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import postings
-from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, rarity
+from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, count_terms, rarity
 from exhibit.schemas.errors import BundleError
 
 CLAUSES = [
@@ -138,3 +139,17 @@ def test_words_of_no_text_are_damage():
     words._postings.add(*(np.array([value]) for value in (postings.digest("oak"), 9, 1)))
     with pytest.raises(BundleError, match="words of no text"):
         words.search(["oak"], 3)
+
+
+def test_parts_of_words_meet_where_one_language_writes_several_words_as_one():
+    assert word_parts("Blutalkohol") == ["#blut", "#luta", "#utal", "#talk", "#alko", "#lkoh", "#koho", "#ohol"]
+    assert word_parts("Größe der") == ["#gros", "#ross", "#osse"]  # accents and small words do not count
+    question = "Ab welcher Konzentration von Alkohol im Blut ist eine Person nicht mehr fähig zum Widerstand?"
+    terms = asked_terms(question)
+    assert {"#alko", "#wide", "blut"} <= set(terms)
+    texts = ["Die Blutalkoholkonzentration führt zur Widerstandsunfähigkeit.", "Die Person zahlt die Miete im Voraus."]
+    words = Words()
+    words.add_counted([0, 1], count_terms(texts, parts=True))
+    scores, keys = words.search(terms, 2)
+    assert keys[0] == 0 and scores[0] > 2 * scores[1]
+    assert not [term for term in asked_terms("What is the notice period?") if term.startswith("#")]

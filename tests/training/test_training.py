@@ -49,7 +49,7 @@ def common(tmp_path: Path, pack: Pack) -> list[str]:
 def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
     from tokenizers import Tokenizer
 
-    from exhibit.models.embedders._weights import MODEL, TOKENIZER, find_file
+    from exhibit.models.embedders._network import MODEL, TOKENIZER, find_file
     from exhibit.models.embedders.minilm import MiniLM
 
     words = ["This Agreement is governed by the law of Norway.", "who pays?"]

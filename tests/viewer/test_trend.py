@@ -13,11 +13,10 @@ import pytest
 from playwright.sync_api import Browser
 
 from exhibit.engine.machine import commit_of
-from exhibit.evaluation.bands import Bound, read_scale
-from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.provenance import describe_run
+from exhibit.evaluation.evaluate import describe_run, evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.terminal import Bound, read_scale
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import plain

@@ -16,16 +16,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters._corrected import apply_patch
+from exhibit.converters._patches import apply_patch
 from exhibit.engine import positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
 from exhibit.evaluation.terminal import shown_metrics, table_of
 from exhibit.schemas.bundle import TRAIN
-from exhibit.schemas.command import Parser, guarded, print_note, spelled
+from exhibit.schemas.command import Parser, add_json, guarded, print_note, print_results, spelled
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
+from exhibit.viewer.page import languages
 from exhibit.viewer.review.agreement import Agreement, Share, agreements, shares
 from exhibit.viewer.review.corrections import Outcome, correct, rescored
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
@@ -53,10 +54,13 @@ def _make(options: Any) -> int:
     beside = (
         options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
     )
-    made = make_review(run, options.out or beside, by=options.by, size=options.sample, seed=options.seed)
+    made = make_review(
+        run, options.out or beside, by=options.by, size=options.sample, seed=options.seed, language=options.language
+    )
     if made.left_out:
         print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
-    print(f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}")
+    lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}"
+    print_results(made._asdict(), lines, as_json=options.json)
     return 0
 
 
@@ -81,13 +85,14 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    write_json(out / "review.json", _told(reviews, agreed, shared, outcome, columns))
-    print("\n".join(_lines(agreed, shared, outcome)))
+    told = _told(reviews, agreed, shared, outcome, columns)
+    write_json(out / "review.json", told)
+    lines = _lines(agreed, shared, outcome)
     if outcome.corrected:
-        print(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
-    print(f"review: {out / 'review.json'}")
-    for dataset in outcome.patches:
-        print(f"patch:  {out / f'patch-{dataset}.json'}")
+        lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+    patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
+    lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
+    print_results({**told, "patches": patches}, "\n".join(lines), as_json=options.json)
     return 0
 
 
@@ -96,35 +101,44 @@ def _apply(options: Any) -> int:
         return _apply_reviews(options)
     [patch] = options.patch
     entry = apply_patch(read_patch(patch), patch, options.bundle, options.out, force=options.force)
-    print(
-        f"{options.out}: {entry.corrections} questions corrected, {entry.questions} questions and "
-        f"{entry.documents} documents set aside"
-    )
+    counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
+    lines = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
+    print_results({"bundle": options.out, **counts}, f"{options.out}: {lines.format(**counts)}", as_json=options.json)
     return 0
 
 
 def _apply_reviews(options: Any) -> int:
     reviews = [read_review(path) for path in options.patch]
-    _check(reviews, options.patch)
+    _check(reviews, options.patch, several_pages=True)
     drafted = DraftedBundle(options.bundle)
     agreed = agreements(reviews, drafted.questions)
-    info = apply_reviews(reviews, drafted, options.out, force=options.force)
+    info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
+    if reopened:
+        print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
+    lines = []
     for one in agreed:
         kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-        print(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
-    print(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
+        lines.append(f"{one.first} and {one.second}: {kappa}, the same in {one.same} of {one.n}")
+    lines.append(f"{options.out}: {info.sure:,} questions, {info.told(info.sure)}; {info.unsure:,} wait for a person")
+    record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
+    record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
+    print_results(record, "\n".join(lines), as_json=options.json)
     return 0
 
 
-def _check(reviews: Sequence[Review], files: Sequence[Path]) -> None:
-    """Raise where reviews are not of one page, or two are by the same person."""
-    seen: dict[str, Path] = {}
+def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
+    """Raise where reviews are not of one page, or two of a page are by the same person.
+
+    A folder of drafts grows, and so it is judged on several pages, one after the other.
+    """
+    seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
-        if review.review != reviews[0].review:
+        key = review.review, review.reviewer
+        if review.review != reviews[0].review and not several_pages:
             raise ToolkitError(f"{path}: is of another page than {files[0]}; read them one by one")
-        if review.reviewer in seen:
-            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[review.reviewer]}; give the later one alone")
-        seen[review.reviewer] = path
+        if key in seen:
+            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[key]}; give the later one alone")
+        seen[key] = path
 
 
 def _told(
@@ -191,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KIND,…",
         help=f"kinds that take turns: {', '.join(BY)}, document, impossible, or a label (default: {','.join(BY)})",
     )
+    make.add_argument("--language", choices=languages(), default="en", help="of the page's own words (default: en)")
     make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
     read = commands.add_parser("read", help="agreement, corrected gold as patches, metrics with and without it")
     read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what the page saved, one a reviewer")
@@ -209,6 +224,8 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
     apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")
+    for command in (make, read, apply):
+        add_json(command)
     return parser
 
 

@@ -24,7 +24,7 @@ from exhibit.schemas.review import (
     gold_digest,
 )
 from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
-from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question
+from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question, placed_passage
 
 
 @dataclass
@@ -108,7 +108,7 @@ def _agreed(given: Sequence[Better]) -> Better | str:
 def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: ReviewedRun) -> Correction | None:
     contexts = []
     for marked in better.contexts:
-        passage = _exact(key[0], marked, run)
+        passage = placed_passage(marked, run.document(key[0], marked.filename))
         if passage is None:
             return None
         contexts.append(passage)
@@ -122,17 +122,6 @@ def _correction(key: Key, row: RunQuestion, better: Better, wrong: Judged, run: 
         reviewers=[name for name, _ in wrong],
         reason=_comments(wrong),
     )
-
-
-def _exact(dataset: str, marked: MarkedPassage, run: ReviewedRun) -> MarkedPassage | None:
-    """Return a passage with the document's own words at its place; None where they are not those that were marked."""
-    document = run.document(dataset, marked.filename)
-    if document is None or not marked.spans or max(end for _, end in marked.spans) > len(document.text):
-        return None
-    words = " ".join(document.text[start:end] for start, end in marked.spans)
-    if fold(words, loose=True) != fold(marked.text, loose=True):
-        return None
-    return marked.model_copy(update={"text": words})
 
 
 def _answer(row: RunQuestion, contexts: Sequence[MarkedPassage]) -> str | None:
@@ -215,16 +204,14 @@ def _pages(run: ReviewedRun, dataset: str, filename: str, spans: Sequence[Span])
 
 
 def _reply(run: ReviewedRun, dataset: str, told: RunReply) -> Reply:
+    same = {
+        name: getattr(told, name) for name in ("answer", "selected", "seconds", "error", "first_token", "confidence")
+    }
     return Reply(
-        answer=told.answer,
+        **same,
         passages=tuple(_passage(run, dataset, one) for one in told.passages),
-        selected=told.selected,
         context=None if told.context is None else tuple(told.context),
-        seconds=told.seconds,
-        error=told.error,
         usage={name: value for name, value in told.usage.items() if value is not None},
-        first_token=told.first_token,
-        confidence=told.confidence,
     )
 
 

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from exhibit.converters._build import DRAFTS
-from exhibit.converters._corrected import Changed, mended, row_of, write_changed
+from exhibit.converters._patches import Changed, mended, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
-from exhibit.schemas.review import Review
+from exhibit.schemas.review import Review, ReviewedCase, gold_digest
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.storage.bundle import Bundle, open_bundle
-from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question
+from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
 _PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
@@ -149,9 +149,14 @@ def _words(row: Row, line: Gold) -> str | None:
 # ---------------------------------------------------------------- what judgments make of it
 
 
-def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False) -> DraftInfo:
-    """Write the bundle that judgments make of a drafted one; who judged a row is in its labels."""
-    said = _judged(reviews, drafted)
+def apply_reviews(
+    reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
+) -> tuple[DraftInfo, int]:
+    """Write the bundle that judgments make of a drafted one; return what it is now, and how many rows are open again.
+
+    Who judged a row is in its labels.
+    """
+    said, reopened = _judged(reviews, drafted)
     fitted = _fit(said, drafted)
     changed, waiting = Changed(), []
     counts: Counter[str] = Counter()
@@ -160,7 +165,7 @@ def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, 
         status = gold[0].labels.get("draft") if gold else "sure"
         if judged is None:
             sure = status != "unsure" if fitted is None else fitted.is_sure(gold)
-            if sure:
+            if sure and id not in reopened:
                 changed.rows.append(row)
                 changed.gold += gold
             else:
@@ -183,7 +188,7 @@ def apply_reviews(reviews: Sequence[Review], drafted: DraftedBundle, out: Path, 
     write_changed(
         drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, {DRAFTS: text}, force=force
     )
-    return info
+    return info, len(reopened)
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: Changed, drafted: DraftedBundle) -> bool:
@@ -210,10 +215,31 @@ def _labelled(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
     return [line.model_copy(update={"labels": {**line.labels, **labels}}) for line in gold]
 
 
-def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> dict[int, Judged]:
-    """Return what was said of each row, by those who called it right or wrong."""
-    clear = {key[1]: [one for one in said if one[1].gold != "unclear"] for key, said in by_question(reviews).items()}
-    return {int(id): said for id, said in clear.items() if said and id in drafted.rows}
+def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
+    """Return what was said of each row by those who called it right or wrong, and the rows that are open again.
+
+    A row is open again where its document was changed since, and the words that were judged are proposed no more.
+    """
+    clear: dict[int, Judged] = {}
+    reopened: set[int] = set()
+    for (_, id), said in by_question(reviews).items():
+        if id not in drafted.rows:
+            continue
+        now = gold_digest((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
+        current = [(name, _placed(case, drafted)) for name, case in said if case.was in (None, now)]
+        valid = [(name, case) for name, case in current if case is not None]
+        reopened |= {int(id)} if not valid else set()
+        clear[int(id)] = [one for one in valid if one[1].gold != "unclear"]
+    return {id: said for id, said in clear.items() if said}, reopened
+
+
+def _placed(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
+    """Return a judgment whose better words stand in the documents as they are now; None where they do not."""
+    given = case.better.contexts
+    contexts = [place for c in given if (place := placed_passage(c, drafted.document("", c.filename)))]
+    if len(contexts) < len(given):
+        return None
+    return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
 
 
 def _right(judged: Judged) -> int:

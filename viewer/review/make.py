@@ -16,13 +16,13 @@ from exhibit.evidence.document import Page
 from exhibit.evidence.guard import words_within
 from exhibit.evidence.pictures import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.review import REVIEW
+from exhibit.schemas.review import REVIEW, gold_digest
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.locations import keeping
 from exhibit.storage.place import write_whole
 from exhibit.viewer.cases import cut
 from exhibit.viewer.drawing import WIDTH, Record
-from exhibit.viewer.page import as_json, page, read
+from exhibit.viewer.page import as_json, page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -45,7 +45,7 @@ class Made(NamedTuple):
     """Pages that could not be drawn or did not fit."""
 
 
-def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int) -> Made:
+def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en") -> Made:
     """Write the page of a sample."""
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
@@ -60,8 +60,9 @@ def make_review(run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed
     told = {"format": REVIEW, "review": _identity(run, keys), "run": run.name, "sample": sample, "drafted": drafted}
     text = page(
         f"Review of {run.name} – Exhibit",
-        read("review.html"),
+        render("review.html.j2", language=language, drafted=drafted),
         styles=["review.css"],
+        language=language,
         scripts=_SCRIPTS,
         data={"data": as_json({"about": told, "cases": cases, "sheets": album.sheets})},
     )
@@ -93,6 +94,7 @@ def _case(row: RunQuestion) -> Record:
         "question": row.question,
         "truth": cut(row.truth, _LONGEST),
         "impossible": row.is_impossible,
+        "was": gold_digest((gold.filename, gold.text) for gold in row.gold),
         "gold": [
             {
                 "filename": gold.filename or "",

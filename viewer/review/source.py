@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.evaluation.documents import Documents
-from exhibit.evidence import Document
+from exhibit.evidence import Document, fold, locate
 from exhibit.schemas.bundle import INFO, TRAIN, read_info
 from exhibit.schemas.command import print_note
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.review import Review, ReviewedCase
+from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import corpus_files, sha256_of
@@ -37,6 +37,21 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
             if case.gold is not None:
                 said.setdefault((case.dataset, case.id), []).append((review.reviewer, case))
     return said
+
+
+def placed_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
+    """Return a passage with the document's own words, found anew where the document was changed; None without them."""
+    if document is None:
+        return None
+    words = " ".join(document.text[start:end] for start, end in marked.spans)
+    if not marked.spans or fold(words, loose=True) != fold(marked.text, loose=True):
+        match = next(iter(locate(marked.text, document)), None)
+        if match is None:
+            return None
+        spans = [(span.start, span.end) for span in match.spans]
+        words = " ".join(document.text[start:end] for start, end in spans)
+        marked = marked.model_copy(update={"spans": spans})
+    return marked.model_copy(update={"text": words})
 
 
 class KeyedRows(Mapping[Key, RunQuestion]):

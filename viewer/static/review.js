@@ -13,7 +13,7 @@ const isTouched = (state) => Boolean(
 );
 
 function reviewed() {
-  const cases = CASES.map((told, n) => ({ dataset: told.dataset, id: told.id, ...states[n] })).filter((_, n) => isTouched(states[n]));
+  const cases = CASES.map((told, n) => ({ dataset: told.dataset, id: told.id, ...(DRAFTED ? { was: told.was } : {}), ...states[n] })).filter((_, n) => isTouched(states[n]));
   const { drafted, ...about } = DATA.about;
   return { ...about, reviewer: byId("reviewer").value.trim(), cases };
 }
@@ -48,6 +48,8 @@ function remember() {
   }
 }
 
+const STATES = { judged: ", judged", begun: ", begun", open: ", open" };
+
 function showProgress() {
   const done = states.filter(isDone).length;
   byId("progress").max = CASES.length;
@@ -58,7 +60,7 @@ function showProgress() {
     const state = isDone(states[n]) ? "judged" : isTouched(states[n]) ? "begun" : "open";
     item.className = state;
     button.setAttribute("aria-current", n === at ? "true" : "false");
-    button.querySelector(".unseen").textContent = `, ${state}`;
+    button.querySelector(".unseen").textContent = STATES[state];
   });
 }
 
@@ -118,7 +120,7 @@ function show(n, focus) {
   };
   left.append(
     make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${told.dataset}, question ${told.id}`), make("h2", {}, told.question),
-    goldPart(told), judging("Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
+    goldPart(told), judging(DRAFTED ? "Do the proposed words answer it?" : "Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
     ...(DRAFTED ? [] : [answerPart(told), judging("Is the answer right?", "answer", state.answer, 4, judge("answer"))]),
     make("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
   );
@@ -149,7 +151,7 @@ function stepping() {
 
 function legend() {
   const key = (kind, text) => make("span", {}, make("i", { class: `key ${kind}` }), ` ${text}`);
-  return make("p", { class: "legend" }, key("gold", "gold"), key("hit", "retrieved"), key("better", "marked by you"));
+  return make("p", { class: "legend" }, key("gold", DRAFTED ? "proposed" : "gold"), ...(DRAFTED ? [] : [key("hit", "retrieved")]), key("better", "marked by you"));
 }
 
 // what was judged last is taken back: the question is shown again as it was

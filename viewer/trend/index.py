@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from exhibit.evaluation.bands import Bands, Scale, read_scale
 from exhibit.evaluation.metrics import about, split_requests
 from exhibit.evaluation.settings import parse_settings
-from exhibit.schemas.command import print_note
+from exhibit.evaluation.terminal import Bands, Scale, read_scale
+from exhibit.schemas.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.place import write_whole
@@ -86,16 +86,22 @@ def index(options: argparse.Namespace) -> int:
         _append(summary, markdown(series, metrics, explained, checks, scale))
     if options.junit:
         write_whole(options.junit, junit(checks))
+    lines = [] if explained else [f"{len(runs)} runs: none is worse than the one before it"]
     for one in explained:
-        print(headline(one))
-        print("\n".join(f"  {sentence}" for sentence in sentences(one)))
         named = ", ".join(str(fallen.id) for fallen in one.questions[:20])
-        print(f"  questions: {named}{' …' if len(one.questions) > 20 else ''}")
-    if not explained:
-        print(f"{len(runs)} runs: none is worse than the one before it")
-    for check in checks:
-        print(f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.told}")
-    print(f"page: {page}")
+        lines += [headline(one), *(f"  {sentence}" for sentence in sentences(one))]
+        lines.append(f"  questions: {named}{' …' if len(one.questions) > 20 else ''}")
+    lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.told}" for check in checks]
+    record = {
+        "runs": len(runs),
+        "regressions": [
+            {"title": headline(one), "why": list(sentences(one)), "questions": [fallen.id for fallen in one.questions]}
+            for one in explained
+        ],
+        "checks": [{"suite": one.suite, "name": one.name, "holds": one.holds, "told": one.told} for one in checks],
+        "page": page,
+    }
+    print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)
     return 0 if all(check.holds for check in checks) else GATE
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import about
+from exhibit.evaluation.terminal import Bound, Scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.page import render

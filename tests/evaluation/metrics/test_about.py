@@ -21,8 +21,8 @@ from tests.rag.bundles import rows_of, write_bundle
 WASTE = '''
 """Wasted tokens: how many tokens of a reply nobody needed."""
 
-from exhibit.evaluation.metrics._about import About
-from exhibit.evaluation.metrics._each import each
+from exhibit.evaluation.metrics import About
+from exhibit.evaluation.metrics import each
 
 NAMES = ("wasted",)
 ABOUT = {"wasted": About("Wasted tokens", "tokens nobody needed", "Cost", unit="tokens", better="less")}

@@ -18,17 +18,15 @@ from exhibit.evaluation.metrics import (
     measure,
     needing,
     precedent_matching,
-    ranking_of,
     references_official,
     relevance,
 )  # fmt: skip
 from exhibit.evaluation.metrics._cited_names import cited_files, cited_names, without_named
-from exhibit.evaluation.metrics._gold_ranks import gold_ranks, matches
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
+from exhibit.evaluation.ranking import gold_ranks, matches, ranking_of
 from exhibit.evidence import Span
 from exhibit.law.references import Reference
 from exhibit.models.llms import Completion
-from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are looked for
@@ -154,10 +152,6 @@ def test_references_that_a_register_decides(answer, share):
 def test_references_without_a_register():
     rows = [case(answer="See rule 3.4."), case()]
     assert apply(references_official, rows, Options()) == {"references_official": [None, None]}
-    assert "--check-references" in references_official.missing(Options())
-    assert references_official.missing(Options(officials=Register())) == ""
-    with pytest.raises(ToolkitError, match="a list cannot look references up"):
-        apply(references_official, rows, Options(officials=[]))
     failed = case(answer="See section 33 of the Limitation Act 1980.", error="down")
     assert apply(references_official, [failed], Options(officials=Register())) == {"references_official": [None]}
 

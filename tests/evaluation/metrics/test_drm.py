@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, drm
-from exhibit.evaluation.statistics import macro, pooled
+from exhibit.evaluation.statistics import macro
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 OPTIONS = Options(ks=(1, 2, 4))
@@ -36,6 +36,4 @@ def test_by_hand():
 def test_pooled_counts_passages_and_macro_documents():
     assert drm.pooled(drm.totals(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 2 / 7, "drm@4": 5 / 11}
     assert drm.pooled(drm.totals([], OPTIONS))["drm@1"] is None
-    counted = drm.mismatches(ROWS, OPTIONS)["drm@2"]
-    assert pooled([m and m.wrong for m in counted], [m and m.passages for m in counted]) == 2 / 7
     assert macro(apply(drm, ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25

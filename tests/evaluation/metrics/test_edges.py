@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from math import log2
 
-import numpy as np
 import pytest
 
 from exhibit.evaluation.cases import GoldPassage, Passage
@@ -16,19 +15,18 @@ from exhibit.evaluation.metrics import (
     characters,
     citations_matched,
     flagged,
+    gold_files,
+    gold_texts,
     metric_names,
     ndcg,
     shortened,
 )  # fmt: skip
 from exhibit.evaluation.metrics._cited_names import likeness
-from exhibit.evaluation.metrics._each import gold_files, gold_texts
-from exhibit.evaluation.metrics._gold_ranks import _without, gold_ranks, matches
 from exhibit.evaluation.metrics._judge import fenced, judged, read_mark
-from exhibit.evaluation.metrics._layout import Pieces, distinct, spread, unite
-from exhibit.evaluation.metrics._ranking import Ranking, ranking_of
-from exhibit.evaluation.metrics._squad import squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.metrics._words import squad_exact, squad_f1, squad_golds, squad_prediction
 from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
 from exhibit.evaluation.metrics.page_accuracy import cited_passages
+from exhibit.evaluation.ranking import Ranking, gold_ranks, matches, ranking_of, without
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
@@ -103,7 +101,7 @@ def test_short_golds_are_looked_for_by_half_of_them():
     assert gold_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
 
 
-def test_a_gold_without_words_is_in_no_passage():
+def test_a_goldwithout_words_is_in_no_passage():
     assert not matches("words", " <omitted> ") and not matches(" ", "words") and matches("words", "words")
 
 
@@ -135,12 +133,12 @@ def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
 
 def test_what_a_span_leaves_of_a_place():
     whole = Span(10, 20)
-    assert _without(whole, Span(0, 10)) == _without(whole, Span(20, 30)) == [whole]
-    assert _without(whole, Span(0, 12)) == [(12, 20)] and _without(whole, Span(18, 30)) == [(10, 18)]
-    assert _without(whole, Span(12, 18)) == [(10, 12), (18, 20)] and _without(whole, Span(10, 20)) == []
+    assert without(whole, Span(0, 10)) == without(whole, Span(20, 30)) == [whole]
+    assert without(whole, Span(0, 12)) == [(12, 20)] and without(whole, Span(18, 30)) == [(10, 18)]
+    assert without(whole, Span(12, 18)) == [(10, 12), (18, 20)] and without(whole, Span(10, 20)) == []
 
 
-def test_a_gold_without_words_is_not_looked_for_by_them():
+def test_a_goldwithout_words_is_not_looked_for_by_them():
     assert gold_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
     assert gold_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
     assert gold_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
@@ -161,22 +159,14 @@ def test_a_judge_has_three_hundred_tokens_and_no_chance():
         case([], answer=None),
         case([], ["x"], answer="y", error="!"),
     ]
-    told = judged("m", cases, Options(judge=Judge()), lambda one: Prompt("?") if one.reply.answer else None)
+
+    def prompt(one):
+        return Prompt("?") if one.reply.answer else None
+
+    _, _, measure_marks = judged("m", "M", "a mark", needs=("judge",), prompt=prompt)
+    told = measure_marks(cases, Options(judge=Judge()))
     assert told == {"m": [4.0, None, None], "m_unjudged": [0.0, None, None]} and asked == [(1, 300, 0.0)]
-    assert judged("m", cases, Options(), lambda one: Prompt("?")) == {"m": [None] * 3, "m_unjudged": [None] * 3}
     assert len(asked) == 1
-
-
-def test_numbers_of_several_columns_once_each_in_order():
-    assert distinct(np.array([3, 1]), np.array([3, 0])).tolist() == [0, 1, 3]
-    assert distinct(np.array([], np.int64)).tolist() == []
-    assert spread(np.array([5, 9]), np.array([2, 3])).tolist() == [5, 6, 9, 10, 11]
-    pieces = unite(Pieces(np.array([0, 2, 20]), np.array([5, 8, 21]), np.array([1, 0, 2])))
-    assert [pieces.start.tolist(), pieces.end.tolist(), pieces.rank.tolist()] == [
-        [0, 2, 5, 20],
-        [2, 5, 8, 21],
-        [1, 0, 0, 2],
-    ]
 
 
 def test_blank_gold_has_no_words():

@@ -7,7 +7,8 @@ from math import log2
 import pytest
 
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.metrics import Options, measure, ranking_of
+from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.ranking import ranking_of
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 NAMES = [

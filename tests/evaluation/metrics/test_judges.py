@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exhibit.evaluation.cases import Case, Passage, Reply
-from exhibit.evaluation.metrics import Options, answer_correctness, groundedness, relevance
+from exhibit.evaluation.metrics import Options, about, answer_correctness, groundedness, lacking, relevance
 from exhibit.evaluation.metrics._judge import read_mark
 from exhibit.models.llms import Completion, Prompt
 from tests.evaluation.metrics.build import apply
@@ -82,16 +82,11 @@ def test_marks_in_order_and_what_got_none_is_counted(metric: Any) -> None:
 
 
 @JUDGED
-def test_without_a_judge_it_is_not_available_and_says_so(metric: Any) -> None:
+def test_without_a_judge_it_is_not_available(metric: Any) -> None:
     assert all(values == [None] for values in apply(metric, [row()], Options()).values())
-    assert "needs a language model as judge" in metric.missing(Options())
-    assert metric.missing(Options(judge=Judge())) == ""
-    assert metric.describe(Options()) == {}
-
-
-@JUDGED
-def test_judge_and_prompt_are_kept(metric: Any) -> None:
-    assert metric.describe(Options(judge=Judge())) == {"judge": "judge-1", "prompt": f"{metric.NAMES[0]}-1"}
+    assert lacking(about(metric.NAMES[0]).needs, Options())
+    assert not lacking(about(metric.NAMES[0]).needs, Options(judge=Judge()))
+    assert f"{metric.NAMES[0]}-1" == metric.PROMPT_VERSION
 
 
 @JUDGED
@@ -192,6 +187,3 @@ def test_one_vote_is_asked_without_chance() -> None:
     found = apply(answer_correctness, [row()], Options(judge=panel))
     assert found["answer_correctness"] == [3.0] and found["answer_correctness_agreement"] == [None]
     assert panel.temperature == 0.0
-    assert (
-        answer_correctness.missing(Options()) and answer_correctness.describe(Options(judge=panel))["judge"] == "panel"
-    )

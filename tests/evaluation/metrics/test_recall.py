@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.metrics import Options, ndcg, recall
-from exhibit.evaluation.metrics._gold_ranks import gold_ranks, matches, matches_seed
+from exhibit.evaluation.ranking import gold_ranks, matches, matches_seed
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."

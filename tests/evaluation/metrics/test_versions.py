@@ -35,6 +35,21 @@ def test_versions_are_told_apart(file, start, end, provision, version, verdict):
     assert judge(one) == verdict
 
 
+@pytest.mark.parametrize(
+    ("note", "verdict"),
+    [
+        ("(Znění účinné od 1. 7. 2018 do 31. 12. 2022)", "answered"),
+        ("(Text in force from 1 July 2018)", "answered"),
+        ("That is the law in the version of 1 July 2018.", "answered"),
+        ("It was repealed on 1 July 2018.", "figures that no passage has"),
+        ("The fee is 2018 pounds.", "figures that no passage has"),
+    ],
+)
+def test_the_day_of_the_version_is_no_figure_that_was_invented(note, verdict):
+    one = asked("x_2019-07-01.pdf", 40, 140)
+    assert judge(replace(one, reply=replace(one.reply, answer=f"The fee is due [1].\n{note}"))) == verdict
+
+
 def test_a_question_on_no_law_and_an_impossible_one_have_none():
     plain = case([gold((0, 10), file="a.pdf")], [at(0, 10, "a.pdf")])
     impossible = replace(asked("x_2019-07-01.pdf", 40, 140), is_impossible=True)

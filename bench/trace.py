@@ -1,0 +1,162 @@
+"""Follows a gold quote from the archive to the report, and a question to its first scored passage, through the files.
+
+python -m bench.trace             the two ways
+python -m bench.trace --write     the same, into docs/architecture.md
+
+A file is on the way where one of its functions is given the words that are followed, alone or within a row or a reply;
+a whole document is not followed. What only runs beside them (settings, progress, other questions) is not on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import exhibit
+from exhibit.converters import cuad
+from exhibit.converters._cli import main as convert
+from exhibit.schemas.command import guarded
+from exhibit.viewer.evaluate import main as evaluate
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "architecture.md"
+SAMPLE = ROOT / "samples" / "cuad"
+BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
+QUOTE = "laws of the State of Delaware"
+METRIC = "char_recall@8"
+
+_ROOMS = (*exhibit.ROOMS, "exhibit")
+_LONGEST = 3000
+"""Characters: a row or a reply, not a whole document."""
+_PLAIN = (int, float, Path, type, ModuleType, FunctionType)
+_DEEPEST, _MOST = 4, 60
+"""How far into what a function is given, and among how many members of one collection, the words are looked for."""
+
+
+class Way:
+    """The files whose functions are given some words, in the order in which they first are; one thread at a time."""
+
+    def __init__(self, words: str, *, until: str = "") -> None:
+        self.words, self.until = words, until
+        self.files: dict[str, str] = {}
+        """The first function of each file that was given the words."""
+        self._names: dict[CodeType, str] = {}
+
+    def __enter__(self) -> Way:
+        threading.setprofile(self._called)
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        threading.setprofile(None)
+        sys.setprofile(None)
+
+    def _called(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event != "call":
+            return
+        name = self._names.get(code)
+        if name is None:
+            name = self._names[code] = _file_of(code)
+        ended = self.until and any(file.startswith(self.until) for file in self.files)
+        if not name or name in self.files or ended:
+            return
+        sys.setprofile(None)
+        try:
+            given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            if any(self._holds(frame.f_locals.get(one)) for one in given):
+                self.files[name] = code.co_qualname
+        finally:
+            sys.setprofile(self._called)
+
+    def _holds(self, value: Any, depth: int = 0) -> bool:
+        if isinstance(value, str | bytes):
+            words = self.words if isinstance(value, str) else self.words.encode()
+            return len(value) < _LONGEST and words in value  # type: ignore[operator]
+        if depth == _DEEPEST or value is None or isinstance(value, _PLAIN):
+            return False
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            members = value.values() if isinstance(value, Mapping) else value
+            return any(self._holds(one, depth + 1) for one in islice(members, _MOST))
+        names = (*getattr(value, "__dict__", {}), *getattr(type(value), "__slots__", ()))
+        return any(self._holds(getattr(value, name, None), depth + 1) for name in names)
+
+
+def _file_of(code: CodeType) -> str:
+    """Return a function's file within the product's rooms, or nothing."""
+    path = Path(code.co_filename)
+    if code.co_name.startswith("<") or not path.is_relative_to(ROOT):
+        return ""
+    name = path.relative_to(ROOT)
+    return str(name) if name.parts[0] in _ROOMS else ""
+
+
+def quote_way(folder: Path) -> Way:
+    """Follow a gold quote: archive, bundle, an evaluation of replies that say nothing, report."""
+    bundle, replies = folder / "cuad", folder / "replies.jsonl"
+    with Way(QUOTE) as way:
+        convert(cuad, ["--source", str(SAMPLE), "--out", str(bundle), "--max-documents", "1", "--engine", "serial"])
+    ids = [row["id"] for row in _rows(bundle)]
+    replies.write_text("".join(json.dumps({"id": one, "answer": "Unknown."}) + "\n" for one in ids), encoding="utf-8")
+    with way:
+        evaluate([*_run(bundle, folder / "runs"), "--target", f"predictions:{replies}"])
+    return way
+
+
+def question_way(folder: Path) -> Way:
+    """Follow a question of the bundle in `folder` to the first passage that a metric scores."""
+    bundle = folder / "cuad"
+    with Way(_rows(bundle)[0]["question"], until="evaluation/metrics/") as way:
+        evaluate([*_run(bundle, folder / "once"), "--limit", "1"])
+    return way
+
+
+def _rows(bundle: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def _run(bundle: Path, out: Path) -> list[str]:
+    return [str(bundle), "--output-dir", str(out), "--metrics", METRIC, "--set", "engine=serial"]
+
+
+@guarded()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the two ways, or write them into the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.trace", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write docs/architecture.md anew")
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        ways = quote_way(Path(folder)), question_way(Path(folder))
+    text = block(*ways)
+    if options.write:
+        before, after = PAGE.read_text(encoding="utf-8").split(BEGIN)[0], PAGE.read_text(encoding="utf-8").split(END)[1]
+        PAGE.write_text(before + BEGIN + text + END + after, encoding="utf-8")
+    print(text)
+    return 0
+
+
+def block(quote: Way, question: Way) -> str:
+    """Return the ways as two numbered lists."""
+    parts = []
+    for title, way in (
+        ("A gold quote, from the archive to the report", quote),
+        ("A question, to its first scored passage", question),
+    ):
+        files = "\n".join(f"{n}. `{name}` ({function})" for n, (name, function) in enumerate(way.files.items(), 1))
+        parts.append(f"{title}: {len(way.files)} files.\n\n{files}\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+"""A reply as a ranking of units with a grade each, which is what nDCG, MRR and average precision are read from.
+
+Where a case has grades (`Case.grades`) the units are files, each at the rank of its first passage among different
+files. Where irrelevant files are graded too (grade 0, as in ACORD), files that nobody judged are left out of the
+ranking, since many of them would do as well.
+
+Else the units are gold passages, each at the rank at which it is found. A passage that finds several takes the ranks
+after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Files and passages are
+never units of one figure: gold that is a file without words is for the metrics of documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.metrics import Options, about, gold_texts, scoped
+from exhibit.evidence import Span, fold
+from exhibit.schemas.quotes import quote_parts
+from exhibit.storage.place import whole
+
+GOLD_GRADE = 3
+"""From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Units by name, best first, and the grades of those that were judged."""
+
+    order: Sequence[str]
+    grades: Mapping[str, int]
+    least: int
+    """The lowest grade of a gold unit."""
+
+    def gold_ranks(self) -> list[int]:
+        """Return the ranks, from 1, of the gold units that were retrieved."""
+        return [rank for rank, unit in enumerate(self.order, 1) if self.grades.get(unit, 0) >= self.least]
+
+    def golds(self) -> int:
+        """Return how many gold units there are."""
+        return sum(grade >= self.least for grade in self.grades.values())
+
+    def ndcg(self, k: int) -> float | None:
+        """Return the discounted gain of the first k over that of the best order; None where nothing has a gain."""
+        ideal = _gain(sorted(self.grades.values(), reverse=True)[:k])
+        return _gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+def ranking_of(case: Case) -> Ranking | None:
+    """Return a case's ranking; None where nothing is judged."""
+    if case.grades:
+        return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
+    ranks = gold_ranks(case)
+    if not ranks:
+        return None
+    return Ranking(_in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1)
+
+
+def ranked_files(case: Case) -> list[str]:
+    """Return the different files of a reply in order of their first passage; a passage without one is a unit itself."""
+    names = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
+    return list(dict.fromkeys(names))
+
+
+def _judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
+    """Return the files that were judged, where the irrelevant ones were, too; else all."""
+    return [file for file in files if file in grades] if 0 in grades.values() else files
+
+
+def gold_name(number: int) -> str:
+    """Return what a gold passage is called as a unit."""
+    return f"gold-{number}"
+
+
+def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
+    """Return golds at the ranks at which they are found, or the next free ones, with the other passages between."""
+    places: dict[int, str] = {}
+    free = 1
+    for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
+        free = max(rank, free)
+        places[free] = gold_name(number)
+        free += 1
+    return [places.get(rank, f"passage-{rank}") for rank in range(1, max(passages + 1, free))]
+
+
+ENOUGH = 50
+"""Characters that a piece of a gold passage must have to stand for it in a verdict, unless it is half of it."""
+_ANCHOR = 16
+"""Characters by which the end of one text is looked for at the start of another; fewer meet by accident."""
+
+Held = tuple[int, Span]
+"""A rank, and characters that the passage of this rank holds."""
+
+
+def golds_of(case: Case) -> list[GoldPassage]:
+    """Return the golds that can be found as passages, those of the same words in the same file once."""
+    distinct: dict[tuple[object, ...], GoldPassage] = {}
+    for gold in case.gold:
+        if not gold.located and not _folded(gold.text or ""):
+            continue  # a gap or a mark, of which nothing is left to compare
+        distinct.setdefault(_identity(gold), gold)
+    return list(distinct.values())
+
+
+def _identity(gold: GoldPassage) -> tuple[object, ...]:
+    return gold.filename, (_folded(gold.text) if gold.text else "") or gold.places
+
+
+def gold_ranks(case: Case) -> list[int | None]:
+    """Return for each of `golds_of` the rank, from 1, at which it is found; None where it is not."""
+    return [_rank_of(gold, case.reply.passages) for gold in golds_of(case)]
+
+
+def _rank_of(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
+    """Return the earliest rank by place, for passages whose place is known, or by words, for the others."""
+    placed: list[Held] = []
+    worded: list[tuple[int, str]] = []
+    for rank, passage in enumerate(passages, 1):
+        if gold.filename is not None and not _may_be_from(passage, gold.filename):
+            continue
+        if gold.places and passage.span is not None and passage.source is not None:
+            placed.append((rank, passage.span))
+        else:
+            worded.append((rank, passage.text))
+    ranks = [_half_held(place, placed) for place in gold.places] if placed else []
+    if worded and gold.text:
+        line, held = _held_by_words(gold.text, worded)
+        ranks.append(_half_held(line, held))
+    return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def _may_be_from(passage: Passage, filename: str) -> bool:
+    if passage.span is not None and passage.source is not None:
+        return passage.source == filename
+    return filename in passage.also_in if passage.also_in else passage.filename in (None, filename)
+
+
+def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
+    """Return the first rank at which half of a place is held by the spans up to it, united."""
+    left = [span for span in place if span.start < span.end]
+    whole = missing = sum(span.end - span.start for span in left)
+    if not whole:
+        return None
+    for rank, span in held:
+        left = [piece for gap in left for piece in without(gap, span)]
+        missing = sum(gap.end - gap.start for gap in left)
+        if 2 * missing <= whole:
+            return rank
+    return None
+
+
+def without(gap: Span, span: Span) -> list[Span]:
+    """Return what is left of a gap when a span is taken out of it, before the span and after it."""
+    sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
+    return [side for side in sides if side.start < side.end]
+
+
+# ---------------------------------------------------------------- by words
+
+
+def _held_by_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
+    """Return a gold's folded parts on one line, and what passages hold of it."""
+    line: list[Span] = []
+    held: list[Held] = []
+    start = 0
+    texts = [(rank, _folded(text)) for rank, text in passages]
+    for part in filter(None, map(_folded, quote_parts(gold))):
+        line.append(Span(start, start + len(part)))
+        held += [(rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _shared(part, text)]
+        start += len(part)
+    return line, sorted(held, key=lambda pair: pair[0])
+
+
+def _shared(part: str, text: str) -> Iterator[Span]:
+    """Yield what a text holds of a part of a gold: all of it, a piece of it, or its beginning or its end."""
+    if part in text:
+        yield Span(0, len(part))
+        return
+    place = part.find(text)
+    if place >= 0:
+        yield Span(place, place + len(text))
+        return
+    anchor = min(_ANCHOR, (len(part) + 1) // 2)
+    place = text.find(part[:anchor])
+    while place >= 0:
+        if part.startswith(text[place:]):
+            yield Span(0, len(text) - place)
+            break
+        place = text.find(part[:anchor], place + 1)
+    place = text.rfind(part[-anchor:])
+    while place >= 0:
+        if part.endswith(text[: place + anchor]):
+            yield Span(len(part) - place - anchor, len(part))
+            break
+        place = text.rfind(part[-anchor:], 0, place + anchor - 1)
+
+
+@lru_cache(maxsize=16384)
+def _folded(text: str) -> str:
+    return fold(text, loose=True)
+
+
+def matches(passage: str, gold: str) -> bool:
+    """Return whether one passage has the gold's words, or is a piece of them that is long enough for a verdict.
+
+    Texts are compared folded: a line break or a curly quote of a PDF is no difference. A gold with parts left out
+    is in a passage that has all its parts.
+    """
+    words = _folded(passage)
+    parts = [part for part in map(_folded, quote_parts(gold)) if part]
+    if not words or not parts:
+        return False
+    if all(part in words for part in parts):
+        return True
+    long_enough = len(" ".join(passage.split())) >= ENOUGH or 2 * len(words) >= sum(map(len, parts))
+    return long_enough and any(words in part for part in parts)
+
+
+# ---------------------------------------------------------------- the seed's reading
+
+
+def seed_matches(case: Case, k: int) -> tuple[list[list[int]], int]:
+    """Return the golds that each of the first k passages matches as the seed words it, and how many golds there are."""
+    golds = gold_texts(case)
+    passages = [passage.text for passage in case.reply.passages[:k]]
+    return [[i for i, gold in enumerate(golds) if matches_seed(passage, gold)] for passage in passages], len(golds)
+
+
+def matches_seed(passage: str, gold: str) -> bool:
+    """Return whether either text is inside the other in lower case: a single word matches, and so does nothing."""
+    one, other = passage.strip().lower(), gold.strip().lower()
+    return one in other or other in one
+
+
+RUN = "run.trec"
+QRELS = "qrels.trec"
+
+
+class Lines(NamedTuple):
+    """A question's lines in both files."""
+
+    run: str
+    qrels: str
+
+
+def trec_lines(case: Case, *, tag: str) -> Lines:
+    """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
+    known = scoped(case, about("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
+    if ranking is None:
+        return Lines("", "")
+    query, name = _name(str(case.id)), _name(tag)
+    units = len(ranking.order)
+    # scores only say the order, which the system's own may leave open
+    run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
+    judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
+    return Lines("".join(run), "".join(judged))
+
+
+@contextmanager
+def trec_files(folder: Path) -> Iterator[Callable[[Lines], None]]:
+    """Yield what writes a question's lines to `run.trec` and `qrels.trec`; they appear whole when the block ends."""
+    with (
+        whole(folder / RUN) as first,
+        whole(folder / QRELS) as second,
+        first.open("wb") as run,
+        second.open("wb") as qrels,
+    ):
+
+        def add(lines: Lines) -> None:
+            run.write(lines.run.encode("utf-8", "replace"))
+            qrels.write(lines.qrels.encode("utf-8", "replace"))
+
+        yield add
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(text: str) -> str:
+    """Return a name without spaces, which would part it into columns."""
+    return quote(text, safe="")

@@ -1,0 +1,307 @@
+"""Replies and rows known by their fields, as shapes.toml describes them, and what is at a path of one."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from exhibit.evaluation.cases import Passage
+from exhibit.evidence import Span
+from exhibit.storage.http import HttpError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How one system writes a reply; shapes.toml says what the fields are."""
+
+    name: str
+    marks: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
+    truths: tuple[str, ...] = ()
+    pages_from: int = 1
+
+
+def _read() -> tuple[Shape, ...]:
+    told: Any = tomllib.loads((Path(__file__).parent / "shapes.toml").read_text(encoding="utf-8"))["shape"]
+    frozen: Any = [{key: tuple(v) if isinstance(v, list) else v for key, v in one.items()} for one in told]
+    return tuple(Shape(**one) for one in frozen)
+
+
+SHAPES = _read()
+
+
+def recognise(reply: Any) -> Shape | None:
+    """Return the shape of a reply or row, None when it is like none of them."""
+    fields = unwrap(reply)
+    if not isinstance(fields, Mapping):
+        return None
+    return next((one for one in SHAPES if all(search(mark, fields) is not None for mark in one.marks)), None)
+
+
+def is_truth(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is one of a bundle's questions: its answer is the truth, not a reply."""
+    replied = {"passages", "retrieved_passages", "reply"} & row.keys()
+    return "is_impossible" in row and not replied and recognise(row) in (None, SHAPES[-1])
+
+
+def unwrap(reply: Any) -> Any:
+    """Return what a server wraps: LangServe's `output`, the components of a Haystack pipeline, `data`, `[reply]`."""
+    if isinstance(reply, list) and len(reply) == 1:
+        reply = reply[0]
+    if not isinstance(reply, Mapping):
+        return reply
+    for key in ("output", "data", "result", "response"):
+        inner = reply.get(key)
+        if isinstance(inner, Mapping) and not {"answer", "message", "choices", "source_nodes"} & reply.keys():
+            return unwrap(inner)
+    inside = [part for part in reply.values() if isinstance(part, Mapping)]
+    if inside and any({"replies", "answers", "documents"} & part.keys() for part in inside):
+        return {**reply, **{key: value for part in inside for key, value in part.items()}}
+    return reply
+
+
+def search(path: str, fields: Any) -> Any:
+    """Return what is at a path; None where nothing is, or a function of it does not take what it is given."""
+    try:
+        return _compiled(path).search(fields)
+    except (JMESPathError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _compiled(path: str) -> Any:
+    return jmespath.compile(path)
+
+
+def first_words(paths: Iterable[str], fields: Any) -> str | None:
+    """Return the first text with words in it at some paths."""
+    values = (search(path, fields) for path in paths)
+    return next((text for text in values if isinstance(text, str) and text.strip()), None)
+
+
+def items_at(path: str, fields: Any) -> list[Any]:
+    """Return the list at a path, empty where there is nothing; raise where a server sent something else."""
+    held = search(path, fields)
+    if held and not isinstance(held, list):
+        raise HttpError(f"{path} of the reply is no list: {describe(held)}")
+    return held or []
+
+
+def first_list(paths: Iterable[str], fields: Any) -> Any:
+    """Return what the first of some paths has that is not empty; what is empty where all are; None where none is."""
+    held = [value for path in paths if (value := search(path, fields)) is not None and value is not False]
+    return next((value for value in held if _holds_any(value)), held[0] if held else None)
+
+
+def _holds_any(value: Any) -> bool:
+    return any(map(_holds_any, value.values())) if isinstance(value, Mapping) else bool(value)
+
+
+def describe(value: Any, *, depth: int = 4) -> str:
+    """Return the shape of a reply in one line: `{result: text, sources: [3 × {page: number}]}`, without its words."""
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return "{…}"
+        parts = [f"{key}: {describe(held, depth=depth - 1)}" for key, held in list(value.items())[:12]]
+        return "{" + ", ".join([*parts, "…"] if len(value) > 12 else parts) + "}"
+    if isinstance(value, list):
+        inside = f"{len(value)} × {describe(value[0], depth=depth - 1)}" if value and depth else "…" if value else ""
+        return f"[{inside}]"
+    names = {str: "text", bool: "true or false", int: "number", float: "number"}
+    return "null" if value is None else names.get(type(value), "value")
+
+
+_WHERE = ("usage", "usage_metadata", "token_usage", "llm_output", "meta", "metadata")
+_NAMES = {
+    "tokens_in": ("prompt_tokens", "input_tokens", "tokens_in", "promptTokens", "prompt_token_count"),
+    "tokens_out": ("completion_tokens", "output_tokens", "tokens_out", "completionTokens", "completion_token_count"),
+    "cost": ("cost", "total_cost", "cost_usd"),
+}
+_CONFIDENCE = ("confidence", "confidence_score")
+_WRAPPERS = ("message", "context", "metadata", "meta", "result", "output", "data")
+"""What a reply may be wrapped in; never the passages, whose scores are another thing."""
+
+
+def read_number(value: Any) -> float | None:
+    """Return a finite number, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def read_count(value: Any) -> int | None:
+    """Return a whole number from 0, given as one or in digits; None for anything else."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def read_usage(reply: Any) -> dict[str, float]:
+    """Return the tokens and the cost of a reply under our names; what is not told, or is 0 by default, is left out."""
+    usage: dict[str, float] = {}
+    for place in _places(reply):
+        for name, keys in _NAMES.items():
+            number = next((read_number(place[key]) for key in keys if place.get(key)), None)
+            if number is not None and number > 0:
+                usage.setdefault(name, number)
+    return usage
+
+
+def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
+    """Return the objects that may tell it, the outermost first."""
+    if not isinstance(reply, Mapping) or not depth:
+        return []
+    inside = [reply[key] for key in _WHERE if isinstance(reply.get(key), Mapping)]
+    replies = reply.get("replies") or reply.get("choices")
+    first = [one for one in replies if isinstance(one, Mapping)][:1] if isinstance(replies, list) else []
+    answer = [reply["answer"]] if isinstance(reply.get("answer"), Mapping) else []
+    return [*inside, *(place for one in [*inside, *first, *answer] for place in _places(one, depth - 1))]
+
+
+def read_confidence(reply: Any) -> float | None:
+    """Return a confidence from 0 to 1 that a reply or one of its events tells; None where it tells none."""
+    for event in reply if isinstance(reply, list) else [reply]:
+        for place in _wrapped(event):
+            number = next(
+                (number for name in _CONFIDENCE if (number := read_number(place.get(name))) is not None), None
+            )
+            if number is not None and 0 <= number <= 1:
+                return number
+    return None
+
+
+def _wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
+    if isinstance(reply, Mapping):
+        yield reply
+        for name in _WRAPPERS if depth else ():
+            yield from _wrapped(reply.get(name), depth - 1)
+
+
+_TEXT = ("text", "content", "passage", "page_content", "chunk", "snippet", "body", "description")
+_FILE = (
+    "filename", "file_name", "file", "file_path", "document_name", "document", "docnm_kwd", "sourcefile", "sourcepage",
+    "source", "title", "url", "document_id", "id",
+)  # fmt: skip
+_INSIDE = ("node", "document", "metadata", "meta", "extra_info", "content_metadata", "kwargs")
+"""Objects inside a passage whose fields are the passage's own: LlamaIndex's node, Haystack's meta …"""
+_PAGES = ("page_number", "page_label", "page")
+_BOXES = ("box", "bbox", "bounding_box", "location")
+_SIZES = ("page_size", "location_max_dimensions")
+_LONGEST_NAME = 255  # of a file, as file systems have it
+_PAGE = re.compile(r"#page=(\d{1,9})$")
+
+Names = Callable[[str], str | None]
+"""Returns the file of the corpus that a name means, None when it means none."""
+
+
+class PassagesError(ValueError):
+    """What was given is not a list of passages."""
+
+
+def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Passage, ...]:
+    """Return passages in order; raise PassagesError when they are nothing of the kind."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        given = [given]
+    elif isinstance(given, dict):
+        # {"text": […]} and {"part-36.pdf": "…"} are both seen
+        texts = next(
+            (given[key] for key in ("text", "passages", "documents") if isinstance(given.get(key), list)), None
+        )
+        if texts is None and all(isinstance(one, dict) for one in given.values()):
+            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by their numbers
+        given = texts if texts is not None else [{"filename": key, "text": value} for key, value in given.items()]
+    if not isinstance(given, list):
+        raise PassagesError(f"passages are {type(given).__name__}, not a list")
+    return tuple(_passage(one, names, pages_from) for one in given)
+
+
+def _passage(given: Any, names: Names, pages_from: int) -> Passage:
+    if isinstance(given, str):
+        return _from_string(given, names)
+    if not isinstance(given, dict):
+        raise PassagesError(f"a passage is {type(given).__name__}, not a string or an object")
+    fields = _flat(given)
+    text = next((fields[key] for key in _TEXT if isinstance(fields.get(key), str)), "")
+    named = [fields[key] for key in _FILE if isinstance(fields.get(key), str) and fields[key].strip()]
+    told, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
+    page = _page(fields, named, pages_from)
+    return Passage(
+        text=text,
+        filename=known or told or None,
+        told_filename=told,
+        span=_span(fields) if known else None,
+        score=read_number(fields.get("score", fields.get("similarity"))),
+        page=page,
+        told_page=page,
+        told_box=_numbers(fields, _BOXES, 4),
+        told_size=_numbers(fields, _SIZES, 2),
+    )
+
+
+def _flat(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+    """Return a passage's fields with those of the objects inside it; its own come first."""
+    inside: dict[str, Any] = {}
+    for key in _INSIDE:
+        if depth and isinstance(given.get(key), Mapping):
+            inside = {**_flat(given[key], depth - 1), **inside}
+    return {**inside, **{key: value for key, value in given.items() if value is not None}}
+
+
+def _from_string(given: str, names: Names) -> Passage:
+    """Read `Part 36#page=Offers: words`, which search front ends write; other strings are words alone."""
+    for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
+        name = given[: match.start()].strip()
+        if filename := names(name):
+            page = _PAGE.search(name)
+            number = int(page[1]) if page else None
+            return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
+    return Passage(given)
+
+
+def _span(fields: Mapping[str, Any]) -> Span | None:
+    ends = fields.get("span")
+    if not isinstance(ends, list):
+        ends = [
+            fields.get("start", fields.get("start_char_idx", fields.get("start_index"))),
+            fields.get("end", fields.get("end_char_idx")),
+        ]
+    whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+    return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
+
+
+def _numbers(fields: Mapping[str, Any], keys: tuple[str, ...], count: int) -> tuple[float, ...] | None:
+    """Return the first of some fields that is so many numbers."""
+    for key in keys:
+        value = fields.get(key)
+        numbers = [read_number(one) for one in value] if isinstance(value, list) else []
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(numbers) == count and any(known):
+            return known
+    return None
+
+
+def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
+    for key in _PAGES:
+        # a label is what is printed on the page: it counts from 1 whoever writes it
+        number = read_count(fields.get(key))
+        if number is not None:
+            number += 1 - pages_from if key == "page" else 0
+            return number if number > 0 else None
+    match = next((match for name in named if (match := _PAGE.search(name))), None)
+    return int(match[1]) if match else None

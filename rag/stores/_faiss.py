@@ -1,0 +1,344 @@
+"""FAISS's index types: what each is made of, when it is built, and how widely it is searched.
+
+Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
+and fp16 remove rows for good. The others cannot: there a removed row loses its key (-1), no search returns
+it, and the index is built anew without such rows when they are a quarter of it; `pq`, which is built quickly and
+searched row by row while it has such rows, at once.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import faiss
+import numpy as np
+
+from exhibit.models.protocols import Vectors
+from exhibit.rag.protocols import Keys
+from exhibit.schemas.errors import ToolkitError
+
+_OPTIONS = {
+    "flat": (),
+    "fp16": (),
+    "pq": ("refine",),
+    "ivf": ("nlist", "nprobe"),
+    "hnsw": ("M", "efConstruction", "efSearch"),
+}
+_ENOUGH = 1000
+"""Rows below which every kind stays flat: comparing them all takes well under a millisecond, and is exact."""
+_PER_LIST = 39
+"""FAISS asks for so many training rows a list; with fewer there are fewer lists."""
+_SAMPLE = 64
+"""Rows a list that the lists are trained on: more take longer and find no more."""
+_DEAD = 0.25  # share of removed rows from which the index is built anew
+_PART = 20_000
+"""Rows that are worth a thread of their own: they take two milliseconds, starting it a tenth of one."""
+_SKETCHED, _ROUNDS = 1024, 5
+"""Rows that a sketch is trained on, and for how many rounds: four times as many and 25 find no more, and take twenty
+times as long."""
+_REFINED, _REFINED_TIMES = 2048, 8
+"""Rows whose vectors are compared after their sketches, at least, and times k: of the 64 nearest of 326,000 none is
+missed, of the 256 nearest one in a thousand; with a quarter as many one in 25."""
+GONE = -1
+"""The key of a row that was removed."""
+
+
+class Kind(NamedTuple):
+    """An index type with its options."""
+
+    name: str = "flat"
+    options: dict[str, int] = {}  # noqa: RUF012 - never changed
+
+    @classmethod
+    def parse(cls, argument: str | None) -> Kind:
+        """Read `ivf,nlist=1024,nprobe=64`; what is not known is refused with what there is."""
+        name, *settings = (argument or "flat").split(",")
+        if name not in _OPTIONS:
+            raise ToolkitError(f"--store faiss:{argument}: no index type {name!r}; there are {', '.join(_OPTIONS)}")
+        options: dict[str, int] = {}
+        for setting in settings:
+            option, _, value = setting.partition("=")
+            if option not in _OPTIONS[name] or not value.isdecimal() or int(value) < 1:
+                known = ", ".join(f"{option}=NUMBER" for option in _OPTIONS[name]) or "no options"
+                raise ToolkitError(f"--store faiss:{argument}: {setting!r} is not understood; {name} takes {known}")
+            options[option] = int(value)
+        return cls(name, options)
+
+    def suiting(self, rows: int) -> Kind:
+        """Return the kind that an index of so many rows has: flat while they are few."""
+        return self if rows >= _ENOUGH else Kind()
+
+    def lists(self, rows: int) -> int:
+        """Return how many lists an IVF index of so many rows has: a power of two up to 4 times the square root."""
+        usual = 1 << int(np.log2(4 * np.sqrt(rows)))
+        return max(1, min(self.options.get("nlist", usual), rows // _PER_LIST))
+
+
+def empty(dimensions: int) -> faiss.IndexIDMap2:
+    """Return an exact index with no rows: what every kind begins as."""
+    return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
+
+
+def inner(index: faiss.IndexIDMap2) -> Any:
+    """Return the index under the keys."""
+    return faiss.downcast_index(index.index)
+
+
+def name_of(index: faiss.IndexIDMap2) -> str:
+    """Return the kind that an index is of now."""
+    names = {
+        "IndexScalarQuantizer": "fp16",
+        "IndexRefineFlat": "pq",
+        "IndexIVFFlat": "ivf",
+        "IndexHNSWFlat": "hnsw",
+    }
+    return names.get(type(inner(index)).__name__, "flat")
+
+
+def keys_of(index: faiss.IndexIDMap2) -> Keys:
+    """Return the key of each row, as a view: a key that is changed there is changed in the index."""
+    if not index.ntotal:
+        return np.zeros(0, dtype=np.int64)
+    keys: Keys = faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
+    return keys
+
+
+def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
+    """Return the vectors of some rows."""
+    name, core = name_of(index), inner(index)
+    flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
+    if name not in ("flat", "pq") or not index.ntotal:
+        vectors: Vectors = core.reconstruct_batch(rows)
+        return vectors
+    # FAISS would wake all its threads for it; bytes, as a mapped file's numbers need not be aligned
+    stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
+    return np.take(stored, rows, axis=0).view(np.float32)
+
+
+def view_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
+    """Return the vectors of some rows, in the index's own memory where they stand side by side in it.
+
+    To be read at once, and not kept: what changes the index changes it, or leaves it pointing nowhere.
+    """
+    if not len(rows) or name_of(index) != "flat" or rows[-1] - rows[0] != len(rows) - 1 or (np.diff(rows) != 1).any():
+        return vectors_of(index, rows)
+    core = inner(index)
+    stored = faiss.rev_swig_ptr(core.codes.data(), core.ntotal * core.code_size).reshape(core.ntotal, core.code_size)
+    vectors: Vectors = stored[rows[0] : rows[-1] + 1].view(np.float32)
+    return vectors if vectors.flags.aligned else vectors.copy()
+
+
+def shaped(index: faiss.IndexIDMap2, kind: Kind) -> faiss.IndexIDMap2:
+    """Return the index as its kind should be for the rows it has now: itself, where nothing is to be done."""
+    keys = keys_of(index)
+    rows = np.flatnonzero(keys != GONE)
+    wanted = kind.suiting(len(rows))
+    dead = 0.0 if wanted.name == "pq" else _DEAD
+    fits = name_of(index) == wanted.name and len(keys) - len(rows) <= dead * len(keys)
+    if fits and not (wanted.name == "ivf" and inner(index).nlist * 2 <= wanted.lists(len(rows))):
+        return index
+    return build(wanted, keys[rows], vectors_of(index, rows))
+
+
+def build(kind: Kind, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
+    """Return an index of a kind with these rows."""
+    width = vectors.shape[1]
+    core: Any
+    if kind.name == "fp16":
+        core = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        core.train(vectors[:1])  # 16-bit floats need no training, but FAISS asks for the call
+    elif kind.name == "ivf":
+        lists = kind.lists(len(vectors))
+        core = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, lists, faiss.METRIC_INNER_PRODUCT)
+        core.cp.max_points_per_centroid = _SAMPLE
+        core.train(vectors[:: max(1, len(vectors) // (_SAMPLE * lists))])
+        core.make_direct_map()  # so that rows can be compared by hand, too
+    elif kind.name == "pq":
+        core = _sketched(vectors)
+    elif kind.name == "hnsw":
+        core = faiss.IndexHNSWFlat(width, kind.options.get("M", 16), faiss.METRIC_INNER_PRODUCT)
+        core.hnsw.efConstruction = kind.options.get("efConstruction", 80)
+    else:
+        core = faiss.IndexFlatIP(width)
+    index = faiss.IndexIDMap2(core)
+    add(index, keys, vectors)
+    return index
+
+
+def _sketched(vectors: Vectors) -> Any:
+    """Return an empty index that keeps vectors twice: as they are, and two numbers in four bits, to be compared first.
+
+    All sketches are compared in the processor's registers (André et al. 2015, "Cache locality is not enough"), then
+    the vectors of the nearest: they alone are read, so that a mapped index takes little memory.
+    """
+    width = vectors.shape[1]
+    sketch: Any = faiss.IndexPQFastScan(width, width // 2 if width % 2 == 0 else width, 4, faiss.METRIC_INNER_PRODUCT)
+    sketch.pq.cp.niter = _ROUNDS
+    sketch.train(np.ascontiguousarray(vectors[:: max(1, len(vectors) // _SKETCHED)], np.float32))
+    return faiss.IndexRefineFlat(sketch)
+
+
+def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
+    """Compare some rows of a `pq` index exactly: sketches know of no selection."""
+    return _selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
+
+
+def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
+    """Compare a single query with all rows of an exact index, a part of them on each core; return k of each part.
+
+    FAISS shares out queries, not rows. Where it has to ask a selector, too, it compares four rows at a time, and takes
+    half as long as without (1.15, 326,000 rows: 45 to 58 against 100 ms of the processor); a bare range it takes apart.
+    """
+    parts = max(1, min(os.cpu_count() or 1, index.ntotal // _PART))
+    cuts = np.linspace(0, index.ntotal, parts + 1).astype(int).tolist()
+    every = faiss.IDSelectorAll()
+    ranges = [faiss.IDSelectorAnd(faiss.IDSelectorRange(low, high), every) for low, high in pairwise(cuts)]
+    if parts == 1:
+        return _selected(index, inner(index), query, k, ranges[0])
+    with ThreadPoolExecutor(parts) as pool:
+        pieces = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
+    return np.concatenate([scores for scores, _ in pieces], axis=1), np.concatenate(
+        [keys for _, keys in pieces], axis=1
+    )
+
+
+def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
+    made: Any = faiss  # its type stubs do not know of these arguments
+    scores, rows = core.search(queries, k, params=made.SearchParameters(sel=selector))
+    return scores, np.where(rows >= 0, keys_of(index)[rows], GONE)
+
+
+def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
+    """Add rows, the same way each time."""
+    with _one_thread(name_of(index) == "hnsw"):  # threads that race make another graph in each run
+        index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
+
+
+def parameters(index: faiss.IndexIDMap2, kind: Kind, k: int, selector: Any, *, share: float) -> Any:
+    """Return how widely to search; where only a share of the rows counts, as much wider."""
+    name, core = name_of(index), inner(index)
+    made: Any = faiss  # its type stubs do not know of these arguments
+    if name == "ivf":
+        probes = kind.options.get("nprobe", max(8, core.nlist // 16))
+        return made.SearchParametersIVF(nprobe=min(core.nlist, int(np.ceil(probes / share))), sel=selector)
+    if name == "hnsw":
+        width = max(kind.options.get("efSearch", 256), k)
+        return made.SearchParametersHNSW(efSearch=int(np.ceil(width / share)), sel=selector)
+    if name == "pq":
+        refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
+        return made.IndexRefineSearchParameters(k_factor=refined / k)
+    return None if selector is None else made.SearchParameters(sel=selector)
+
+
+@contextmanager
+def _one_thread(wanted: bool) -> Iterator[None]:
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1 if wanted else before)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+_PIECE = 1 << 20
+"""Bytes copied at once."""
+_SEEN = 8
+"""Rows that are looked at when a file is checked: first, last, and some between."""
+
+
+def rows_path(path: Path) -> Path:
+    """Return where the rows of an index are until it is written."""
+    return path.with_name(path.name + ".rows")
+
+
+class Rows:
+    """Vectors in a raw file, which is there from the first row until `remove`; their keys are in memory."""
+
+    def __init__(self, path: Path, dimensions: int) -> None:
+        self.path, self.dimensions = path, dimensions
+        self._keys: list[Keys] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def keys(self) -> Keys:
+        """The key of each row, in the order they were added."""
+        if len(self._keys) > 1:
+            self._keys = [np.concatenate(self._keys)]
+        return self._keys[0] if self._keys else np.zeros(0, np.int64)
+
+    def add(self, keys: Keys, vectors: Vectors) -> None:
+        """Add rows; a file that a stopped run has left is begun anew."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab" if self._count else "wb") as file:
+            file.truncate(self._count * 4 * self.dimensions)  # what a full disk cut off in the middle is not counted
+            file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+        self._keys.append(keys)
+        self._count += len(keys)
+
+    def vectors(self) -> Vectors:
+        """Return the rows, mapped from the file."""
+        if not self._count:
+            return np.zeros((0, self.dimensions), np.float32)
+        return np.memmap(self.path, "<f4", "r", shape=(self._count, self.dimensions))
+
+    def index(self) -> faiss.IndexIDMap2:
+        """Return them as a flat index in memory."""
+        index = empty(self.dimensions)
+        if self._count:
+            add(index, self.keys, self.vectors())
+        return index
+
+    def write(self, path: Path) -> bool:
+        """Write them as a flat index without holding it; return whether FAISS reads it as just that."""
+        with path.open("wb") as file:
+            file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
+            file.write(struct.pack("<Q", self._count * self.dimensions))
+            if self._count:
+                self._copy(file)
+            file.write(struct.pack("<Q", self._count))
+            file.write(self.keys.astype("<i8").tobytes())
+        return self._reads(path)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+        self._keys, self._count = [], 0
+
+    def _header(self) -> bytes:
+        """Return what FAISS writes of every index: width, rows, two unused numbers, trained, inner product."""
+        return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)
+
+    def _copy(self, file: BinaryIO) -> None:
+        left = self._count * 4 * self.dimensions
+        with self.path.open("rb") as rows:
+            while left and (piece := rows.read(min(_PIECE, left))):
+                file.write(piece)
+                left -= len(piece)
+
+    def _reads(self, path: Path) -> bool:
+        try:
+            index: Any = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
+        except RuntimeError:
+            return False
+        if type(index) is not faiss.IndexIDMap2 or (index.d, index.ntotal) != (self.dimensions, self._count):
+            return False
+        core = inner(index)
+        if type(core) is not faiss.IndexFlatIP or core.ntotal != self._count:
+            return False
+        if not self._count:
+            return True
+        some = np.unique(np.linspace(0, self._count - 1, _SEEN).astype(np.int64))
+        if not np.array_equal(vectors_of(index, some), self.vectors()[some]):
+            return False
+        return np.array_equal(keys_of(index), self.keys)
