@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.converters._benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
-from exhibit.converters._press import check_printers
-from exhibit.converters._table.documents import Shelf
+from exhibit.converters._documents import Shelf
+from exhibit.converters._print import check_printers
 from exhibit.converters._titles import join_names, unique_titles
 from exhibit.converters._web.fetch import Policy
 from exhibit.draft.asked import FAR, Asker, Thresholds

@@ -12,12 +12,10 @@ from datetime import date, timedelta
 from functools import cached_property
 
 from exhibit.converters._benchmark import Label, Quote, RawRow
-from exhibit.converters._statutes.markdown import Law, Paragraph
-from exhibit.converters._statutes.versions import Version
+from exhibit.converters._laws import Law, Paragraph, Version
 from exhibit.law.days import write_day
 from exhibit.law.provisions import LawName, label_key, provisions
 
-KINDS = ("says", "said", "governs", "changed", "leads", "repealed", "before")
 _SHORTEST = 40
 """Characters: a § with fewer words was repealed, or says only what another says."""
 _WORD = re.compile(r"\w+")

@@ -1,18 +1,112 @@
-"""What MAUD's agreements say as text: where the excerpts of a cell stand, and what the first page calls the deal."""
+"""MAUD's release: its tables and agreements as files, where the excerpts of a cell stand, and what a deal is called."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from exhibit.converters._benchmark import DatasetInfo, Tally
+from exhibit.converters._source import find_one, read_csv, unpack
 from exhibit.converters._titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import in_order, stretch, worthy
 from exhibit.law.companies import DESCRIBED
 from exhibit.law.days import MONTH
 from exhibit.law.profile import tidy, title_case
+from exhibit.schemas.errors import SourceError
 from exhibit.schemas.quotes import quote_parts
+from exhibit.storage.scratch import scratch_folder
+
+MAE = "MAE Definition"
+"""The deal point that tells whose a row is."""
+
+_MAIN = "main.csv"
+_LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
+_LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
+_MADE_UP = frozenset({"abridged", "rare_answers"})
+"""Label rows on texts that were shortened or written for the label files: they say nothing of an agreement."""
+
+
+@dataclass
+class Labels:
+    """The label files: whose the definitions are, and what experts ticked."""
+
+    owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Agreements by the key of their MAE definition."""
+    verbatim: set[str] = field(default_factory=set)
+    """The MAE definitions as they stand."""
+    answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    """Answers by question, for each agreement and deal point."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything the release holds, read."""
+
+    rows: list[dict[str, str]]
+    """The rows of main.csv by column."""
+    labels: Labels
+    texts: dict[str, str]
+    """The agreements by name, `contract_7`; characters as they are, since offsets count the BOM too."""
+    sha256: dict[str, str]
+
+
+def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tally: Tally) -> Release:
+    """Read the release from maud-main/, its data/, or data.zip in either."""
+    with ExitStack() as stack:
+        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # as the repository has it
+            archive, source = find_one(source, info, "data.zip"), stack.enter_context(scratch_folder())
+            unpack(archive, source)
+        main = find_one(source, info, f"raw/{_MAIN}")
+        data = main.parent.parent
+        tables = {name: find_one(data, info, name).read_bytes() for name in _LABEL_FILES}
+        texts = {path.name: path.read_bytes() for path in sorted((data / "contracts").glob("contract_*.txt"))}
+        if not texts:
+            raise SourceError(
+                f"{data / 'contracts'}: no contract_N.txt in it; expected {info.expects}, from {info.url}"
+            )
+        files = {_MAIN: main.read_bytes(), **tables}
+
+    def table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
+        # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
+        return read_csv(Path(name), files[name], wanted, info, header=lambda cell: " ".join(cell.split()))
+
+    return Release(
+        rows=table(_MAIN, columns),
+        labels=_labels(row for name in _LABEL_FILES for row in table(name, _LABEL_COLUMNS)),
+        texts=dict(_decoded(texts, tally)),
+        sha256={name: hashlib.sha256(content).hexdigest() for name, content in (files | texts).items()},
+    )
+
+
+def _labels(records: Iterable[dict[str, str]]) -> Labels:
+    labels = Labels()
+    for record in records:
+        if record.get("data_type") in _MADE_UP:
+            continue
+        contract = Path(record["contract_name"]).stem
+        point = " ".join(record["text_type"].split())
+        if point == MAE:
+            labels.owners[definition_key(record["text"])].add(contract)
+            labels.verbatim.add(record["text"])
+        asked = [record["question"], record.get("subquestion", "")]
+        question = ", ".join(part for part in asked if part and part != "<NONE>")
+        labels.answers[contract, point][question] = record["answer"]
+    return labels
+
+
+def _decoded(texts: dict[str, bytes], tally: Tally) -> Iterator[tuple[str, str]]:
+    for name, data in texts.items():
+        try:
+            yield Path(name).stem, data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            tally.fault("agreement is not UTF-8", f"{name}: byte {error.start}")
+
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 """The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""

@@ -7,55 +7,26 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from exhibit.converters._benchmark import Label, Tally
+from exhibit.converters._documents import Shelf, Texts, is_url
+from exhibit.converters._records import Record, columns_of
+from exhibit.evidence.fold import fold
 from exhibit.schemas.errors import SourceError
 
 _LARGEST = 2**63 - 1
 """Larger whole numbers are kept as text: no table has a column for them."""
 
-ROLES: dict[str, str] = {
-    "question": "the question",
-    "answer": "the answer (default: the passages)",
-    "document": "the file name, path or URL of the document, or a list of them",
-    "text": "the passage that answers, or a list of them",
-    "id": "the id; rows with the same one are one question with several passages",
-    "impossible": "whether no document answers the question",
-}
 
-GUESSES: dict[str, tuple[str, ...]] = {
-    "question": ("question", "query", "questions", "prompt", "user_query", "user_input", "q", "input"),
-    "answer": (
-        *("answer", "answers", "ground_truth", "reference_answer", "expected_answer", "gold_answer", "reference"),
-        *("expected_output", "response", "output", "target", "a"),
-    ),
-    "document": (
-        *("document", "documents", "filename", "file", "file_name", "file_path", "filepath", "path", "pdf", "doc"),
-        *(
-            "document_name",
-            "document_id",
-            "doc_name",
-            "doc_id",
-            "source_document",
-            "source_file",
-            "url",
-            "link",
-            "source",
-        ),
-    ),
-    "text": (
-        *("text", "context", "contexts", "passage", "passages", "quote", "quotes", "evidence", "snippet", "snippets"),
-        *("excerpt", "excerpts", "gold_context", "gold_contexts", "reference_contexts", "span"),
-    ),
-    "id": ("id", "query_id", "question_id", "qid", "row_id", "_id", "idx", "index"),
-    "impossible": ("is_impossible", "impossible", "unanswerable", "is_unanswerable", "no_answer"),
-}
-"""Common names, by what a column holds; the first one that a table has is taken."""
+_ROLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ROLES: dict[str, str] = {role: told["help"] for role, told in _ROLES.items()}
+GUESSES: dict[str, list[str]] = {role: told["names"] for role, told in _ROLES.items()}
 
 Columns = dict[str, str | None]
 
@@ -151,3 +122,62 @@ def label(cell: Any) -> Label:
     if isinstance(cell, dict | list):
         return json.dumps(cell, ensure_ascii=False, default=str)
     return str(cell)
+
+
+_LOOKED_AT = 20
+"""Cells of a column that are looked for in the documents."""
+_MOST = 0.5
+"""Share of a column's cells that must be what the column is taken for."""
+_NEARLY_ALL = 0.9
+"""The same for a column that its heading says is something else: a few answers may be the names of files, too."""
+_LONG = 20
+"""Folded characters: fewer stand in any contract."""
+
+
+def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
+    """Return the columns, the document and the passage known by what their cells hold where nobody named them.
+
+    A column whose cells name files of the folder is the document, whatever its heading; one whose cells stand in those
+    files is the passage.
+    """
+    columns, shelf = dict(columns), texts.shelf
+    free = columns_of(records)
+    if shelf.folder is not None and "document" not in named:
+        guessed = columns["document"]
+        others = {name for role, name in columns.items() if role != "document"}
+        shares = {name: _naming(records, name, shelf) for name in free}
+        likely = [name for name in free if shares[name] >= (_NEARLY_ALL if name in others else _MOST)]
+        best = max(likely, key=lambda name: shares[name], default=None)
+        if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
+            columns = {role: None if name == best else name for role, name in columns.items()} | {"document": best}
+    document = columns["document"]
+    if shelf.folder is not None and columns["text"] is None and "text" not in named and document:
+        taken = set(columns.values())
+        quoted = {name: _quotes(records, name, document, texts) for name in free if name not in taken}
+        best = max(quoted, key=lambda name: quoted[name], default=None)
+        if best and quoted[best] >= _MOST:
+            columns["text"] = best
+    return columns
+
+
+def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
+    told = [(record, words(cell)) for record in records for cell in values(record.cells.get(column))]
+    return [(record, cell) for record, cell in told if not is_url(cell)]
+
+
+def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
+    """Return the share of a column's cells that name a file of the folder."""
+    cells = _cells(records, column)
+    return sum(shelf.names.find(cell) is not None for _, cell in cells) / len(cells) if cells else 0.0
+
+
+def _quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
+    """Return the share of a column's cells that stand in the document of their row."""
+    files = {file.name: file for file in texts.shelf.files}
+    looked = [(record, fold(cell, loose=True)) for record, cell in _cells(records, column)]
+    looked = [(record, cell) for record, cell in looked if len(cell) >= _LONG][:_LOOKED_AT]
+    hits = 0
+    for record, cell in looked:
+        names = (texts.shelf.names.find(words(name)) for name in values(record.cells.get(document)))
+        hits += any(cell in texts.of(files[name]) for name in names if name)
+    return hits / len(looked) if looked else 0.0

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters._benchmark import Item, RawDocument, Tally
-from exhibit.converters._choice import BEYOND
-from exhibit.converters._pairing import pair_files
+from exhibit.converters._benchmark import BEYOND, Item, RawDocument, Tally
+from exhibit.converters._titles import pair_files
 from exhibit.converters._web.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.engine import track
+from exhibit.evidence.fold import fold
 from exhibit.evidence.folder import Listed, list_folder
+from exhibit.evidence.guard import read_within
 from exhibit.evidence.read import readable
 from exhibit.law.names import FileNames, file_key
-from exhibit.schemas.errors import SourceError, printable
+from exhibit.schemas.errors import DocumentError, SourceError, printable
 from exhibit.storage.folders import left_out
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -213,3 +215,31 @@ def _check_distinct(documents: dict[str, RawDocument]) -> None:
         other, same = first.setdefault(document.filename, (name, document))
         if same != document:
             raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
+
+
+@dataclass
+class Texts:
+    """The documents of a folder as folded text; one that cannot be read has none."""
+
+    shelf: Shelf
+    _read: dict[str, str] = field(default_factory=dict)
+
+    def of(self, file: Listed) -> str:
+        """Return a document's words as they are compared."""
+        if file.name not in self._read:
+            try:
+                text = read_within(file.path).text if readable(file.path) else ""
+            except DocumentError:
+                text = ""  # whoever makes it a document says why
+            self._read[file.name] = fold(text, loose=True)
+        return self._read[file.name]
+
+    @cached_property
+    def _all(self) -> list[tuple[str, str]]:
+        files = track(self.shelf.files, total=len(self.shelf.files), label="documents searched for passages")
+        return [(file.name, self.of(file)) for file in files]
+
+    def holders(self, passage: str) -> list[str]:
+        """Return the documents that have a passage."""
+        needle = fold(passage, loose=True)
+        return [name for name, text in self._all if needle and needle in text]
